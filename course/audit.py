@@ -1,0 +1,119 @@
+"""What an exercise still lacks: the grader's own test, run for every registered exercise.
+
+An exercise is complete if its reference passes in full, its untouched stub is 'not started' and
+earns nothing, and every usual mistake fails, is recognised and gets its own message; and if none
+of this depends on the numbers that are drawn.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course import compare
+from course.check import judge, trials
+from course.exercise import Draw, Exercise, Mistake
+from course.runner import Budget
+
+SECONDS = 5.0
+
+
+def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
+    """Sentences that say what is missing or wrong; empty for a complete exercise.
+
+    seeds: of the draws that are tried; recognition, which is slower, is tried on every tenth.
+    """
+    return [f"{exercise.id}: {sentence}" for sentence in _faults(exercise, seeds)]
+
+
+def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
+    yield from _incomplete(exercise)
+    yield from _unsteady_cases(exercise, seeds)
+    for seed in seeds:
+        if not all(_passes(exercise, exercise.reference, seed)):
+            yield f"the reference does not pass on seed {seed}"
+            break
+    for it in trials(exercise, exercise.reference, 0, Budget(SECONDS)):
+        if (it.right.ended == "raised") != it.case.raises:
+            what = compare.show(it.right.error) if it.right.error else "nothing"
+            yield f"the reference raises {what} in the case {it.case.label!r}"
+    yield from _wrong_cells(exercise)
+    for mistake in exercise.mistakes():
+        yield from _weak_mistake(exercise, mistake, seeds)
+
+
+def _incomplete(exercise: Exercise) -> Iterator[str]:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{2,40}", exercise.id):
+        yield "an id has small letters, digits and hyphens"
+    if not (exercise.points > 0 and exercise.minutes > 0 and 1 <= exercise.difficulty <= 5):
+        yield "points and minutes are positive, difficulty lies between 1 and 5"
+    if len(exercise.statement) < 150:
+        yield "the statement says input, output and one worked case"
+    for name in exercise.without:
+        if not callable(operator.attrgetter(name)(tk)):
+            yield f"`without` names {name}, which is no function"
+    if len(exercise.hints) < 2:
+        yield f"it has {len(exercise.hints)} hints; two are needed"
+    if len(exercise.usual_mistakes) < 3:
+        yield f"it has {len(exercise.usual_mistakes)} usual mistakes; three are needed"
+
+
+def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
+    drawn = {tuple((it.label, it.weight) for it in exercise.cases(Draw(seed))) for seed in seeds}
+    if len(drawn) != 1:
+        yield "labels and weights of its cases depend on the draw"
+    labels = [label for label, _ in drawn.pop()]
+    if len(labels) != len(set(labels)):
+        yield "two of its cases have the same label"
+
+
+def _wrong_cells(exercise: Exercise) -> Iterator[str]:
+    released: dict[str, Any] = {"tk": tk, "np": np}
+    exec(exercise.released_source, released)
+    stub = released[exercise.name]
+    if not exercise.is_not_started(stub, exercise.released_source):
+        yield "its released cell is not recognised as not started"
+    if exercise.kind != "repair" and any(_passes(exercise, stub, 0)):
+        yield "its untouched stub passes a case"
+    if all(_passes(exercise, stub, 0)):
+        yield "its untouched stub passes"
+    solved: dict[str, Any] = {"tk": tk, "np": np}
+    exec(exercise.solution_source, solved)
+    if not all(_passes(exercise, solved[exercise.name], 0)):
+        yield "the solution that learners read does not pass"
+
+
+def _weak_mistake(exercise: Exercise, mistake: Mistake, seeds: Sequence[int]) -> Iterator[str]:
+    if len(mistake.message) < 30:
+        yield f"the message of the mistake {mistake.name!r} does not say what to do"
+    patterns = defaultdict(list)
+    for seed in seeds:
+        patterns[_passes(exercise, mistake.answer, seed)].append(seed)
+    if len(patterns) > 1:
+        yield f"the points of the mistake {mistake.name!r} depend on the draw: {_some(patterns)}"
+    if any(all(passed) for passed in patterns):
+        yield f"the mistake {mistake.name!r} passes"
+        return
+    for seed in seeds[::10]:
+        report = judge(exercise, mistake.answer, seed=seed, seconds=SECONDS)
+        if report.message != mistake.message:
+            named = report.mistake or "no mistake"
+            yield f"the mistake {mistake.name!r} is taken for {named!r} on seed {seed}"
+            break
+
+
+def _passes(exercise: Exercise, answer: Any, seed: int) -> tuple[bool, ...]:
+    return tuple(it.is_passed for it in trials(exercise, answer, seed, Budget(SECONDS)))
+
+
+def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:
+    return "; ".join(
+        f"{sum(pattern)} of {len(pattern)} cases on seed {seeds[0]}"
+        for pattern, seeds in list(patterns.items())[:2]
+    )

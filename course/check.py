@@ -1,0 +1,234 @@
+"""`check("strides-of")`: runs every case of an exercise on the learner's answer and reports.
+
+It takes no answer and never raises. What it finds it says in one report (`report`); the answer is
+found by `answer`, run by `runner`, compared by `compare`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from course import answer, compare, history, record
+from course.exercise import Case, Draw, Exercise, Mistake, load
+from course.report import Report, Row
+from course.runner import Budget, NotAllowed, Outcome, run_case
+from course.settings import settings
+
+SEED = 0
+"""The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
+
+
+def check(exercise_id: str) -> Report:
+    """The report on the learner's answer to an exercise, as it stands in this notebook.
+
+    exercise_id: as in the cell below the exercise. The answer is read by its name from the
+    namespace of the caller. Never raises: whatever the answer does becomes a sentence.
+    """
+    report = _reported(exercise_id, sys._getframe(1).f_globals)
+    _print_where_it_is_needed(report)
+    return report
+
+
+def judge(exercise: Exercise, value: Any, *, seed: object = SEED, seconds: float = 5.0) -> Report:
+    """The report on `value` as the answer to `exercise`, without any notebook.
+
+    seed: of the draw. seconds: for all cases together.
+    """
+    tried = trials(exercise, value, seed, Budget(seconds))
+    rows = tuple(_row(exercise, trial, seconds) for trial in tried)
+    passed = [trial.case.weight for trial in tried if trial.is_passed]
+    # all of them is 1 exactly, however the weights add up
+    share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
+    mistake = _recognised(exercise, tried, seed) if share < 1 else None
+    return Report(
+        exercise.id,
+        exercise.title,
+        "passed" if share == 1 else "partly" if passed else "failed",
+        possible=exercise.points,
+        earned=exercise.points * share,
+        message=mistake.message if mistake else "",
+        mistake=mistake.name if mistake else "",
+        rows=rows,
+        notes=tuple(_notes(tried)),
+    )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case, what the answer did in it, what a right answer does."""
+
+    case: Case
+    mine: Outcome
+    right: Outcome
+
+    @property
+    def is_passed(self) -> bool:
+        return self.mine.agrees_with(self.right)
+
+
+def _reported(exercise_id: str, namespace: Mapping[str, Any]) -> Report:
+    exercise = load().get(exercise_id) if isinstance(exercise_id, str) else None
+    if exercise is None:
+        return _unknown(exercise_id)
+    try:
+        found = answer.find(exercise, namespace, history.runs())
+        if found.state == "ready":
+            report = judge(exercise, found.value, seconds=settings().seconds)
+        else:
+            report = _nothing_to_check(exercise, found)
+        if found.note:
+            report = replace(report, notes=(found.note, *report.notes))
+        record.note_check(exercise, report, found.source)
+    except KeyboardInterrupt:
+        return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
+    except Exception as error:
+        # what an answer does is caught case by case: this is an odd object, or a fault of ours
+        what = f"{type(error).__name__}: {compare.text_of(error)}"
+        return _without_rows(exercise, "failed", f"The answer could not be checked. {what}")
+    return report
+
+
+def trials(exercise: Exercise, value: Any, seed: object, budget: Budget) -> list[Trial]:
+    """Every case of one draw with what the answer and the reference do in it."""
+    # drawn three times: the answer may change what it is given, and so may the reference
+    given, untouched, for_reference = (
+        list(exercise.cases(Draw(f"{exercise.id} {seed}"))) for _ in range(3)
+    )
+    return [
+        Trial(same, run_case(exercise, value, one, same, budget), _right(exercise, other))
+        for one, same, other in zip(given, untouched, for_reference, strict=True)
+    ]
+
+
+def _right(exercise: Exercise, case: Case) -> Outcome:
+    try:
+        return Outcome(value=exercise.expected(*case.args))
+    except Exception as error:
+        return Outcome("raised", error=error)
+
+
+def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake | None:
+    """The usual mistake with which the answer agrees wherever that differs from a right answer.
+
+    At least two such cases are needed; of several mistakes the one that explains most is named.
+    """
+    found: list[tuple[int, Mistake]] = []
+    for mistake in exercise.mistakes():
+        theirs = [trial.mine for trial in trials(exercise, mistake.answer, seed, Budget(1.0))]
+        telling = [
+            (trial.mine, its)
+            for trial, its in zip(tried, theirs, strict=True)
+            if not its.agrees_with(trial.right)
+        ]
+        if len(telling) >= 2 and all(mine.agrees_with(its) for mine, its in telling):
+            found.append((len(telling), mistake))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+# Words
+
+
+def _row(exercise: Exercise, trial: Trial, seconds: float) -> Row:
+    label, mine, right = trial.case.label, trial.mine, trial.right
+    call = exercise.describe_call(trial.case.args, lambda argument: compare.show(argument, 120))
+    if trial.is_passed:
+        return Row(label, "passed", call)
+    if mine.ended == "not run":
+        return Row(label, "not run", call)
+    if exercise.kind == "predict":
+        tip = exercise.advice(*trial.case.args) or ""
+        if mine.value is ...:
+            return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
+        return Row(label, "failed", "", _shown(mine), "", f"{tip} Run the expression and look.")
+    return Row(
+        label, "failed", call, _shown(mine), _shown(right), _advice(exercise, trial, seconds)
+    )
+
+
+def _shown(outcome: Outcome) -> str:
+    """What happened, for the rows "got" and "expected"."""
+    if outcome.ended == "returned":
+        return compare.show(outcome.value)
+    if outcome.ended == "timed out":
+        return "no answer"
+    text = compare.text_of(outcome.error)
+    named = type(outcome.error).__name__ + (f": {text}" if text else "")
+    return f"{named}\n{outcome.where}" if outcome.where else named
+
+
+def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
+    mine, right = trial.mine, trial.right
+    if mine.ended == "timed out":
+        return (
+            f"It did not end within {seconds:g} seconds and was stopped. Look for a loop whose "
+            f"condition never becomes false."
+        )
+    if isinstance(mine.error, NotAllowed):
+        return ""
+    if isinstance(mine.error, SystemExit):
+        return "`exit()` ends the whole program. A function ends with `return`."
+    if isinstance(mine.error, RecursionError):
+        return "The function calls itself without end: which case should stop it?"
+    own = exercise.advice(*trial.case.args)
+    if mine.ended == "raised":
+        return (
+            own or "Call it yourself with these arguments in a new cell to see the whole message."
+        )
+    if right.ended == "raised":
+        return own or f"Here it should raise {type(right.error).__name__}."
+    if mine.changed:
+        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
+        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
+    return " ".join(filter(None, [compare.difference(mine.value, right.value), own]))
+
+
+def _notes(tried: list[Trial]) -> list[str]:
+    """What is worth knowing and costs no points: warnings, prints."""
+    notes = []
+    warned = [text for trial in tried for text in trial.mine.warned]
+    if warned:
+        notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
+    printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
+    if printed:
+        first = compare.cut(printed.strip().splitlines()[0], 80)
+        notes.append(f"Your code prints (`{first}`); the check looks only at what it returns.")
+    return notes
+
+
+def _nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
+    if found.state == "not started":
+        text = (
+            f'Write your answer in the cell above, run it, then run this cell again. `hint("'
+            f'{exercise.id}")` gives a first idea.'
+        )
+        return _without_rows(exercise, "not started", text)
+    return _without_rows(exercise, found.state, found.sentence)
+
+
+def _without_rows(exercise: Exercise, status: str, message: str) -> Report:
+    return Report(exercise.id, exercise.title, status, exercise.points, message=message)
+
+
+def _unknown(exercise_id: object) -> Report:
+    from difflib import get_close_matches
+
+    shown = compare.show(exercise_id, 80)
+    text = f"There is no exercise {shown}. Its name stands in the cell as it was released"
+    close = get_close_matches(str(exercise_id), list(load()), n=1) if exercise_id else []
+    text += (
+        f'; did you mean `check("{close[0]}")`?' if close else '; it looks like `check("name")`.'
+    )
+    return Report(shown, "No such exercise", "unknown", 0.0, message=text)
+
+
+def _print_where_it_is_needed(report: Report) -> None:
+    """Text where no table is shown; for Validate, on stderr, whatever is not full marks."""
+    if os.environ.get("NBGRADER_EXECUTION") == "validate":
+        if report.status != "passed":
+            print(report, file=sys.stderr)
+    elif not history.is_notebook():
+        print(report)

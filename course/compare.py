@@ -1,0 +1,210 @@
+"""How two values differ, in words for a learner; `None` if they do not.
+
+Values are what exercises return: tensors, arrays, numbers, strings, sequences, dictionaries,
+dtypes. Nothing here trusts the value that the learner's code made: it may raise in `__repr__`,
+lie in `__eq__`, or be very large.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+
+SHOWN = 300
+"""Characters of a value that a report shows."""
+
+
+def difference(got: Any, expected: Any) -> str | None:
+    """The first thing in which `got` differs from `expected`, as a sentence; None if in nothing.
+
+    Numbers agree within PyTorch's default tolerances for their dtype; dtypes and shapes must be
+    equal; lists and tuples count as the same.
+
+    >>> difference([4, 1], (4, 1)) is None
+    True
+    >>> difference(12, 3)
+    'It is 12 where 3 is expected.'
+    """
+    if got is None and expected is not None:
+        return "It is None: is a `return` missing?"
+    if got is ... and expected is not ...:
+        return "Here is still a `...`."
+    if isinstance(expected, tk.Tensor):
+        return _tensors(got, expected)
+    if isinstance(expected, np.ndarray):
+        return _arrays(got, expected)
+    if isinstance(expected, bool | np.bool_):
+        return _exact(got, bool(expected), (bool, np.bool_), "True or False")
+    if isinstance(expected, int | np.integer):
+        return _exact(got, int(expected), (int, np.integer), "a whole number")
+    if isinstance(expected, float | np.floating):
+        return _number(got, float(expected))
+    if isinstance(expected, str):
+        return _exact(got, expected, (str,), "a string")
+    if isinstance(expected, Mapping):
+        return _mappings(got, expected)
+    if isinstance(expected, list | tuple):
+        return _sequences(got, expected)
+    if type(got) is not type(expected):
+        return f"It is {kind(got)}; expected is {kind(expected)}."
+    return None if got == expected else f"It is {show(got)} where {show(expected)} is expected."
+
+
+def kind(value: Any) -> str:
+    """What sort of thing a value is, in words: "a tensor", "a list", "the type int"."""
+    if isinstance(value, tk.Tensor):
+        return "a tensor"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the type {value.__name__}"
+    names = {"str": "a string", "bool": "a bool", "int": "a whole number", "function": "a function"}
+    name = type(value).__name__
+    article = "an" if name[:1].lower() in tuple("aeiou") else "a"
+    return names.get(name, f"{article} {name}")
+
+
+def show(value: Any, limit: int = SHOWN) -> str:
+    """`repr(value)` without addresses, cut to `limit` characters, whatever the value is."""
+    try:
+        text = repr(value) if isinstance(value, tk.Tensor | np.ndarray) else _SHORT.repr(value)
+    except Exception as error:
+        return f"<{kind(value)} whose __repr__ raises {type(error).__name__}>"
+    return cut(re.sub(r" at 0x[0-9a-fA-F]+", "", text), limit)
+
+
+def text_of(error: BaseException | None) -> str:
+    """The message of an exception, on one line and not too long, whatever its `__str__` does."""
+    try:
+        return cut(" ".join(str(error).split()), SHOWN)
+    except Exception:
+        return ""
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its beginning with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 5] + " ... "
+
+
+class _Short(reprlib.Repr):
+    """Long containers are cut while they are written, not after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = SHOWN
+        self.maxlist = self.maxtuple = self.maxdict = 12
+        self.maxlevel = 5
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        return repr(x)  # reprlib's own hides what __repr__ raises and shows an address
+
+
+_SHORT = _Short()
+
+
+def _tensors(got: Any, expected: tk.Tensor) -> str | None:
+    if isinstance(got, np.ndarray):
+        return "It is a NumPy array; expected is a tensor."
+    if not isinstance(got, tk.Tensor):
+        return f"It is {kind(got)}; expected is a tensor."
+    if tuple(got.shape) != tuple(expected.shape):
+        return f"Its shape is {list(got.shape)}; expected is {list(expected.shape)}."
+    if got.dtype != expected.dtype:
+        return f"Its dtype is {got.dtype}; expected is {expected.dtype}."
+    return _elements(got.numpy(), expected.numpy())
+
+
+def _arrays(got: Any, expected: np.ndarray) -> str | None:
+    if not isinstance(got, np.ndarray):
+        return f"It is {kind(got)}; expected is a NumPy array."
+    if got.shape != expected.shape:
+        return f"Its shape is {got.shape}; expected is {expected.shape}."
+    if got.dtype != expected.dtype:
+        return f"Its dtype is {got.dtype}; expected is {expected.dtype}."
+    return _elements(got, expected)
+
+
+TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+"""Relative and absolute, by dtype: those of torch.testing.assert_close."""
+
+
+def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
+    if expected.dtype.name in TOLERANCES:
+        relative, absolute = TOLERANCES[expected.dtype.name]
+        same = np.isclose(
+            got.astype(np.float64),
+            expected.astype(np.float64),
+            rtol=relative,
+            atol=absolute,
+            equal_nan=True,
+        )
+    else:
+        same = got == expected
+    if same.all():
+        return None
+    index = tuple(int(i) for i in np.argwhere(~same)[0])
+    found, wanted = got[index].item(), expected[index].item()
+    place = f"at {list(index)} " if index else ""
+    many = f"{int((~same).sum())} of {same.size} elements differ; the first " if index else "It "
+    return f"{many}{place}is {_plain(found)} where {_plain(wanted)} is expected."
+
+
+def _plain(number: Any) -> str:
+    return f"{number:.6g}" if isinstance(number, float) else repr(number)
+
+
+def _exact(got: Any, expected: Any, types: tuple[type, ...], words: str) -> str | None:
+    if isinstance(got, tk.Tensor):
+        return f"It is a tensor; expected is {words}. (`.item()` takes the number out of a tensor.)"
+    if not isinstance(got, types) or (isinstance(got, bool) and bool not in types):
+        return f"It is {kind(got)}, {show(got, 80)}; expected is {words}."
+    if got == expected:
+        return None
+    return f"It is {show(got, 80)} where {show(expected, 80)} is expected."
+
+
+def _number(got: Any, expected: float) -> str | None:
+    if isinstance(got, tk.Tensor):
+        return "It is a tensor; expected is a number. (`.item()` takes the number out of a tensor.)"
+    if isinstance(got, bool) or not isinstance(got, int | float | np.integer | np.floating):
+        return f"It is {kind(got)}, {show(got, 80)}; expected is a number."
+    if math.isnan(got) and math.isnan(expected):
+        return None
+    if math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9):
+        return None
+    return f"It is {_plain(float(got))} where {_plain(expected)} is expected."
+
+
+def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
+    if not isinstance(got, list | tuple):
+        word = "tuple" if isinstance(expected, tuple) else "list"
+        return f"It is {kind(got)}; expected is a {word}."
+    if len(got) != len(expected):
+        return f"It has {len(got)} entries; expected are {len(expected)}."
+    for position, (one, other) in enumerate(zip(got, expected, strict=True)):
+        found = difference(one, other)
+        if found is not None:
+            return f"Entry {position}: {found}"
+    return None
+
+
+def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
+    if not isinstance(got, Mapping):
+        return f"It is {kind(got)}; expected is a dictionary."
+    missing = [key for key in expected if key not in got]
+    if missing:
+        return f"The entry {show(missing[0], 80)} is missing."
+    for key, value in expected.items():
+        found = difference(got[key], value)
+        if found is not None:
+            return f"{key}: {found}"
+    return None

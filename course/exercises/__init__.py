@@ -1,0 +1,1 @@
+"""The exercises, a module a chapter: `chNN_topic.py` holds those of `solutions/NN_topic.py`."""

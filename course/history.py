@@ -1,0 +1,89 @@
+"""What ran in this notebook: the cells, in order, and which of them failed.
+
+A check needs it to tell an answer that was never run from one whose last edit did not run. IPython
+reports every cell, those with a SyntaxError too; outside IPython there is no history.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of one cell: the number in its brackets, its text, how it ended."""
+
+    number: int
+    source: str
+    cell_id: str | None
+    error: str | None
+    """The name of the exception's class, or None if the cell ran to its end."""
+
+    def is_about(self, exercise_id: str, name: str) -> bool:
+        """True if this cell defines `name`, or tried to, or is the exercise's answer cell."""
+        if self.cell_id == exercise_id:
+            return True
+        pattern = rf"^\s*(async\s+)?def\s+{re.escape(name)}\b|^{re.escape(name)}\s*(:[^=]+)?=(?!=)"
+        return re.search(pattern, self.source, re.MULTILINE) is not None
+
+    def defines(self) -> list[str]:
+        """The functions and names that this cell defines at its top level."""
+        try:
+            statements = ast.parse(self.source).body
+        except SyntaxError:
+            return []
+        names: list[str] = []
+        for statement in statements:
+            if isinstance(statement, ast.FunctionDef):
+                names.append(statement.name)
+            elif isinstance(statement, ast.Assign):
+                names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        return names
+
+
+_runs: list[Run] = []
+
+
+def is_notebook() -> bool:
+    """True where the value of a cell is shown as HTML."""
+    return hasattr(_shell(), "kernel")
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def runs() -> list[Run]:
+    """Every cell that ran since the course was imported, in order."""
+    return list(_runs)
+
+
+def watch() -> None:
+    """Begin to note the cells of this notebook; a second call changes nothing."""
+    shell = _shell()
+    if shell is None or getattr(shell, "_course_watches", False):
+        return
+    shell._course_watches = True
+    # cells that ran before the course was imported: how they ended is not known
+    for number, source in enumerate(shell.user_ns.get("In", [""])[1:-1], start=1):
+        _runs.append(Run(number, source, None, None))
+    shell.events.register("post_run_cell", _note)
+
+
+def _note(result: Any) -> None:
+    if result is None or result.info is None or not result.info.store_history:
+        return
+    error = result.error_before_exec or result.error_in_exec
+    _runs.append(
+        Run(
+            result.execution_count or 0,
+            result.info.raw_cell or "",
+            getattr(result.info, "cell_id", None),
+            None if error is None else type(error).__name__,
+        )
+    )

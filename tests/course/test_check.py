@@ -1,0 +1,311 @@
+"""`check` and `judge`: what a learner is told, in every state an answer can be in."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import sample
+
+import tensorkit as tk
+from course.check import check, judge
+from course.exercise import load
+from course.report import Report
+
+STRIDES = load()["strides-of"]
+NEGATED = load()["negated"]
+WHICH = load()["which-dtype"]
+
+
+def test_the_reference_gets_full_points():
+    report = judge(STRIDES, sample.strides_of)
+    assert report.score == 3.0
+    assert report.status == "passed"
+    assert repr(report) == "3.0"
+
+
+def test_a_usual_mistake_is_recognised_and_named():
+    report = judge(STRIDES, sample.bytes_apart)
+    assert report.mistake == "counts bytes"
+    assert report.message == "These are bytes: divide by the element size."
+    assert report.score == 0.0
+
+
+def test_a_mistake_is_not_named_on_one_agreement_alone():
+    # agrees with "column-major" on the matrix and with nothing elsewhere
+    report = judge(STRIDES, lambda shape: (1, 3) if shape == (3, 4) else None)
+    assert report.mistake == ""
+
+
+def test_points_follow_the_weights_of_the_cases():
+    report = judge(STRIDES, lambda shape: (1,) if len(shape) == 1 else None)
+    assert report.status == "partly"
+    assert report.score == pytest.approx(3 * 0.5 / 3)
+
+
+def test_the_same_seed_gives_the_same_report_and_another_seed_other_numbers():
+    def rows(seed: int) -> str:
+        return str(judge(STRIDES, lambda shape: None, seed=seed).rows)
+
+    assert rows(1) == rows(1)
+    assert rows(1) != rows(2)
+
+
+def test_an_answer_that_changes_its_argument_is_told_so():
+    report = judge(NEGATED, sample.broken_negated)
+    assert report.score == 0.0
+    assert "changes argument 1" in str(report)
+
+
+def test_the_report_shows_arguments_as_they_were_before_the_answer_changed_them():
+    report = judge(NEGATED, sample.broken_negated)
+    assert report.rows[0].call == "negated(tensor([ 1., -2.]))"
+
+
+def test_a_wrong_prediction_shows_the_rule_and_not_the_value():
+    wrong = {**WHICH.reference, "tk.tensor([1, 2])": "int32"}
+    report = judge(WHICH, wrong)
+    assert "Whole numbers become int64" in str(report)
+    assert report.rows[0].expected == ""
+    assert report.score == pytest.approx(0.67)
+
+
+def test_an_unanswered_prediction_says_so():
+    assert "still a `...`" in str(judge(WHICH, {**WHICH.reference, "tk.tensor([1, 2])": ...})) or (
+        "Replace this `...`" in str(judge(WHICH, {**WHICH.reference, "tk.tensor([1, 2])": ...}))
+    )
+
+
+def test_an_endless_loop_is_stopped_and_the_other_cases_are_not_run():
+    def endless(shape):
+        while True:
+            pass
+
+    report = judge(STRIDES, endless, seconds=0.2)
+    assert [row.status for row in report.rows] == ["failed", "not run", "not run"]
+    assert "did not end within 0.2 seconds" in str(report)
+
+
+def test_an_endless_loop_that_catches_exceptions_is_stopped_too():
+    def stubborn(shape):
+        while True:
+            try:
+                while True:
+                    pass
+            except Exception:
+                pass
+
+    assert "did not end" in str(judge(STRIDES, stubborn, seconds=0.2))
+
+
+def test_an_endless_loop_is_stopped_where_there_is_no_alarm_signal():
+    def endless(shape):
+        while True:
+            pass
+
+    reports: list[Report] = []
+    thread = threading.Thread(target=lambda: reports.append(judge(STRIDES, endless, seconds=0.2)))
+    thread.start()
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+    assert "did not end within 0.2 seconds" in str(reports[0])
+
+
+def test_exit_is_answered_with_a_sentence():
+    report = judge(STRIDES, lambda shape: sys.exit())
+    assert "SystemExit" in str(report)
+    assert "`exit()` ends the whole program" in str(report)
+
+
+def test_a_stop_by_the_learner_stops_the_check(monkeypatch):
+    def interrupted(shape):
+        raise KeyboardInterrupt
+
+    report = checked(strides_of=interrupted)
+    assert report.status == "stopped"
+    assert report.score == 0.0
+
+
+def test_an_exception_is_shown_with_the_line_that_raised_it():
+    def broken(shape):
+        return 1 / 0
+
+    text = str(judge(STRIDES, broken))
+    assert "ZeroDivisionError: division by zero" in text
+    assert "return 1 / 0" in text
+
+
+def test_an_object_that_raises_in_repr_gives_a_sentence():
+    class Odd:
+        def __repr__(self):
+            raise ValueError("no")
+
+    assert "whose __repr__ raises ValueError" in str(judge(STRIDES, lambda shape: Odd()))
+
+
+def test_an_exception_that_raises_in_str_gives_a_sentence():
+    class Odd(Exception):
+        def __str__(self):
+            raise ValueError("no")
+
+    def raises(shape):
+        raise Odd
+
+    assert "got       Odd" in str(judge(STRIDES, raises))
+
+
+@pytest.mark.parametrize("large", ["x" * 60_000_000, [0] * 8_000_000, np.zeros(15_000_000)])
+def test_a_return_value_of_60_megabytes_gives_a_short_report(large):
+    report = judge(STRIDES, lambda shape: large)
+    assert report.score == 0.0
+    assert len(str(report)) < 3000
+    assert len(report.html()) < 20_000
+
+
+def test_nan_is_an_answer_like_any_other():
+    report = judge(STRIDES, lambda shape: math.nan)
+    assert report.score == 0.0
+    assert "expected is a tuple" in str(report)
+
+
+def test_a_tensor_of_the_wrong_dtype_is_told_so():
+    report = judge(NEGATED, lambda t: (-t).double())
+    assert "Its dtype is torch.float64; expected is torch.float32." in str(report)
+
+
+def test_warnings_and_prints_cost_nothing_and_are_noted(capsys):
+    def noisy(shape):
+        print("hello")
+        print("oh", file=sys.stderr)
+        warnings.warn("careful", stacklevel=1)
+        return sample.strides_of(shape)
+
+    report = judge(STRIDES, noisy)
+    assert report.score == 3.0
+    assert any("careful" in note for note in report.notes)
+    assert any("hello" in note for note in report.notes)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_the_exercise_asks_for_cannot_be_called(monkeypatch):
+    monkeypatch.setattr(STRIDES, "without", ("Tensor.stride", "zeros"))
+    report = judge(STRIDES, lambda shape: tk.zeros(shape).stride())
+    assert "zeros is what you are asked to write here" in str(report)
+    report = judge(STRIDES, lambda shape: tk.ones(shape).stride())
+    assert "Tensor.stride is what you are asked to write here" in str(report)
+    assert tk.zeros(2, 3).stride() == (3, 1)
+
+
+def checked(exercise_id: object = "strides-of", **names: object) -> Report:
+    """The report of a `check` in a notebook that holds these names."""
+    from course.check import _reported
+
+    return _reported(exercise_id, names)  # type: ignore[arg-type]
+
+
+def test_check_reads_the_answer_from_the_callers_namespace():
+    namespace = {"check": check, "strides_of": sample.strides_of}
+    exec("report = check('strides-of')", namespace)
+    assert repr(namespace["report"]) == "3.0"
+
+
+def test_an_unknown_id_suggests_the_nearest():
+    report = checked("stride-of")
+    assert report.status == "unknown"
+    assert "did you mean `check(\"strides-of\")`" in report.message
+    assert repr(report) == "0.0"
+
+
+@pytest.mark.parametrize("odd", [None, 3, [], object(), sample.strides_of])
+def test_an_id_that_is_no_string_gives_a_sentence(odd):
+    assert "There is no exercise" in str(checked(odd))
+
+
+def test_a_number_instead_of_a_function_gives_a_sentence():
+    report = checked(strides_of=12)
+    assert report.status == "unfit"
+    assert "should be a function, and it is an int" in str(report)
+
+
+def test_a_list_instead_of_a_dictionary_gives_a_sentence():
+    assert "should be the dictionary of the answer cell" in str(checked("which-dtype", dtypes=[1]))
+
+
+def test_a_name_that_does_not_exist_says_what_to_run():
+    report = checked()
+    assert report.status == "missing"
+    assert "run the answer cell above" in str(report)
+
+
+@pytest.mark.parametrize("exercise_id", ["strides-of", "negated", "which-dtype"])
+def test_the_released_cell_is_not_started(exercise_id):
+    cell = load()[exercise_id].released_source
+    report = _run_in_python(f"{cell}\nreport = check({exercise_id!r})\nprint(repr(report.status), report.score)")
+    assert report.endswith("'not started' 0.0\n")
+
+
+def _run_in_python(program: str) -> str:
+    """What a fresh IPython prints for `program`, cell by cell at `# %%`."""
+    runner = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "for cell in ['import tensorkit as tk, sample\\nfrom course import check', "
+        "*sys.argv[2].split('# %%\\n')]:\n"
+        "    shell.run_cell(cell, store_history=True)\n"
+    )
+    here = os.path.dirname(__file__)
+    done = subprocess.run(
+        [sys.executable, "-c", runner, here, program], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_none_alone_is_not_not_started():
+    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('strides-of')")
+    assert "is a `return` missing?" in text
+
+
+def test_an_edit_that_did_not_run_is_noted_and_the_older_version_checked():
+    right = "def strides_of(shape):\n    return sample.strides_of(shape)\n"
+    broken = "def strides_of(shape:\n    return 1\n"
+    text = _run_in_python(f"{right}# %%\n{broken}# %%\ncheck('strides-of')")
+    assert "3 of 3 points" in text
+    assert "Your last edit did not run (SyntaxError, cell [3])" in text
+
+
+def test_a_first_edit_that_did_not_run_is_told_so():
+    text = _run_in_python("def strides_of(shape:\n    return 1\n# %%\ncheck('strides-of')")
+    assert "Your cell did not run (SyntaxError, cell [2])" in text
+
+
+def test_a_renamed_answer_is_told_its_name():
+    cell = load()["strides-of"].released_source.replace("strides_of(shape)", "my_strides(shape)")
+    text = _run_in_python(f"{cell}\n# %%\ncheck('strides-of')")
+    assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
+
+
+def test_a_deleted_answer_is_told_so():
+    text = _run_in_python("def strides_of(shape): return 1\n# %%\ndel strides_of\n# %%\ncheck('strides-of')")
+    assert "was defined in cell [2] and is gone now" in text
+
+
+def test_validate_lists_what_is_not_full_on_stderr(monkeypatch, capsys):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    exec("check('strides-of')", {"check": check, "strides_of": sample.bytes_apart})
+    assert "These are bytes" in capsys.readouterr().err
+    exec("check('strides-of')", {"check": check, "strides_of": sample.strides_of})
+    assert capsys.readouterr().err == ""
+
+
+def test_a_typical_check_is_quick():
+    # no timing here (that is `make bench`'s business): it must do little, seen by counting calls
+    calls = []
+    judge(STRIDES, lambda shape: calls.append(shape) or sample.strides_of(shape))
+    assert len(calls) == 3

@@ -1,0 +1,124 @@
+"""Every registered exercise is complete, and the audit that says so notices what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import pytest
+import sample
+
+from course.audit import faults
+from course.exercise import Case, Draw, Exercise, Prediction, case, chapters, load
+
+EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
+
+
+@pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
+def test_the_exercise_is_complete(it):
+    assert faults(it) == []
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_a_chapter_has_seven_exercises_of_three_kinds_and_a_core_of_45_minutes(chapter):
+    own = list(load(chapter).values())
+    assert len(own) >= 7
+    assert len({it.kind for it in own}) >= 3
+    assert sum(it.minutes for it in own if not it.further) <= 45
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_predictions_are_worth_a_tenth_at_most(chapter):
+    own = list(load(chapter).values())
+    predicted = sum(it.points for it in own if isinstance(it, Prediction))
+    assert predicted <= sum(it.points for it in own) / 10
+
+
+class Doubled(Exercise):
+    """Double a number
+
+    Input: a whole number `n`. Output: twice that number. One worked case: `doubled(3)` is 6, and
+    `doubled(-1)` is -2. Nothing else is asked for, which is why this statement is so long.
+    """
+
+    hints = ("What is twice 3?", "There is an operator for it.")
+    usual_mistakes: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        "squares": (lambda n: n * n, "That is the square: add the number to itself."),
+        "adds two": (lambda n: n + 2, "That adds two: add the number to itself."),
+        "unchanged": (lambda n: n, "The number comes back unchanged: use an operator."),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(3, label="three")
+        yield case(-1, label="negative")
+        yield case(draw.integer(10, 99), label="any")
+
+
+def doubled(n):
+    """Twice `n`."""
+    return 2 * n
+
+
+def always_six(n):
+    return 6
+
+
+def audited(
+    answer: Callable[..., Any] = doubled,
+    stub: Callable[..., Any] | None = None,
+    kind: str = "write",
+    **body: Any,
+) -> list[str]:
+    """The faults of `Doubled` with another class body."""
+    it = type("Changed", (Doubled,), {"__doc__": Doubled.__doc__, **body})()
+    it.id, it.points, it.difficulty, it.minutes, it.kind = "doubled", 1.0, 1, 1, kind
+    it.chapter, it.further, it.without, it.reference, it._stub = "sample", False, (), answer, stub
+    return faults(it, seeds=range(20))
+
+
+def mistakes(**more: tuple[Any, str]) -> Mapping[str, tuple[Any, str]]:
+    return {**Doubled.usual_mistakes, **more}
+
+
+def test_a_complete_exercise_has_no_fault():
+    assert audited() == []
+
+
+def vague(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield case(3, label=f"case {draw.integer(0, 9)}")
+    yield case(4, label="four")
+
+
+def lucky(self: Exercise, draw: Draw) -> Iterator[Case]:
+    # 2 is where doubling, squaring and adding two agree
+    yield case(draw.integer(2, 3), label="small")
+    yield case(-1, label="negative")
+    yield case(5, label="five")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
+        ({"hints": ("One.",)}, "it has 1 hints"),
+        ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
+        ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
+        ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "does not say what to do"),
+        (
+            {"usual_mistakes": mistakes(same=(lambda n: n**2, "A different text, as it should not be."))},
+            "'same' is taken for 'squares'",
+        ),
+        (
+            {"usual_mistakes": mistakes(once=(lambda n: 2 * n + (n == 3), "Wrong in one case only, that is too few."))},
+            "'once' is taken for 'no mistake'",
+        ),
+        ({"cases": vague}, "labels and weights of its cases depend on the draw"),
+        ({"cases": lucky}, "the points of the mistake 'squares' depend on the draw"),
+        ({"expected": lambda self, n: 3 * n}, "the reference does not pass"),
+        ({"answer": sample.strides_of}, "the reference raises TypeError"),
+        ({"stub": always_six}, "its untouched stub passes a case"),
+        ({"stub": doubled, "kind": "repair"}, "its untouched stub passes"),
+    ],
+)
+def test_what_is_missing_is_noticed(changes, words):
+    assert any(words in sentence for sentence in audited(**changes)), audited(**changes)
