@@ -1,0 +1,63 @@
+# The verbs of this project; `make` alone lists them. Works with GNU make 3.81 and later.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.installed
+JOBS   ?= auto
+# LOCK= (empty) takes the newest releases instead, as the weekly test does
+LOCK   ?= requirements.lock
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test check browser-test build demo bundle format lock clean
+
+help:  ## list these verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+lab: $(READY)  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
+	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)")
+
+test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
+
+check: $(READY)  ## lint and types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+browser-test: $(READY)  ## drive JupyterLab in Chromium
+	$(BIN)/pytest -m browser tests
+
+build: $(READY)  ## build the notebooks from their texts (CHAPTER=01_tensors)
+	$(BIN)/course build $(CHAPTER)
+
+demo: $(READY)  ## rehearse a class with nbgrader, from release to feedback
+	$(BIN)/course demo
+
+bundle: $(READY)  ## make the folder that learners get
+	$(BIN)/course bundle
+
+format: $(READY)  ## put the code in its form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: $(READY)  ## write requirements.lock anew from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+	    --upgrade --quiet --output-file requirements.lock
+
+clean:  ## remove the environment and all caches, never your work
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './work/*' -prune -exec rm -rf {} +
+
+# The environment, made once and again when one of these changes.
+$(READY): requirements.lock pyproject.toml $(wildcard course/jupyter/*)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "This course needs Python 3.11 or newer; name one: make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	    echo "This Python lacks venv; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(if $(LOCK),$(PIP) --require-hashes -r $(LOCK),$(PIP) --upgrade '.[dev]')
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@

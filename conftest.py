@@ -1,0 +1,59 @@
+"""What every test has: the names of the doctests, and a course folder and Jupyter of its own.
+
+No test sees the real course by accident: COURSE_ROOT names an empty one, and the folders in which
+Jupyter and nbgrader keep a person's settings and submissions are temporary.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+_PRIVATE = Path(tempfile.mkdtemp(prefix="course-tests-")).resolve()
+atexit.register(shutil.rmtree, _PRIVATE, ignore_errors=True)
+
+(_PRIVATE / "course" / "notebooks").mkdir(parents=True)
+os.environ.update(
+    COURSE_ROOT=str(_PRIVATE / "course"),
+    IPYTHONDIR=str(_PRIVATE / "ipython"),
+    JUPYTER_CONFIG_DIR=str(_PRIVATE / "config"),
+    JUPYTER_DATA_DIR=str(_PRIVATE / "data"),
+    JUPYTER_RUNTIME_DIR=str(_PRIVATE / "runtime"),
+    JUPYTER_PLATFORM_DIRS="1",
+)
+for name in ("COURSE_EXCHANGE", "NBGRADER_EXECUTION"):
+    os.environ.pop(name, None)
+
+collect_ignore = [
+    "course/jupyter",  # configuration files, which traitlets runs in a namespace of their own
+    *(f"course/{it}" for it in ("exchange", "submitted", "autograded", "feedback", "solution")),
+]
+collect_ignore_glob = ["solutions/*.py"]  # texts of chapters, not modules
+
+
+@pytest.fixture(autouse=True)
+def _names_in_doctests(request: pytest.FixtureRequest) -> None:
+    """`tk` and `np` stand for themselves in every docstring."""
+    if isinstance(request.node, pytest.DoctestItem):
+        import numpy as np
+
+        import tensorkit as tk
+
+        namespace: dict[str, object] = request.getfixturevalue("doctest_namespace")
+        namespace.update(tk=tk, np=np)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout that is tested; only to be read."""
+    return Path(__file__).parent
+
+
+@pytest.fixture
+def environment() -> Mapping[str, str]:
+    """The variables for a program that a test starts."""
+    return os.environ.copy()
