@@ -1,0 +1,181 @@
+"""tensorkit: PyTorch's tensors on NumPy, small enough to be read.
+
+    >>> import tensorkit as tk
+    >>> tk.tensor([1., 2., 3.]) * 10
+    tensor([10., 20., 30.])
+"""
+
+from math import inf, nan, pi
+from typing import Any
+
+from tensorkit.creation import (
+    arange,
+    as_tensor,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    is_tensor,
+    linspace,
+    ones,
+    ones_like,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from tensorkit.devices import Device as device
+from tensorkit.dtypes import DType as dtype
+from tensorkit.dtypes import bool_ as bool
+from tensorkit.dtypes import (
+    can_cast,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from tensorkit.functional import allclose, div, equal, isclose, result_type
+from tensorkit.layout import Size
+from tensorkit.ops.arithmetic import abs, add, floor_divide, mul, neg, pow, reciprocal, remainder, sub
+from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
+from tensorkit.ops.comparison import eq, ge, gt, le, lt, ne
+from tensorkit.ops.copying import clone
+from tensorkit.ops.views import as_strided
+from tensorkit.printing import set_printoptions
+from tensorkit.random import Generator, initial_seed, manual_seed
+from tensorkit._tensor import Tensor
+
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Generator",
+    "Size",
+    "Tensor",
+    "abs",
+    "add",
+    "allclose",
+    "arange",
+    "as_strided",
+    "as_tensor",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "bool",
+    "can_cast",
+    "clone",
+    "device",
+    "div",
+    "double",
+    "dtype",
+    "empty",
+    "empty_like",
+    "eq",
+    "equal",
+    "eye",
+    "finfo",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "floor_divide",
+    "from_numpy",
+    "full",
+    "full_like",
+    "ge",
+    "get_default_dtype",
+    "gt",
+    "half",
+    "iinfo",
+    "inf",
+    "initial_seed",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_tensor",
+    "isclose",
+    "le",
+    "linspace",
+    "long",
+    "lt",
+    "manual_seed",
+    "mul",
+    "nan",
+    "ne",
+    "neg",
+    "ones",
+    "ones_like",
+    "pi",
+    "pow",
+    "promote_types",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "reciprocal",
+    "remainder",
+    "result_type",
+    "set_default_dtype",
+    "set_printoptions",
+    "short",
+    "sub",
+    "tensor",
+    "uint8",
+    "zeros",
+    "zeros_like",
+]
+
+_INSTEAD = {
+    "bfloat16": "tk.float16 or tk.float32",
+    "cat": "tk.empty(...) and index assignment",
+    "complex64": "two real tensors",
+    "cuda": 'device="cpu"',
+    "no_grad": "nothing: no operation is recorded yet",
+    "square": "x * x",
+    "true_divide": "tk.div",
+}
+_KNOWN_TO_TORCH = {
+    *("acos allclose amax amin argmax argmin argsort asarray atleast_1d autograd bmm cat chunk"
+      " clamp complex128 complex64 cos cuda cumsum dot einsum exp flatten float_power fmod gather"
+      " isfinite isinf isnan linalg load log logical_and logical_not logical_or logical_xor matmul"
+      " max maximum mean median min minimum mm mv nn no_grad nonzero norm ones_like optim outer"
+      " permute prod relu reshape round rsub save sigmoid sin softmax sort split sqrt square"
+      " squeeze stack std sum tan tanh transpose tril triu true_divide unique unsqueeze utils var"
+      " vstack where bfloat16").split(),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "viz":
+        import importlib
+
+        return importlib.import_module("tensorkit.viz")
+    if name in _KNOWN_TO_TORCH:
+        instead = f"; use {_INSTEAD[name]} instead" if name in _INSTEAD else ""
+        raise AttributeError(f"torch.{name} is not part of tensorkit yet{instead}")
+    raise AttributeError(f"module 'tensorkit' has no attribute '{name}'")

@@ -1,0 +1,772 @@
+"""The class ``Tensor``: attributes, one visible line per method, the operators.
+
+What an operation does is defined in ``tensorkit.ops``; here it only gets its name.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorkit import base, creation, dtypes, functional, layout, printing
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, Device, as_device, quietly
+from tensorkit.dtypes import DType
+from tensorkit.errors import (
+    DTypeError,
+    NotSupportedError,
+    ShapeError,
+    message,
+    must_be,
+    type_name,
+)
+from tensorkit.layout import Size
+from tensorkit.ops import arithmetic, bitwise, comparison, copying, general, indexing, views
+from tensorkit.storage import Storage
+
+
+class Tensor(TensorBase):
+    """An n-dimensional array of numbers of one dtype, on one device.
+
+    Make one with ``tk.tensor``, ``tk.zeros``, ``tk.arange`` and the like.
+
+    >>> tk.tensor([[1., 2.], [3., 4.]]) * 10
+    tensor([[10., 20.],
+            [30., 40.]])
+    """
+
+    __slots__ = ()
+
+    # NumPy leaves mixed expressions to us, and we refuse them: see ops.general.
+    __array_ufunc__ = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: PyTorch's old constructor means data or sizes, depending on its argument."""
+        raise TypeError(
+            message(
+                "Tensor() is not a way to make a tensor in tensorkit",
+                repair="tk.tensor(data), tk.empty(sizes) or tk.zeros(sizes)",
+            )
+        )
+
+    # What it is
+
+    @property
+    def shape(self) -> Size:
+        """Sizes of all dimensions.
+
+        >>> tk.zeros(2, 3).shape
+        torch.Size([2, 3])
+        """
+        return self._form.shape
+
+    def size(self, dim: int | None = None) -> Any:
+        """Sizes of all dimensions, or the size of one.
+
+        >>> tk.zeros(2, 3).size(), tk.zeros(2, 3).size(-1)
+        (torch.Size([2, 3]), 3)
+        """
+        if dim is None:
+            return self._form.shape
+        return self._form.shape[self._dim("size", dim)]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements apart neighbours along each dimension lie in memory.
+
+        >>> tk.zeros(2, 3).stride(), tk.zeros(2, 3).stride(0)
+        ((3, 1), 3)
+        """
+        if dim is None:
+            return self._form.strides
+        return self._form.strides[self._dim("stride", dim)]
+
+    def _dim(self, function: str, dim: Any) -> int:
+        if isinstance(dim, (bool, float)) or not hasattr(dim, "__index__"):
+            raise must_be(function, "dim", 1, "int", dim)
+        return layout.wrap_dim(dim.__index__(), len(self._form.shape))
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions.
+
+        >>> tk.zeros(2, 3).ndim
+        2
+        """
+        return len(self._form.shape)
+
+    def dim(self) -> int:
+        """Number of dimensions.
+
+        >>> tk.tensor(5.).dim()
+        0
+        """
+        return len(self._form.shape)
+
+    def numel(self) -> int:
+        """Number of elements.
+
+        >>> tk.zeros(2, 3).numel()
+        6
+        """
+        return self._form.shape.numel()
+
+    def nelement(self) -> int:
+        """Number of elements, another name for ``numel``."""
+        return self._form.shape.numel()
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements.
+
+        >>> tk.tensor([1, 2]).dtype
+        torch.int64
+        """
+        return self._form.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are.
+
+        >>> tk.zeros(2).device
+        device(type='cpu')
+        """
+        return self._form.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a CUDA device."""
+        return self._form.device.type == "cuda"
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return self._form.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Size of one element in bytes.
+
+        >>> tk.zeros(2).element_size()
+        4
+        """
+        return self._form.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all elements in bytes.
+
+        >>> tk.zeros(2, 3).nbytes
+        24
+        """
+        return self.numel() * self.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers.
+
+        >>> tk.tensor([1, 2]).is_floating_point()
+        False
+        """
+        return self._form.dtype.is_floating_point
+
+    # Where it lies
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory one after the other in row-major order.
+
+        >>> a = tk.zeros(2, 3)
+        >>> a.is_contiguous(), a[:, 0].is_contiguous()
+        (True, False)
+        """
+        return self._form.is_contiguous
+
+    def contiguous(self) -> "Tensor":
+        """The tensor itself if it is contiguous, otherwise a contiguous copy.
+
+        >>> tk.zeros(2, 3)[:, 0].contiguous().stride()
+        (1,)
+        """
+        return copying.contiguous(self)
+
+    def storage_offset(self) -> int:
+        """Position of the first element in the storage, counted in elements.
+
+        >>> tk.arange(6)[2:].storage_offset()
+        2
+        """
+        return 0 if self._storage is None else self._offset
+
+    def data_ptr(self) -> int:
+        """Address of the first element in memory; 0 if there is none."""
+        return int(self._array.ctypes.data) if self._array.size else 0
+
+    def untyped_storage(self) -> Storage:
+        """The flat memory this tensor looks at, shared by all its views.
+
+        >>> tk.zeros(2, 3)[0].untyped_storage().nbytes()
+        24
+        """
+        return base.storage_of(self)
+
+    def as_strided(
+        self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    ) -> "Tensor":
+        """View of the same storage with any shape, strides and offset.
+
+        >>> tk.arange(6).as_strided((3,), (2,))
+        tensor([0, 2, 4])
+        """
+        return views.as_strided(self, size, stride, storage_offset)
+
+    def select(self, dim: int, index: int) -> "Tensor":
+        """View of one entry along ``dim``; the dimension disappears."""
+        return views.select(self, dim, index)
+
+    def unsqueeze(self, dim: int) -> "Tensor":
+        """View with a new dimension of size 1 before ``dim``."""
+        return views.unsqueeze(self, dim)
+
+    # Out of the tensor
+
+    def item(self) -> Any:
+        """The only element, as a Python number.
+
+        >>> tk.tensor([3.5]).item()
+        3.5
+        """
+        if self._array.size != 1:
+            raise ShapeError(
+                message(
+                    f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
+                    f"Its shape is {tuple(self.shape)}.",
+                    repair="x.tolist()",
+                ),
+                a_shape=tuple(self.shape),
+            )
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """All elements as nested lists of Python numbers.
+
+        >>> tk.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return self._array.tolist()
+
+    def numpy(self) -> "np.ndarray[Any, Any]":
+        """A NumPy array on the same memory: writes to one are seen in the other.
+
+        >>> a = tk.zeros(2)
+        >>> a.numpy()[0] = 5.
+        >>> a
+        tensor([5., 0.])
+        """
+        return self._array.view()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
+        """What ``numpy.asarray(tensor)`` uses; shares memory unless it must convert or copy."""
+        array = self._array.view()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return quietly(array.astype, dtype)
+        return array.copy() if copy else array
+
+    # Copies and conversions
+
+    def clone(self) -> "Tensor":
+        """Copy with memory of its own.
+
+        >>> a = tk.tensor([1, 2])
+        >>> b = a.clone()
+        >>> b[0] = 9
+        >>> a
+        tensor([1, 2])
+        """
+        return copying.clone(self)
+
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> "Tensor":
+        """This tensor with another dtype or on another device; itself if nothing changes.
+
+        The first arguments may be a dtype, a device, a device and a dtype, or another tensor
+        whose dtype and device are taken.
+
+        >>> tk.tensor([1.7, -1.7]).to(tk.int64)
+        tensor([ 1, -1])
+        """
+        dtype, device = _conversion(args, dtype, device)
+        if device is not None:
+            as_device(device)
+        if (dtype is None or dtype is self._form.dtype) and not copy:
+            return self
+        return copying.converted(self, dtype or self._form.dtype)
+
+    def type(self, dtype: Any = None) -> Any:
+        """The type's name, or with an argument the tensor converted to that dtype.
+
+        >>> tk.zeros(2).type()
+        'torch.FloatTensor'
+        """
+        if dtype is None:
+            return f"torch.{self._form.dtype.word}Tensor"
+        if isinstance(dtype, str):
+            for known in dtypes.ALL:
+                if dtype == f"torch.{known.word}Tensor":
+                    return self.to(known)
+            raise ValueError(f"invalid type: '{dtype}'")
+        if not isinstance(dtype, DType):
+            raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
+        return self.to(dtype)
+
+    def cpu(self) -> "Tensor":
+        """This tensor on the CPU; itself if it is there already."""
+        return self.to(CPU)
+
+    def cuda(self) -> "Tensor":
+        """Raise: this version of tensorkit computes on the CPU only."""
+        return self.to(Device("cuda"))
+
+    def float(self) -> "Tensor":
+        """As float32.
+
+        >>> tk.tensor([1, 2]).float()
+        tensor([1., 2.])
+        """
+        return self.to(dtypes.float32)
+
+    def double(self) -> "Tensor":
+        """As float64."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> "Tensor":
+        """As float16."""
+        return self.to(dtypes.float16)
+
+    def long(self) -> "Tensor":
+        """As int64; fractions are cut off.
+
+        >>> tk.tensor([1.7, -1.7]).long()
+        tensor([ 1, -1])
+        """
+        return self.to(dtypes.int64)
+
+    def int(self) -> "Tensor":
+        """As int32; fractions are cut off."""
+        return self.to(dtypes.int32)
+
+    def short(self) -> "Tensor":
+        """As int16; fractions are cut off."""
+        return self.to(dtypes.int16)
+
+    def char(self) -> "Tensor":
+        """As int8; fractions are cut off."""
+        return self.to(dtypes.int8)
+
+    def byte(self) -> "Tensor":
+        """As uint8; fractions are cut off."""
+        return self.to(dtypes.uint8)
+
+    def bool(self) -> "Tensor":
+        """As bool: whether each element is not zero.
+
+        >>> tk.tensor([0., 0.5]).bool()
+        tensor([False,  True])
+        """
+        return self.to(dtypes.bool_)
+
+    # Arithmetic
+
+    def add(self, other: Any, *, alpha: Any = 1) -> "Tensor":
+        """``self + alpha * other``."""
+        return arithmetic.add.method(self, other, alpha=alpha)
+
+    def sub(self, other: Any, *, alpha: Any = 1) -> "Tensor":
+        """``self - alpha * other``."""
+        return arithmetic.sub.method(self, other, alpha=alpha)
+
+    def mul(self, other: Any) -> "Tensor":
+        """``self * other``."""
+        return arithmetic.mul.method(self, other)
+
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
+        """``self / other``; ``rounding_mode`` is None, "trunc" or "floor"."""
+        return functional.division(rounding_mode).method(self, other)
+
+    def floor_divide(self, other: Any) -> "Tensor":
+        """``self // other``: the quotient rounded down."""
+        return arithmetic.floor_divide.method(self, other)
+
+    def remainder(self, other: Any) -> "Tensor":
+        """``self % other``: what is left, with the sign of ``other``."""
+        return arithmetic.remainder.method(self, other)
+
+    def pow(self, exponent: Any) -> "Tensor":
+        """``self ** exponent``."""
+        return arithmetic.pow.method(self, exponent)
+
+    def reciprocal(self) -> "Tensor":
+        """``1 / self``."""
+        return arithmetic.reciprocal(self)
+
+    def neg(self) -> "Tensor":
+        """``-self``."""
+        return arithmetic.neg(self)
+
+    def abs(self) -> "Tensor":
+        """Absolute value of each element."""
+        return arithmetic.abs(self)
+
+    def add_(self, other: Any, *, alpha: Any = 1) -> "Tensor":
+        """Add ``alpha * other`` in place.
+
+        >>> tk.tensor([1., 2.]).add_(10)
+        tensor([11., 12.])
+        """
+        return arithmetic.add.inplace(self, other, alpha=alpha)
+
+    def sub_(self, other: Any, *, alpha: Any = 1) -> "Tensor":
+        """Subtract ``alpha * other`` in place."""
+        return arithmetic.sub.inplace(self, other, alpha=alpha)
+
+    def mul_(self, other: Any) -> "Tensor":
+        """Multiply by ``other`` in place."""
+        return arithmetic.mul.inplace(self, other)
+
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
+        """Divide by ``other`` in place."""
+        return functional.division(rounding_mode).inplace(self, other)
+
+    def floor_divide_(self, other: Any) -> "Tensor":
+        """Divide by ``other`` and round down, in place."""
+        return arithmetic.floor_divide.inplace(self, other)
+
+    def remainder_(self, other: Any) -> "Tensor":
+        """Keep what is left after division by ``other``, in place."""
+        return arithmetic.remainder.inplace(self, other)
+
+    def pow_(self, exponent: Any) -> "Tensor":
+        """Raise to ``exponent`` in place."""
+        return arithmetic.pow.inplace(self, exponent)
+
+    def reciprocal_(self) -> "Tensor":
+        """Replace each element by its reciprocal, in place."""
+        return arithmetic.reciprocal.inplace(self)
+
+    def neg_(self) -> "Tensor":
+        """Change all signs in place."""
+        return arithmetic.neg.inplace(self)
+
+    def abs_(self) -> "Tensor":
+        """Drop all signs in place."""
+        return arithmetic.abs.inplace(self)
+
+    __add__ = arithmetic.add.operator
+    __radd__ = arithmetic.add.reflected
+    __iadd__ = arithmetic.add.inplace_operator
+    __sub__ = arithmetic.sub.operator
+    __rsub__ = arithmetic.sub.reflected
+    __isub__ = arithmetic.sub.inplace_operator
+    __mul__ = arithmetic.mul.operator
+    __rmul__ = arithmetic.mul.reflected
+    __imul__ = arithmetic.mul.inplace_operator
+    __truediv__ = arithmetic.div.operator
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        # PyTorch computes number / tensor as reciprocal times number; so the last digit agrees.
+        return arithmetic.mul.reflected(arithmetic.reciprocal(self), other)
+
+    __itruediv__ = arithmetic.div.inplace_operator
+    __floordiv__ = arithmetic.floor_divide.operator
+    __rfloordiv__ = arithmetic.floor_divide.reflected
+    __ifloordiv__ = arithmetic.floor_divide.inplace_operator
+    __mod__ = arithmetic.remainder.operator
+    __rmod__ = arithmetic.remainder.reflected
+    __imod__ = arithmetic.remainder.inplace_operator
+    __pow__ = arithmetic.pow.operator
+    __rpow__ = arithmetic.pow.reflected
+    __ipow__ = arithmetic.pow.inplace_operator
+    __neg__ = arithmetic.neg
+    __abs__ = arithmetic.abs
+
+    def __pos__(self) -> "Tensor":
+        if self._form.dtype is dtypes.bool_:
+            raise DTypeError("The `+` operator, on a bool tensor is not supported.")
+        return self
+
+    # Comparison
+
+    def eq(self, other: Any) -> "Tensor":
+        """``self == other``, element by element."""
+        return comparison.eq.method(self, other)
+
+    def ne(self, other: Any) -> "Tensor":
+        """``self != other``, element by element."""
+        return comparison.ne.method(self, other)
+
+    def lt(self, other: Any) -> "Tensor":
+        """``self < other``, element by element."""
+        return comparison.lt.method(self, other)
+
+    def le(self, other: Any) -> "Tensor":
+        """``self <= other``, element by element."""
+        return comparison.le.method(self, other)
+
+    def gt(self, other: Any) -> "Tensor":
+        """``self > other``, element by element."""
+        return comparison.gt.method(self, other)
+
+    def ge(self, other: Any) -> "Tensor":
+        """``self >= other``, element by element."""
+        return comparison.ge.method(self, other)
+
+    def eq_(self, other: Any) -> "Tensor":
+        """Write 1 where equal and 0 elsewhere, in place."""
+        return comparison.eq.inplace(self, other)
+
+    def ne_(self, other: Any) -> "Tensor":
+        """Write 1 where different and 0 elsewhere, in place."""
+        return comparison.ne.inplace(self, other)
+
+    def lt_(self, other: Any) -> "Tensor":
+        """Write 1 where less and 0 elsewhere, in place."""
+        return comparison.lt.inplace(self, other)
+
+    def le_(self, other: Any) -> "Tensor":
+        """Write 1 where less or equal and 0 elsewhere, in place."""
+        return comparison.le.inplace(self, other)
+
+    def gt_(self, other: Any) -> "Tensor":
+        """Write 1 where greater and 0 elsewhere, in place."""
+        return comparison.gt.inplace(self, other)
+
+    def ge_(self, other: Any) -> "Tensor":
+        """Write 1 where greater or equal and 0 elsewhere, in place."""
+        return comparison.ge.inplace(self, other)
+
+    __eq__ = comparison.eq.operator  # type: ignore[assignment]
+    __ne__ = comparison.ne.operator  # type: ignore[assignment]
+    __lt__ = comparison.lt.operator
+    __le__ = comparison.le.operator
+    __gt__ = comparison.gt.operator
+    __ge__ = comparison.ge.operator
+
+    def equal(self, other: "Tensor") -> Any:
+        """Whether shape and all values are the same: one answer."""
+        return functional.equal(self, other)
+
+    def isclose(
+        self, other: "Tensor", rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+    ) -> "Tensor":
+        """Whether elements are equal up to a tolerance."""
+        return functional.isclose(self, other, rtol, atol, equal_nan)
+
+    def allclose(
+        self, other: "Tensor", rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+    ) -> Any:
+        """Whether all elements are equal up to a tolerance."""
+        return functional.allclose(self, other, rtol, atol, equal_nan)
+
+    # Logic and bits
+
+    def bitwise_and(self, other: Any) -> "Tensor":
+        """``self & other``."""
+        return bitwise.bitwise_and.method(self, other)
+
+    def bitwise_or(self, other: Any) -> "Tensor":
+        """``self | other``."""
+        return bitwise.bitwise_or.method(self, other)
+
+    def bitwise_xor(self, other: Any) -> "Tensor":
+        """``self ^ other``."""
+        return bitwise.bitwise_xor.method(self, other)
+
+    def bitwise_not(self) -> "Tensor":
+        """``~self``."""
+        return bitwise.bitwise_not(self)
+
+    __and__ = bitwise.bitwise_and.operator
+    __rand__ = bitwise.bitwise_and.reflected
+    __iand__ = bitwise.bitwise_and.inplace_operator
+    __or__ = bitwise.bitwise_or.operator
+    __ror__ = bitwise.bitwise_or.reflected
+    __ior__ = bitwise.bitwise_or.inplace_operator
+    __xor__ = bitwise.bitwise_xor.operator
+    __rxor__ = bitwise.bitwise_xor.reflected
+    __ixor__ = bitwise.bitwise_xor.inplace_operator
+    __invert__ = bitwise.bitwise_not
+
+    # Writing
+
+    def fill_(self, value: Any) -> "Tensor":
+        """Set every element to one number.
+
+        >>> tk.zeros(2).fill_(7)
+        tensor([7., 7.])
+        """
+        return copying.fill_(self, value)
+
+    def zero_(self) -> "Tensor":
+        """Set every element to zero.
+
+        >>> tk.ones(2).zero_()
+        tensor([0., 0.])
+        """
+        return copying.fill_(self, 0)
+
+    def copy_(self, other: "Tensor") -> "Tensor":
+        """Write the values of ``other`` here; they are broadcast and cast.
+
+        >>> tk.zeros(2, 2).copy_(tk.tensor([1, 2]))
+        tensor([[1., 2.],
+                [1., 2.]])
+        """
+        return copying.copy_(self, other)
+
+    def __getitem__(self, index: Any) -> "Tensor":
+        return indexing.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        indexing.setitem(self, index, value)
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise TypeError("Tensor does not support deleting items")
+
+    # Python's protocols
+
+    def __len__(self) -> Any:
+        if not self._form.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._form.shape[0]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        if not self._form.shape:
+            raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
+        return (views.select(self, 0, index) for index in range(self._form.shape[0]))
+
+    def __reversed__(self) -> "Tensor":
+        reverse = self._array[::-1] if self._form.shape else self._array
+        return base.place(reverse.copy(), self.device, self.dtype, self.contiguous().stride())
+
+    def __contains__(self, element: Any) -> Any:
+        if not isinstance(element, TensorBase) and general.as_number(element) is None:
+            raise DTypeError(
+                "Tensor.__contains__ only supports Tensor or scalar, "
+                f"but you passed in a {type(element)}."
+            )
+        return (self == element)._array.any().item()
+
+    def __bool__(self) -> Any:
+        if self._array.size != 1:
+            how_many = "more than one value" if self._array.size else "no values"
+            raise ShapeError(
+                message(
+                    f"Boolean value of Tensor with {how_many} is ambiguous",
+                    f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
+                    repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
+                ),
+                a_shape=tuple(self.shape),
+            )
+        return self._array.item() != 0
+
+    def _only(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError(
+                message(
+                    "only one element tensors can be converted to Python scalars",
+                    f"This one has shape {tuple(self.shape)}.",
+                    repair="x.tolist()",
+                )
+            )
+        return self._array.item()
+
+    def __int__(self) -> Any:
+        return _int(self._only())
+
+    def __float__(self) -> Any:
+        return _float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> Any:
+        if self._array.size != 1 or self._form.dtype.is_floating_point:
+            raise TypeError(
+                message(
+                    "only integer tensors of a single element can be converted to an index",
+                    f"This one has shape {tuple(self.shape)} and dtype {self.dtype}.",
+                )
+            )
+        return _int(self._array.item())
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+    def __format__(self, format_spec: str) -> str:
+        if not self._form.shape:
+            return format(self.item(), format_spec)
+        if format_spec:
+            raise TypeError(
+                message(
+                    "unsupported format string passed to Tensor.__format__",
+                    "A format such as .4f needs a single number, a 0-d tensor.",
+                    repair='f"{x[0]:.4f}", or tk.set_printoptions(precision=...)',
+                )
+            )
+        return str(self)
+
+    def __hash__(self) -> Any:
+        return id(self)
+
+    def __copy__(self) -> "Tensor":
+        return base.view_of(self, base.layout_of(self))
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "Tensor":
+        found = memo.get(id(self))
+        if found is None:
+            storage = base.storage_of(self)
+            copied = memo.get(id(storage))
+            if copied is None:  # views of one storage stay views of one copy
+                copied = Storage(storage._array.copy(), storage.device, storage.dtype)
+                memo[id(storage)] = copied
+            found = memo[id(self)] = base.on_storage(copied, base.layout_of(self))
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        source = base.layout_of(self)
+        flat = base.storage_of(self)._array
+        return _rebuild, (flat, self._form.dtype, str(self.device), *source)
+
+
+# The class body shadows these names with methods.
+_int, _float = int, float
+
+
+def _rebuild(
+    flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int
+) -> Tensor:
+    """A tensor from what ``Tensor.__reduce__`` wrote."""
+    return base.on_storage(
+        Storage(flat, as_device(device), dtype), layout.Layout(shape, strides, offset)
+    )
+
+
+def _conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
+    """dtype and device that the arguments of ``to`` name; None where they name none."""
+    for value in args:
+        if isinstance(value, TensorBase):
+            dtype, device = value._form.dtype, value._form.device
+        elif isinstance(value, (DType, type)):
+            dtype = value
+        elif isinstance(value, (str, Device)):
+            device = value
+        elif value is not None:
+            if type(value) is int:
+                as_device(value)
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type_name(value)}), "
+                "but expected one of:\n"
+                " * (torch.device device, torch.dtype dtype)\n"
+                " * (torch.dtype dtype)\n * (Tensor other)"
+            )
+    return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
+
+
+base.bind(Tensor)

@@ -1,0 +1,147 @@
+"""What a tensor is made of: an array, a form, and, once it is shared, a storage.
+
+A *form* is everything that two tensors may have in common apart from their values: device, dtype,
+shape and strides. Forms are interned, so ``a._form is b._form`` answers four questions at once.
+``plain`` marks the forms that need no care at all: on the CPU, contiguous with the standard
+strides, floating point, at least one dimension. Two forms may be equal without being identical
+(the table of forms is emptied when it grows too large); then only time is lost.
+
+``_storage`` is None until somebody needs it: before that the tensor is alone on its memory, which
+it fills without gaps, and its offset is 0.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit.devices import CPU, Device
+from tensorkit.dtypes import DType, bool_
+from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+_MOST_FORMS = 10_000
+_forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
+
+
+class Form:
+    """Device, dtype, shape and strides of a tensor."""
+
+    __slots__ = ("boolean", "device", "dtype", "is_contiguous", "plain", "shape", "strides")
+
+    boolean: "Form"  # the contiguous bool form of the same shape; only plain forms have it
+
+    def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
+        self.device = device
+        self.dtype = dtype
+        self.shape = Size(shape)
+        self.strides = strides
+        self.is_contiguous = is_contiguous(shape, strides)
+        self.plain = (
+            device is CPU
+            and dtype.is_floating_point
+            and len(shape) > 0
+            and strides == contiguous_strides(shape)
+        )
+
+
+def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
+    """The form with these properties, made on first use."""
+    key = (device, dtype, shape, strides)
+    form = _forms.get(key)
+    if form is None:
+        if len(_forms) >= _MOST_FORMS:
+            _forms.clear()
+        form = _forms[key] = Form(device, dtype, shape, strides)
+    return form
+
+
+def boolean_form(form: Form) -> Form:
+    """The form of a comparison between two tensors of the plain form ``form``."""
+    try:
+        return form.boolean
+    except AttributeError:
+        form.boolean = form_of(form.device, bool_, tuple(form.shape), form.strides)
+        return form.boolean
+
+
+class TensorBase:
+    """The slots of a tensor; the public class is ``tensorkit.Tensor``."""
+
+    __slots__ = ("__weakref__", "_array", "_form", "_offset", "_storage")
+
+    _array: np.ndarray[Any, Any]
+    _form: Form
+    _offset: int  # only meaningful once there is a storage
+    _storage: Storage | None
+
+
+public: Any = TensorBase
+
+
+def bind(cls: type) -> None:
+    """Tell the lower layers which class their results have."""
+    global public
+    public = cls
+
+
+def new(array: Any, form: Form) -> "Tensor":
+    """A tensor that is alone on its memory."""
+    result = object.__new__(public)
+    result._array = array
+    result._form = form
+    result._storage = None
+    return result
+
+
+def storage_of(x: TensorBase) -> Storage:
+    """The storage of ``x``, made now if nobody needed it before."""
+    if x._storage is None:
+        form = x._form
+        flat = form.device.backend.flatten(x._array, form.strides)
+        x._storage = Storage(flat, form.device, form.dtype)
+        x._offset = 0
+    return x._storage
+
+
+def layout_of(x: TensorBase) -> Layout:
+    """Shape, strides and offset of ``x`` as plain numbers."""
+    offset = 0 if x._storage is None else x._offset
+    return Layout(tuple(x._form.shape), x._form.strides, offset)
+
+
+def view_of(x: TensorBase, layout: Layout) -> "Tensor":
+    """A tensor that looks at the storage of ``x`` through ``layout``. Copies nothing."""
+    storage = storage_of(x)
+    return on_storage(storage, layout)
+
+
+def on_storage(storage: Storage, layout: Layout) -> "Tensor":
+    """A tensor that looks at ``storage`` through ``layout``."""
+    shape, strides, offset = layout
+    array = storage.device.backend.view(storage._array, shape, strides, offset)
+    result = new(array, form_of(storage.device, storage.dtype, shape, strides))
+    result._storage = storage
+    result._offset = offset
+    return result
+
+
+def place(array: Any, device: Device, dtype: DType, strides: Ints) -> "Tensor":
+    """A tensor holding the values of ``array``, laid out by ``strides``.
+
+    ``array`` must be fresh: it is kept if it lies in memory as wanted, copied otherwise.
+    """
+    shape = tuple(array.shape)
+    itemsize = array.itemsize
+    fits = all(
+        own == stride * itemsize
+        for own, stride, size in zip(array.strides, strides, shape, strict=True)
+        if size > 1
+    )
+    if not fits and array.size:
+        laid_out = device.backend.allocate(array.dtype, shape, strides)
+        laid_out[...] = array
+        array = laid_out
+    return new(array, form_of(device, dtype, shape, strides))

@@ -1,0 +1,828 @@
+"""New tensors: from data, from numbers, from shapes, from other tensors, from random streams."""
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, Device, as_device, quietly
+from tensorkit.dtypes import DType, as_dtype
+from tensorkit.errors import (
+    ConversionError,
+    DTypeError,
+    NotSupportedError,
+    ShapeError,
+    message,
+    must_be,
+    type_name,
+)
+from tensorkit.layout import Ints, Layout
+from tensorkit.ops import copying, general
+from tensorkit.random import default_generator
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+# From data
+
+
+def tensor(
+    data: Any, *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor.
+
+    Without ``dtype``: bools give bool, integers int64, numbers with a point the default dtype;
+    arrays keep theirs. Raises ValueError if the lists have unequal lengths.
+
+    >>> tk.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    wanted = None if dtype is None else as_dtype("tensor", dtype)
+    where = as_device(device)
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than torch.tensor(sourceTensor).\n\nTry: source.clone()",
+            UserWarning,
+            stacklevel=2,
+        )
+        return copying.converted(data, wanted or data._form.dtype)
+    if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
+        data = np.asarray(data)
+    if isinstance(data, np.ndarray):
+        return _copied_array(data, wanted, where)
+    values, shape = _flat(data)
+    found = wanted or _inferred(values)
+    array = _array_of(values, found).reshape(shape)
+    return base.place(array, where, found, layout.contiguous_strides(shape))
+
+
+def _copied_array(array: Any, wanted: DType | None, device: Device) -> "Tensor":
+    _refuse_negative_strides(array)
+    dtype = wanted or dtypes.of_numpy(array.dtype)
+    copy = quietly(np.array, array, dtype.numpy, order="C", copy=True)
+    return base.place(copy, device, dtype, layout.contiguous_strides(copy.shape))
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, (list, tuple, range)):
+        return True
+    return isinstance(value, (np.ndarray, TensorBase)) and len(value.shape) > 0
+
+
+def _flat(data: Any) -> tuple[list[Any], Ints]:
+    """All numbers of nested sequences in row-major order, and the shape they form."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    shape = _shape_of(data)
+    values: list[Any] = []
+    _collect(data, shape, 0, values)
+    return values, shape
+
+
+def _shape_of(data: Any) -> Ints:
+    shape = []
+    while _is_sequence(data):
+        shape.append(len(data))
+        if not shape[-1]:
+            break
+        data = data[0]
+        if isinstance(data, TensorBase) and data._form.shape:
+            break  # a tensor inside a list must be a single number
+    return tuple(shape)
+
+
+def _collect(data: Any, shape: Ints, dim: int, values: list[Any]) -> None:
+    if dim == len(shape):
+        values.append(_number(data))
+        return
+    if not _is_sequence(data):
+        _number(data)  # words the error for what is not a number at all
+        raise TypeError("not a sequence")
+    if len(data) != shape[dim]:
+        raise ValueError(
+            message(
+                f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})",
+                "All lists on one level must have the same length.",
+            )
+        )
+    for part in data:
+        _collect(part, shape, dim + 1, values)
+
+
+def _number(value: Any) -> Any:
+    """One element: a Python number, a NumPy scalar (which keeps its dtype) or a tensor's value."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        if isinstance(value, np.complexfloating):
+            dtypes.refuse(value.dtype.name)
+        return value
+    if isinstance(value, complex):
+        dtypes.refuse("complex64")
+    if isinstance(value, TensorBase):
+        if value._array.size != 1:
+            raise ValueError(
+                message(
+                    "only one element tensors can be converted to Python scalars",
+                    f"A list may contain tensors of one element; this one has shape "
+                    f"{tuple(value._form.shape)}.",
+                )
+            )
+        return value._array.reshape(())[()]
+    if isinstance(value, str):
+        raise ValueError("too many dimensions 'str'")
+    if isinstance(value, list):
+        raise TypeError("'list' object cannot be interpreted as an integer")
+    raise DTypeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _inferred(values: list[Any]) -> DType:
+    if not values:
+        return dtypes.get_default_dtype()
+    kinds = {value.dtype if isinstance(value, np.generic) else type(value) for value in values}
+    samples = [
+        dtypes.of_numpy(kind)
+        if isinstance(kind, np.dtype)
+        else dtypes.bool_
+        if issubclass(kind, bool)
+        else dtypes.int64
+        if issubclass(kind, int)
+        else dtypes.get_default_dtype()
+        for kind in kinds
+    ]
+    found = samples[0]
+    for sample in samples[1:]:
+        found = dtypes.promote(found, sample)
+    return found
+
+
+def _array_of(values: list[Any], dtype: DType) -> Any:
+    """A flat array of numbers; raises for what the dtype cannot hold."""
+    if dtype.category == dtypes.INTEGER:
+        for value in values:
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise ValueError("Overflow when unpacking long long")
+            general.check_value(value, dtype, dtype.name)
+        mask = 2 ** (8 * dtype.itemsize) - 1
+        words = [int(value) & mask for value in values]
+        return np.array(words, f"u{dtype.itemsize}").view(dtype.numpy)
+    return quietly(np.array, values, dtype.numpy)
+
+
+def as_tensor(
+    data: Any, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """``data`` as a tensor, without a copy where that is possible.
+
+    A tensor of the wanted dtype is returned itself, an array shares its memory, all else is
+    copied.
+
+    >>> a = tk.tensor([1, 2])
+    >>> tk.as_tensor(a) is a
+    True
+    """
+    wanted = None if dtype is None else as_dtype("as_tensor", dtype)
+    where = as_device(device)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared if wanted in (None, shared.dtype) else copying.converted(shared, wanted)
+    if isinstance(data, TensorBase):
+        same = wanted is None or wanted is data._form.dtype
+        return data if same else copying.converted(data, wanted)  # type: ignore
+    return tensor(data, dtype=wanted, device=where)
+
+
+def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
+    """A tensor on the memory of a NumPy array: writes to one are seen in the other.
+
+    The dtype is the array's: float64 stays float64. Raises for reversed arrays (negative
+    strides), other byte orders and dtypes that tensors do not have.
+
+    >>> import numpy as np
+    >>> array = np.array([1., 2., 3.])
+    >>> shared = tk.from_numpy(array)
+    >>> array[0] = 9.
+    >>> shared
+    tensor([9., 2., 3.], dtype=torch.float64)
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(
+            message(
+                f"expected np.ndarray (got {type_name(ndarray)})",
+                repair="tk.tensor(...) copies lists and numbers",
+            )
+        )
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            message(
+                "given numpy array has byte order different from the native byte order. "
+                "Conversion between byte orders is currently not supported.",
+                repair='array.astype(array.dtype.newbyteorder("="))',
+            )
+        )
+    dtype = dtypes.of_numpy(ndarray.dtype)
+    _refuse_negative_strides(ndarray)
+    if any(stride % ndarray.itemsize for stride in ndarray.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. "
+            "Copy the numpy array to reallocate the memory."
+        )
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. tensorkit raises when such a tensor is written to. "
+            "You may want to copy the array: tk.from_numpy(array.copy()).",
+            UserWarning,
+            stacklevel=2,
+        )
+    shape = tuple(ndarray.shape)
+    strides = tuple(stride // ndarray.itemsize for stride in ndarray.strides)
+    length = layout.extent(shape, strides)
+    flat = np.lib.stride_tricks.as_strided(
+        ndarray, (length,), (ndarray.itemsize,), writeable=ndarray.flags.writeable
+    )
+    return base.on_storage(Storage(flat, CPU, dtype), Layout(shape, strides, 0))
+
+
+def _refuse_negative_strides(array: Any) -> None:
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(
+            message(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) ",
+                repair="tk.from_numpy(array.copy())",
+            )
+        )
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor.
+
+    >>> tk.is_tensor(tk.zeros(2)), tk.is_tensor([0., 0.])
+    (True, False)
+    """
+    return isinstance(obj, TensorBase)
+
+
+# From a shape
+
+
+def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
+    """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
+    if size is not None:
+        args = (size,)
+    if not args:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
+    packed = len(args) == 1 and isinstance(args[0], (tuple, list))
+    shape = []
+    for position, value in enumerate(args[0] if packed else args, start=1):
+        if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
+            if not packed and position == 1:
+                raise must_be(function, "size", 1, "tuple of ints", value)
+            raise TypeError(
+                f"{function}(): argument 'size' failed to unpack the object at pos {position} with "
+                f'error "type must be tuple of ints,but got {type(value).__name__}"'
+            )
+        shape.append(operator.index(value))
+    return tuple(shape)
+
+
+def _non_negative(function: str, shape: Ints) -> None:
+    if any(size < 0 for size in shape):
+        raise ShapeError(
+            message(
+                f"{function}: Dimension size must be non-negative.",
+                f"The shape asked for is {shape}.",
+            ),
+            a_shape=shape,
+        )
+
+
+def _refuse_negative(shape: Ints) -> None:
+    for size in shape:
+        if size < 0:
+            raise ShapeError(
+                f"Trying to create tensor with negative dimension {size}: {list(shape)}",
+                a_shape=shape,
+            )
+
+
+def _filled(shape: Ints, value: Any, dtype: DType, device: Any) -> "Tensor":
+    where = as_device(device)
+    array = where.backend.xp.full(shape, value, dtype.numpy)
+    return base.new(array, base.form_of(where, dtype, shape, layout.contiguous_strides(shape)))
+
+
+def _dtype_or_default(function: str, dtype: Any) -> DType:
+    return dtypes.get_default_dtype() if dtype is None else as_dtype(function, dtype)
+
+
+def zeros(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """A tensor of zeros; the sizes come one by one or as one tuple.
+
+    >>> tk.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    shape = _size("zeros", args, size)
+    _non_negative("zeros", shape)
+    return _filled(shape, 0, _dtype_or_default("zeros", dtype), device)
+
+
+def ones(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """A tensor of ones; the sizes come one by one or as one tuple.
+
+    >>> tk.ones(3)
+    tensor([1., 1., 1.])
+    """
+    shape = _size("ones", args, size)
+    _refuse_negative(shape)
+    return _filled(shape, 1, _dtype_or_default("ones", dtype), device)
+
+
+def empty(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """A tensor whose values are not set: whatever the memory held. Write before you read.
+
+    >>> tk.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    shape = _size("empty", args, size)
+    _non_negative("empty", shape)
+    found = _dtype_or_default("empty", dtype)
+    where = as_device(device)
+    array = where.backend.xp.empty(shape, found.numpy)
+    return base.new(array, base.form_of(where, found, shape, layout.contiguous_strides(shape)))
+
+
+def full(
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """A tensor filled with one number, whose kind decides the dtype.
+
+    >>> tk.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise must_be("full", "size", 1, "tuple of ints", size)
+    shape = _size("full", (size,), None)
+    _refuse_negative(shape)
+    number = _fill_number("full", fill_value)
+    found = dtypes.of_number(number) if dtype is None else as_dtype("full", dtype)
+    general.check_value(number, found)
+    return _filled(shape, copying.stored(number, found), found, device)
+
+
+def _fill_number(function: str, value: Any) -> Any:
+    if isinstance(value, TensorBase) and value._array.size == 1:
+        return value._array.item()
+    number = general.as_number(value)
+    if number is None:
+        raise must_be(function, "fill_value", 2, "Number", value)
+    return number
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
+
+    >>> tk.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    for position, (name, value) in enumerate((("n", n), ("m", m)), start=1):
+        if value is None and name == "m":
+            continue
+        if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+            raise must_be("eye", name, position, "int", value)
+        if value < 0:
+            raise ShapeError(f"{name} must be greater or equal to 0, got {value}")
+    found = _dtype_or_default("eye", dtype)
+    where = as_device(device)
+    array = where.backend.xp.eye(n, m, dtype=found.numpy)
+    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+
+
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """The numbers from ``start`` (default 0) up to, not including, ``end``, ``step`` apart.
+
+    Integers give int64, anything with a point the default dtype.
+
+    >>> tk.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> tk.arange(1., 2., 0.5)
+    tensor([1.0000, 1.5000])
+    """
+    if start is None and end is None:
+        raise TypeError(
+            "arange() received an invalid combination of arguments - got (), but expected one of:\n"
+            " * (Number end)\n * (Number start, Number end, Number step = 1)"
+        )
+    if end is None:
+        start, end = 0, start
+    elif start is None:
+        start = 0
+    bounds = []
+    for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step))):
+        number = value.item() if isinstance(value, TensorBase) else general.as_number(value)
+        if number is None:
+            raise must_be("arange", name, max(position, 1), "Number", value)
+        bounds.append(number)
+    first, last, gap = bounds
+    if dtype is not None:
+        found = as_dtype("arange", dtype)
+    elif any(isinstance(number, float) for number in bounds):
+        found = dtypes.get_default_dtype()
+    else:
+        found = dtypes.int64
+    count = _count(first, last, gap, found)
+    if found is dtypes.bool_:
+        raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=found)
+    where = as_device(device)
+    if found.is_floating_point:
+        array = quietly(lambda: (first + gap * np.arange(count, dtype=np.float64)).astype(found.numpy))
+    else:
+        array = int(first) + int(gap) * np.arange(count, dtype=np.int64)
+        array = array.astype(found.numpy)
+    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+
+
+def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
+    if not dtype.is_floating_point and dtype is not dtypes.bool_ and gap and not int(gap):
+        raise ValueError(
+            message("step must be nonzero", f"As {dtype}, the step {gap} is truncated to 0.")
+        )
+    if gap == 0:
+        raise DTypeError("step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
+    if (last - first) * gap < 0:
+        raise DTypeError(
+            message(
+                "upper bound and lower bound inconsistent with step sign",
+                f"From {first}, steps of {gap} never reach {last}.",
+            )
+        )
+    if dtype is dtypes.int64:
+        first, last, gap = int(first), int(last), int(gap)
+        return -(-(last - first) // gap)
+    return math.ceil((last - first) / gap)
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
+
+    >>> tk.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    if isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
+        raise must_be("linspace", "steps", 3, "int", steps)
+    if steps < 0:
+        raise DTypeError("number of steps must be non-negative")
+    found = _dtype_or_default("linspace", dtype)
+    where = as_device(device)
+    inner = found.numpy if found.is_floating_point else np.dtype(np.float64)
+    first, last = np.asarray(float(start), inner), np.asarray(float(end), inner)
+
+    def run() -> Any:
+        gap = ((last - first) / np.asarray(max(steps - 1, 1), inner)).astype(inner)
+        index = np.arange(steps)
+        # Counted from both ends, so that the last number is exactly `end`.
+        forwards = first + gap * index.astype(inner)
+        backwards = last - gap * (steps - 1 - index).astype(inner)
+        return np.where(index < steps // 2 if steps > 1 else index < 1, forwards, backwards)
+
+    array = quietly(run).astype(found.numpy)
+    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+
+
+# Like another tensor: same shape, dtype and order in memory
+
+
+def _like(function: str, x: Any, dtype: Any, device: Any) -> "Tensor":
+    general.need_tensor(function, x)
+    found = x._form.dtype if dtype is None else as_dtype(function, dtype)
+    where = x._form.device if device is None else as_device(device)
+    shape = tuple(x._form.shape)
+    strides = layout.dense_strides(shape, x._form.strides)
+    array = where.backend.allocate(found.numpy, shape, strides)
+    return base.new(array, base.form_of(where, found, shape, strides))
+
+
+def empty_like(
+    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """A tensor of the shape and dtype of ``input`` whose values are not set.
+
+    >>> tk.empty_like(tk.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return _like("empty_like", input, dtype, device)
+
+
+def zeros_like(
+    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """Zeros, in the shape and dtype of ``input``.
+
+    >>> tk.zeros_like(tk.tensor([5, 6]))
+    tensor([0, 0])
+    """
+    return _like("zeros_like", input, dtype, device).fill_(0)
+
+
+def ones_like(
+    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """Ones, in the shape and dtype of ``input``.
+
+    >>> tk.ones_like(tk.tensor([5, 6]))
+    tensor([1, 1])
+    """
+    return _like("ones_like", input, dtype, device).fill_(1)
+
+
+def full_like(
+    input: "Tensor",
+    fill_value: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """One number everywhere, in the shape and dtype of ``input``.
+
+    >>> tk.full_like(tk.tensor([5., 6.]), 3)
+    tensor([3., 3.])
+    """
+    result = _like("full_like", input, dtype, device)
+    return result.fill_(_fill_number("full_like", fill_value))
+
+
+# From random streams
+
+
+def rand(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """Random numbers, uniform in [0, 1).
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    result = _empty("rand", args, size, dtype, device)
+    return _fill_uniform(result)
+
+
+def randn(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """Random numbers, normal with mean 0 and standard deviation 1.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+    result = _empty("randn", args, size, dtype, device)
+    dtype = result.dtype
+    _need_floating(dtype, "normal_kernel_cpu")
+    shape = result.shape
+    result._array[...] = default_generator.normal(result.numel(), dtype).reshape(shape)
+    return result
+
+
+def _empty(function: str, args: Any, size: Any, dtype: Any, device: Any) -> "Tensor":
+    shape = _size(function, args, size)
+    _refuse_negative(shape)
+    return empty(shape, dtype=_dtype_or_default(function, dtype), device=device)
+
+
+def _need_floating(dtype: DType, kernel: str) -> None:
+    if not dtype.is_floating_point:
+        raise NotSupportedError(
+            message(
+                f"\"{kernel}\" not implemented for '{dtype.word}'",
+                repair="tk.randint(0, 10, size) draws integers",
+            ),
+            dtype=dtype,
+        )
+
+
+def _fill_uniform(x: "Tensor") -> "Tensor":
+    _need_floating(x.dtype, "check_uniform_bounds")
+    x._array[...] = _in_memory_order(x, default_generator.uniform(x.numel(), x.dtype))
+    return x
+
+
+def _in_memory_order(x: "Tensor", values: Any) -> Any:
+    """Flat ``values`` as an array of the shape of ``x``, the first ones first in memory."""
+    strides = x._form.strides
+    slowest_first = sorted(range(x.dim()), key=lambda dim: strides[dim], reverse=True)
+    stacked = values.reshape([x.shape[dim] for dim in slowest_first])
+    return stacked.transpose([slowest_first.index(dim) for dim in range(x.dim())])
+
+
+def rand_like(
+    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.rand_like(tk.zeros(2))
+    tensor([0.4963, 0.7682])
+    """
+    return _fill_uniform(_like("rand_like", input, dtype, device))
+
+
+def randn_like(
+    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """Random normal numbers in the shape and dtype of ``input``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randn_like(tk.zeros(2))
+    tensor([ 1.5410, -0.2934])
+    """
+    result = _like("randn_like", input, dtype, device)
+    _need_floating(result.dtype, "normal_kernel_cpu")
+    values = default_generator.normal(result.numel(), result.dtype)
+    result._array[...] = _in_memory_order(result, values)
+    return result
+
+
+def randint(*args: Any, **options: Any) -> "Tensor":
+    """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
+
+    Call it as ``randint(high, size)`` or ``randint(low, high, size)``; ``dtype`` and ``device``
+    are keywords.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randint(10, (5,))
+    tensor([4, 9, 3, 0, 3])
+    """
+    low, high, size = _randint_arguments(args, options)
+    dtype, device = options.pop("dtype", None), options.pop("device", None)
+    if options:
+        raise TypeError(f"randint() got an unexpected keyword argument '{next(iter(options))}'")
+    if not isinstance(size, (tuple, list)):
+        raise must_be("randint", "size", len(args) or 3, "tuple of ints", size)
+    shape = _size("randint", (size,), None)
+    _refuse_negative(shape)
+    found = dtypes.int64 if dtype is None else as_dtype("randint", dtype)
+    return _fill_integers(empty(shape, dtype=found, device=device), low, high)
+
+
+def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
+    """low, high and size of a call, given by position or by name."""
+    names = ("low", "high", "size")
+    given = [*args]
+    if "size" not in options and len(given) + sum(n in options for n in names) == 2:
+        names = ("high", "size")
+    elif "size" in options and len(given) == 1 and "high" not in options:
+        names = ("high", "size")
+    elif "low" in options:
+        names = ("high", "size")
+    values = {"low": 0}
+    values.update({name: options.pop(name) for name in ("low", "high", "size") if name in options})
+    values.update(zip(names, given, strict=False))
+    if "high" not in values or "size" not in values or len(given) > len(names):
+        kinds = ", ".join(type_name(value) for value in args)
+        raise TypeError(
+            message(
+                f"randint() received an invalid combination of arguments - got ({kinds}), "
+                "but expected one of:",
+                " * (int high, tuple of ints size, *, torch.dtype dtype, torch.device device)",
+                " * (int low, int high, tuple of ints size, *, torch.dtype dtype, "
+                "torch.device device)",
+            )
+        )
+    for position, name in enumerate(names[:-1], start=1):
+        value = values[name]
+        if isinstance(value, TensorBase):
+            values[name] = value.item()
+        elif isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+            raise must_be("randint", name, position, "int", value)
+    return int(values["low"]), int(values["high"]), values["size"]
+
+
+def _fill_integers(x: "Tensor", low: int, high: int) -> "Tensor":
+    if low >= high:
+        raise DTypeError(
+            message(
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+                "'to' itself is never drawn.",
+            )
+        )
+    _check_drawn("from", low, x.dtype)
+    _check_drawn("to - 1", high - 1, x.dtype)
+    values = default_generator.integers(low, high, x.numel())
+    x._array[...] = _in_memory_order(x, values)
+    return x
+
+
+_RANDOM_NAMES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "int64": "long"}
+
+
+def _check_drawn(what: str, value: int, dtype: DType) -> None:
+    if dtype.is_floating_point:
+        most = dtypes.finfo(dtype).max
+        fits = -most <= value <= most
+    else:
+        low, high = dtypes.limits(dtype)
+        fits = low <= value <= high
+    if not fits:
+        name = _RANDOM_NAMES.get(dtype.name, dtype.c_name)
+        raise ConversionError(f"{what} is out of bounds for {name}", value=value, dtype=dtype)
+
+
+def randint_like(
+    input: "Tensor",
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+) -> "Tensor":
+    """Random integers in the shape and dtype of ``input``: ``(high)`` or ``(low, high)``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randint_like(tk.zeros(3), 10)
+    tensor([4., 9., 3.])
+    """
+    if high is None:
+        low, high = 0, low
+    return _fill_integers(_like("randint_like", input, dtype, device), low, high)
+
+
+def randperm(
+    n: int, *, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """The integers 0 to ``n - 1`` in random order.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randperm(4)
+    tensor([2, 0, 1, 3])
+    """
+    if isinstance(n, (bool, float)) or not hasattr(n, "__index__"):
+        raise must_be("randperm", "n", 1, "int", n)
+    n = operator.index(n)
+    _refuse_negative((n,))
+    found = dtypes.int64 if dtype is None else as_dtype("randperm", dtype)
+    if found is dtypes.float16 and n > 2049:
+        raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=found)
+    general.check_value(n, found)
+    where = as_device(device)
+    array = default_generator.permutation(n).astype(found.numpy)
+    return base.place(array, where, found, (1,))

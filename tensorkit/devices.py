@@ -1,0 +1,169 @@
+"""Devices: where a tensor's memory is, and which array library works on it.
+
+``BACKENDS`` maps a device type to its ``Backend``; ``device.backend.xp`` is the only way to an
+array library. This version knows the CPU, whose library is NumPy.
+
+NumPy reports division by zero, overflow and nan as warnings; PyTorch never does. ``quiet.run``
+calls a function in a context whose floating-point reports are off. It changes neither the user's
+NumPy settings nor the warning filters, and every thread has a context of its own.
+"""
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorkit.errors import DeviceError, TensorkitError, message
+
+_KNOWN = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+    "mps, meta, hpu, mtia, privateuseone"
+)
+
+
+class _Quiet(threading.local):
+    """``run(function, *args)`` with NumPy's floating-point reports off, for this thread."""
+
+    run: Callable[..., Any]
+
+    def __init__(self) -> None:
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+quiet = _Quiet()
+
+
+def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call ``function`` with NumPy's floating-point reports off, also when already inside a call."""
+    with np.errstate(all="ignore"):
+        return function(*args, **kwargs)
+
+
+class Backend:
+    """What a device type must supply: an array namespace and a way to view its memory."""
+
+    __slots__ = ("xp",)
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """An uninitialised array of its own, whose elements are ordered in memory by ``strides``."""
+        slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
+        dense = self.xp.empty([shape[dim] for dim in slowest_first], dtype)
+        return dense.transpose([slowest_first.index(dim) for dim in range(len(shape))])
+
+    def view(
+        self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Any:
+        """An array that looks at the memory of the one-dimensional array ``flat``."""
+        if 0 in shape:  # nothing to see; an offset may lie beyond the end
+            return self.xp.empty(shape, flat.dtype)
+        itemsize = flat.dtype.itemsize
+        return self.xp.ndarray(
+            shape, flat.dtype, flat, offset * itemsize, [stride * itemsize for stride in strides]
+        )
+
+    def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
+        """The memory of a dense array of its own, as a one-dimensional array."""
+        slowest_first = sorted(range(array.ndim), key=lambda dim: strides[dim], reverse=True)
+        return array.transpose(slowest_first).reshape(-1)
+
+
+class Device:
+    """A device such as ``tk.device("cpu")``.
+
+    >>> tk.device("cpu")
+    device(type='cpu')
+    >>> str(tk.device("cpu"))
+    'cpu'
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: "str | Device", index: int | None = None) -> None:
+        if isinstance(type, Device):
+            self.type, self.index = type.type, type.index
+            return
+        if not isinstance(type, str):
+            raise DeviceNameError(
+                message("Cannot access accelerator device when none is available.", repair="'cpu'")
+            )
+        self.type, self.index = _parse(type)
+        if index is not None:
+            self.index = index
+
+    @property
+    def backend(self) -> Backend:
+        """The array library and allocator of this device; raises if there is none."""
+        found = BACKENDS.get(self.type)
+        if found is None:
+            raise DeviceError(
+                message(
+                    "Torch not compiled with CUDA enabled"
+                    if self.type == "cuda"
+                    else f"tensorkit has no backend for device type {self.type}",
+                    "This version of tensorkit computes on the CPU only.",
+                    repair='device="cpu"',
+                )
+            )
+        return found
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (str(self),)
+
+
+class DeviceNameError(TensorkitError, RuntimeError):
+    """A string that names no device."""
+
+
+def _parse(name: str) -> tuple[str, int | None]:
+    if not name:
+        raise DeviceNameError("Device string must not be empty")
+    kind, colon, number = name.partition(":")
+    if colon and not number.isdigit():
+        raise DeviceNameError(message(f"Invalid device string: '{name}'", repair="'cpu'"))
+    if kind not in _KNOWN.split(", "):
+        raise DeviceNameError(
+            message(
+                f"Expected one of {_KNOWN} device type at start of device string: {kind}",
+                repair='device="cpu"',
+            )
+        )
+    return kind, int(number) if colon else None
+
+
+BACKENDS = {"cpu": Backend(np)}
+CPU = Device("cpu")
+
+
+def as_device(value: Any) -> Device:
+    """The device that a ``device=`` argument names; raises if this process cannot use it."""
+    if value is None:
+        return CPU
+    device = value if isinstance(value, Device) else Device(value)
+    _ = device.backend
+    # One CPU: cpu:0 and cpu are the same memory and give the same form.
+    return CPU if device.type == "cpu" else device

@@ -1,0 +1,102 @@
+"""The exception tree, and the one way to word an error.
+
+Every error of tensorkit is a ``TensorkitError`` and, at the same time, an instance of the class
+that PyTorch raises in the same place, so ``except RuntimeError`` means what it means there:
+
+    TensorkitError
+        ShapeError          RuntimeError          sizes that do not fit; a_shape, b_shape, dim
+        DTypeError          RuntimeError          a dtype that an operation refuses; dtypes
+        OverlapError        RuntimeError          writing where several elements share memory
+        ConversionError     RuntimeError          a value that a dtype cannot hold; value, dtype
+        IndexRangeError     IndexError            index, dim, size
+        NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
+        DeviceError         AssertionError        a device that this process cannot reach
+
+Mistakes in the *kind* of an argument are plain ``TypeError`` and ``ValueError``.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class TensorkitError(Exception):
+    """Base of all errors that tensorkit defines."""
+
+    def __init__(self, message: str, **numbers: Any) -> None:
+        super().__init__(message)
+        for name, value in numbers.items():
+            setattr(self, name, value)
+
+
+class ShapeError(TensorkitError, RuntimeError):
+    """Sizes that do not fit together; ``a_shape`` and ``b_shape`` hold them."""
+
+    a_shape: tuple[int, ...]
+    b_shape: tuple[int, ...]
+    dim: int
+
+
+class DTypeError(TensorkitError, RuntimeError):
+    """A dtype that an operation does not accept or cannot store."""
+
+
+class OverlapError(TensorkitError, RuntimeError):
+    """A write to memory that is seen more than once by the operands."""
+
+
+class ConversionError(TensorkitError, RuntimeError):
+    """A value that the wanted type cannot hold."""
+
+
+class IndexRangeError(TensorkitError, IndexError):
+    """An index outside its dimension; ``index``, ``dim`` and ``size`` tell which."""
+
+    index: int
+    dim: int
+    size: int
+
+
+class NotSupportedError(TensorkitError, NotImplementedError):
+    """Something PyTorch offers and tensorkit does not."""
+
+
+class DeviceError(TensorkitError, AssertionError):
+    """A device that this process cannot reach."""
+
+
+def message(first: str, *details: str, repair: str | None = None) -> str:
+    """An error text: PyTorch's own first line, then the numbers, then a repair as code.
+
+    >>> from tensorkit.errors import message
+    >>> print(message("sizes differ", "a has 3.", repair="b[:3]"))
+    sizes differ
+    <BLANKLINE>
+    a has 3.
+    Try: b[:3]
+    """
+    lines = [*details, *([f"Try: {repair}"] if repair else [])]
+    return "\n".join([first, "", *lines]) if lines else first
+
+
+def sizes(shape: Sequence[int]) -> str:
+    """A shape the way PyTorch's error messages print it: ``[2, 3]``."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def type_name(value: object) -> str:
+    """The name of a value's class as PyTorch's messages print it (``numpy.ndarray``, ``int``)."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def must_be(function: str, argument: str, position: int, wanted: str, got: object) -> TypeError:
+    """PyTorch's sentence for an argument of the wrong kind."""
+    first = (
+        f"{function}(): argument '{argument}' (position {position}) "
+        f"must be {wanted}, not {type_name(got)}"
+    )
+    if type_name(got) == "numpy.ndarray":
+        return TypeError(message(first, repair=f"tk.from_numpy({argument})"))
+    if wanted == "Tensor" and isinstance(got, (list, tuple)):
+        return TypeError(message(first, repair=f"tk.tensor({argument})"))
+    return TypeError(first)

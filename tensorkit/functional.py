@@ -1,0 +1,149 @@
+"""Compositions: functions made of operations, without a definition of their own."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, layout
+from tensorkit.base import TensorBase
+from tensorkit.devices import quietly
+from tensorkit.dtypes import DType, bool_, of_number
+from tensorkit.errors import DTypeError, message, must_be, type_name
+from tensorkit.ops import arithmetic, general
+from tensorkit.ops.notation import Operation
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+_DIVISIONS: dict[str | None, Operation] = {
+    None: arithmetic.div,
+    "floor": arithmetic.floor_divide,
+    "trunc": arithmetic.trunc_divide,
+}
+
+
+def division(rounding_mode: str | None) -> Operation:
+    """The division that ``rounding_mode`` names."""
+    if rounding_mode not in _DIVISIONS:
+        raise DTypeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
+            f"but found '{rounding_mode}'"
+        )
+    return _DIVISIONS[rounding_mode]
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
+    """Quotient, element by element; ``rounding_mode`` is None, "trunc" or "floor".
+
+    Without rounding, integers give the default dtype; with it they stay integers.
+
+    >>> tk.div(tk.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    return division(rounding_mode)(input, other)
+
+
+def equal(input: "Tensor", other: "Tensor") -> bool:
+    """Whether two tensors have the same shape and the same values (one answer, not one each).
+
+    >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
+    True
+    """
+    _two_tensors("equal", input, other)
+    if input.shape != other.shape:
+        return False
+    return bool((input == other)._array.all())
+
+
+def isclose(
+    input: "Tensor",
+    other: "Tensor",
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> "Tensor":
+    """Whether ``|input - other| <= atol + rtol * |other|``, element by element.
+
+    >>> tk.isclose(tk.tensor([1., 2.]), tk.tensor([1., 2.1]))
+    tensor([ True, False])
+    """
+    _two_tensors("isclose", input, other)
+    if input.dtype is not other.dtype:
+        raise DTypeError(
+            message(
+                f"{input.dtype.word} did not match {other.dtype.word}",
+                "Both tensors must have the same dtype.",
+                repair=f"other.to({input.dtype})".replace("torch.", "tk."),
+            )
+        )
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    shape = layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+
+    def run() -> Any:
+        x, y = input._array, other._array
+        close = np.equal(x, y)
+        if input.dtype.is_floating_point:
+            if equal_nan:
+                close = close | (np.isnan(x) & np.isnan(y))
+            allowed = np.asarray(atol, y.dtype) + np.absolute(np.asarray(rtol, y.dtype) * y)
+            close = close | (np.isfinite(y) & (np.absolute(x - y) <= allowed))
+        elif input.dtype is not bool_ and (rtol or atol):
+            x, y = x.astype(np.float64), y.astype(np.float64)
+            close = close | (np.absolute(x - y) <= atol + np.absolute(rtol * y))
+        return np.asarray(close)
+
+    strides = layout.result_strides(
+        shape, [(tuple(x.shape), x._form.strides) for x in (input, other)]
+    )
+    return base.place(quietly(run), input.device, bool_, strides)
+
+
+def allclose(
+    input: "Tensor",
+    other: "Tensor",
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether ``isclose`` holds for all elements.
+
+    >>> tk.allclose(tk.tensor([0.1]) + 0.2, tk.tensor([0.3]))
+    True
+    """
+    _two_tensors("allclose", input, other)
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that an operation on two tensors or numbers would give.
+
+    >>> tk.result_type(tk.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    operands = []
+    for value in (tensor1, tensor2):
+        if isinstance(value, TensorBase):
+            form = value._form
+            operands.append(
+                general.Operand(None, form.dtype, tuple(form.shape), form.strides, False)
+            )
+            continue
+        number = general.as_number(value)
+        if number is None:
+            raise TypeError(
+                "result_type() received an invalid combination of arguments - got "
+                f"({type_name(tensor1)}, {type_name(tensor2)}), but expected one of:\n"
+                " * (Tensor or Number tensor1, Tensor or Number tensor2)"
+            )
+        operands.append(general.Operand(number, of_number(number), (), (), True))
+    return general.result_type(tuple(operands))
+
+
+def _two_tensors(function: str, input: Any, other: Any) -> None:
+    general.need_tensor(function, input)
+    if not isinstance(other, TensorBase):
+        raise must_be(function, "other", 2, "Tensor", other)

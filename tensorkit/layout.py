@@ -1,0 +1,357 @@
+"""Shapes, strides and offsets: pure functions on integers, no arrays.
+
+A *shape* is a tuple of sizes. *Strides* say, for each dimension, how many elements apart two
+neighbours lie in the flat storage. An *offset* is the position of the first element there. The
+three together are a ``Layout``. The rules are PyTorch's, also for dimensions of size 0 and 1,
+where array libraries differ: that is why strides are computed here and nowhere else.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
+
+Ints = tuple[int, ...]
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple that prints as PyTorch's does and knows ``numel()``.
+
+    >>> tk.zeros(2, 3).shape
+    torch.Size([2, 3])
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Number of elements of a tensor of this size.
+
+        >>> tk.Size([2, 3]).numel()
+        6
+        """
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({sizes(self)})"
+
+    def __getitem__(self, index: Any) -> Any:
+        got = tuple.__getitem__(self, index)
+        return Size(got) if isinstance(index, slice) else got
+
+    def __add__(self, other: Any) -> "Size":
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> "Size":
+        return Size(tuple.__add__(tuple(other), self))
+
+    def __mul__(self, times: Any) -> "Size":
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
+
+
+class Layout(NamedTuple):
+    """Where the elements of a tensor lie in its flat storage."""
+
+    shape: Ints
+    strides: Ints
+    offset: int
+
+
+def contiguous_strides(shape: Sequence[int]) -> Ints:
+    """Row-major strides: the last dimension is the fastest.
+
+    An empty dimension counts as one of size 1, as in PyTorch.
+
+    >>> from tensorkit import layout
+    >>> layout.contiguous_strides((2, 3, 4)), layout.contiguous_strides((2, 0, 3))
+    ((12, 4, 1), (3, 3, 1))
+    """
+    strides = [1] * len(shape)
+    for dim in range(len(shape) - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * max(shape[dim + 1], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether reading in row-major order walks the storage one element at a time.
+
+    Strides of dimensions of size 1 do not matter; an empty tensor is contiguous.
+    """
+    if 0 in shape:
+        return True
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the elements fill their stretch of storage, without gaps and without overlap."""
+    if is_contiguous(shape, strides):
+        return True
+    expected = 1
+    for stride, size in sorted((st, n) for st, n in zip(strides, shape, strict=True) if n > 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """How many elements of storage lie between the first and the last element, both included."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether certainly two indices name the same element (a stride of 0 over a real dimension)."""
+    if is_dense(shape, strides):
+        return False
+    return any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True))
+
+
+def overlap_partially(a: Layout, b: Layout) -> bool:
+    """Whether two dense layouts on one storage share some elements without being the same."""
+    if a == b or not (is_dense(a.shape, a.strides) and is_dense(b.shape, b.strides)):
+        return False
+    a_end, b_end = a.offset + prod(a.shape), b.offset + prod(b.shape)
+    if a.offset == b.offset and a_end == b_end:
+        return a.strides != b.strides
+    return a.offset < b_end and b.offset < a_end
+
+
+def broadcast_shapes(a: Ints, b: Ints) -> Ints:
+    """The shape both can be stretched to; ShapeError if two sizes differ and neither is 1.
+
+    >>> from tensorkit import layout
+    >>> layout.broadcast_shapes((2, 1, 3), (4, 1))
+    (2, 4, 3)
+    """
+    if a == b:
+        return tuple(a)
+    n_dims = max(len(a), len(b))
+    padded_a, padded_b = (1,) * (n_dims - len(a)) + a, (1,) * (n_dims - len(b)) + b
+    shape = []
+    # From the right, as PyTorch does: the first dimension that does not fit is the one reported.
+    for dim in range(n_dims - 1, -1, -1):
+        size_a, size_b = padded_a[dim], padded_b[dim]
+        if size_a != size_b and size_a != 1 and size_b != 1:
+            raise ShapeError(
+                message(
+                    f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) "
+                    f"at non-singleton dimension {dim}",
+                    _picture(a, b, dim, n_dims),
+                    "Shapes are aligned at the right; two sizes fit if they are equal or one is 1.",
+                ),
+                a_shape=tuple(a),
+                b_shape=tuple(b),
+                dim=dim,
+            )
+        shape.append(size_b if size_a == 1 else size_a)
+    return tuple(reversed(shape))
+
+
+def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
+    """Both shapes, aligned at the right, with a mark below the sizes that do not fit."""
+    columns = [""] * n_dims
+    for shape in (a, b):
+        for place, size in enumerate(shape, start=n_dims - len(shape)):
+            columns[place] = max(columns[place], str(size), key=len)
+    widths = [len(column) for column in columns]
+
+    def row(shape: Ints) -> str:
+        cells = [""] * (n_dims - len(shape)) + [str(size) for size in shape]
+        return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+
+    mark = "  ".join(("^" if place == dim else " ").rjust(w) for place, w in enumerate(widths))
+    return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
+
+
+def broadcast_strides(shape: Ints, strides: Ints, to: Ints) -> Ints:
+    """Strides that read a tensor as if it had shape ``to``: 0 where it is repeated."""
+    lead = len(to) - len(shape)
+    return (0,) * lead + tuple(
+        0 if size == 1 and wanted != 1 else stride
+        for size, stride, wanted in zip(shape, strides, to[lead:], strict=True)
+    )
+
+
+def expand(source: Layout, to: Ints, dtype_word: str) -> Layout:
+    """``source`` read with shape ``to``; dimensions of size 1 are repeated.
+
+    ``dtype_word`` ("Float") only serves PyTorch's error message.
+    """
+    shape = source.shape
+    if len(shape) > len(to):
+        raise ShapeError(
+            message(
+                f"expand(torch.{dtype_word}Tensor{{{sizes(shape)}}}, size={sizes(to)}): the number "
+                f"of sizes provided ({len(to)}) must be greater or equal to the number of "
+                f"dimensions in the tensor ({len(shape)})"
+            ),
+            a_shape=to,
+            b_shape=shape,
+        )
+    lead = len(to) - len(shape)
+    for dim in range(len(to) - 1, lead - 1, -1):
+        if shape[dim - lead] not in (1, to[dim]):
+            raise ShapeError(
+                message(
+                    f"The expanded size of the tensor ({to[dim]}) must match the existing size "
+                    f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
+                    f"Target sizes: {sizes(to)}.  Tensor sizes: {sizes(shape)}"
+                ),
+                a_shape=to,
+                b_shape=shape,
+                dim=dim,
+            )
+    return Layout(to, broadcast_strides(shape, source.strides, to), source.offset)
+
+
+def _fastest_first(shape: Ints, operands: Sequence[Ints]) -> list[int]:
+    """Dimensions from the fastest to the slowest, as PyTorch's TensorIterator orders them.
+
+    An insertion sort by the operands' strides, starting from row-major order. The first operand
+    that has an opinion decides; stride 0 has none; at equal strides the smaller size goes first.
+    (aten/src/ATen/TensorIterator.cpp, reorder_dimensions.)
+    """
+
+    def compare(dim0: int, dim1: int) -> int:
+        for strides in operands:
+            stride0, stride1 = strides[dim0], strides[dim1]
+            if stride0 == 0 or stride1 == 0:
+                continue
+            if stride0 != stride1:
+                return -1 if stride0 < stride1 else 1
+            if shape[dim0] > shape[dim1]:
+                return 1
+        return 0
+
+    order = list(range(len(shape) - 1, -1, -1))
+    for start in range(1, len(order)):
+        moving = start
+        for place in range(start - 1, -1, -1):
+            verdict = compare(order[place], order[moving])
+            if verdict > 0:
+                order[place], order[moving] = order[moving], order[place]
+                moving = place
+            elif verdict < 0:
+                break
+    return order
+
+
+def _pack(shape: Ints, fastest_first: Sequence[int], *, count_empty_as_one: bool) -> Ints:
+    strides = [0] * len(shape)
+    step = 1
+    for dim in fastest_first:
+        strides[dim] = step
+        step *= max(shape[dim], 1) if count_empty_as_one else shape[dim]
+    return tuple(strides)
+
+
+def dense_strides(shape: Ints, strides: Ints) -> Ints:
+    """Strides of a copy that keeps the order in memory (``clone``, ``zeros_like``, ``to``)."""
+    if is_dense(shape, strides):
+        return strides
+    order = _fastest_first(shape, [strides])
+    return _pack(shape, order, count_empty_as_one=True)
+
+
+def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
+    """Strides of a new result computed from ``operands``, given as (shape, strides) pairs.
+
+    All contiguous gives contiguous; all alike and dense keeps their strides; otherwise the
+    operands' order in memory decides (TensorIterator).
+
+    >>> from tensorkit import layout
+    >>> layout.result_strides((2, 3), [((2, 3), (1, 2)), ((3,), (1,))])
+    (1, 2)
+    """
+    if all(own == shape for own, _ in operands):
+        if all(is_contiguous(own, strides) for own, strides in operands):
+            return contiguous_strides(shape)
+        first = operands[0][1]
+        if is_dense(shape, first) and all(strides == first for _, strides in operands):
+            return first
+    stretched = [broadcast_strides(own, strides, shape) for own, strides in operands]
+    order = _fastest_first(shape, stretched)
+    if order == list(range(len(shape) - 1, -1, -1)):
+        return contiguous_strides(shape)
+    return _pack(shape, order, count_empty_as_one=False)
+
+
+def wrap_dim(dim: int, n_dims: int) -> int:
+    """A dimension counted from the end (-1 is the last) as one counted from the front."""
+    if n_dims == 0:
+        raise IndexRangeError(
+            f"Dimension specified as {dim} but tensor has no dimensions", index=dim, dim=0, size=0
+        )
+    if not -n_dims <= dim < n_dims:
+        raise IndexRangeError(
+            f"Dimension out of range (expected to be in range of [{-n_dims}, {n_dims - 1}], "
+            f"but got {dim})",
+            index=dim,
+            dim=0,
+            size=n_dims,
+        )
+    return dim % n_dims
+
+
+def select(source: Layout, dim: int, index: int, place: int | None = None) -> Layout:
+    """One entry along ``dim``; the dimension disappears.
+
+    ``place`` is what an error calls the dimension: PyTorch names the position in the index.
+    """
+    shape, strides, offset = source
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexRangeError(
+            message(
+                f"index {index} is out of bounds for dimension {dim if place is None else place} "
+                f"with size {size}",
+                f"Valid indices are {-size} to {size - 1}." if size else "The dimension is empty.",
+            ),
+            index=index,
+            dim=dim,
+            size=size,
+        )
+    start = index % size
+    return Layout(
+        shape[:dim] + shape[dim + 1 :],
+        strides[:dim] + strides[dim + 1 :],
+        offset + start * strides[dim],
+    )
+
+
+def slice_(source: Layout, dim: int, start: int, stop: int, step: int) -> Layout:
+    """Every ``step``-th entry from ``start`` up to, not including, ``stop`` along ``dim``."""
+    shape, strides, offset = source
+    size = shape[dim]
+    start = min(max(start + size if start < 0 else start, 0), size)
+    stop = min(max(stop + size if stop < 0 else stop, start), size)
+    if start == 0 and stop == size and step == 1:
+        return source
+    length = (stop - start + step - 1) // step
+    return Layout(
+        (*shape[:dim], length, *shape[dim + 1 :]),
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]),
+        offset + start * strides[dim],
+    )
+
+
+def unsqueeze(source: Layout, dim: int) -> Layout:
+    """A new dimension of size 1 before ``dim``."""
+    shape, strides, offset = source
+    stride = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return Layout(
+        (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset
+    )

@@ -1,0 +1,241 @@
+"""Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
+
+from typing import Any
+
+from tensorkit import dtypes
+from tensorkit.dtypes import DType
+from tensorkit.errors import DTypeError, message
+from tensorkit.ops.general import Operand
+from tensorkit.ops.notation import op
+
+Operands = tuple[Operand, ...]
+
+
+def _check_alpha(_: Operands, promoted: DType, *, alpha: Any = 1) -> None:
+    if isinstance(alpha, bool) and promoted is not dtypes.bool_:
+        raise DTypeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and not promoted.is_floating_point:
+        raise DTypeError(
+            message(
+                "For integral input tensors, argument alpha must not be a floating point number.",
+                f"The result would have dtype {promoted}; alpha is {alpha}.",
+                repair="x.float()",
+            )
+        )
+
+
+def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) -> None:
+    if all(operand.dtype is dtypes.bool_ for operand in operands):
+        raise DTypeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use the `^` or `logical_xor()` operator instead."
+        )
+    if any(operand.dtype is dtypes.bool_ for operand in operands):
+        raise DTypeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    _check_alpha(operands, promoted, alpha=alpha)
+
+
+def _scaled(xp: Any, y: Any, alpha: Any) -> Any:
+    return xp.multiply(y, xp.asarray(alpha).astype(y.dtype))
+
+
+@op(kind="binary", symbol="+", refuse=_check_alpha)
+def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """Sum ``x + alpha * y``, element by element; shapes broadcast.
+
+    >>> tk.add(tk.tensor([1, 2]), 10)
+    tensor([11, 12])
+    >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
+    tensor([1.5000, 2.5000])
+    """
+    return xp.add(x, y) if alpha == 1 else xp.add(x, _scaled(xp, y, alpha))
+
+
+@op(kind="binary", symbol="-", refuse=_check_difference)
+def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """Difference ``x - alpha * y``, element by element; shapes broadcast.
+
+    >>> tk.sub(tk.tensor([3., 5.]), tk.tensor([1., 1.]))
+    tensor([2., 4.])
+    """
+    return xp.subtract(x, y) if alpha == 1 else xp.subtract(x, _scaled(xp, y, alpha))
+
+
+@op(kind="binary", symbol="*")
+def mul(xp: Any, x: Any, y: Any) -> Any:
+    """Product ``x * y``, element by element; shapes broadcast.
+
+    >>> tk.mul(tk.tensor([1., 2., 3.]), 10)
+    tensor([10., 20., 30.])
+    """
+    return xp.multiply(x, y)
+
+
+@op(kind="binary", symbol="/", result="floating")
+def div(xp: Any, x: Any, y: Any) -> Any:
+    """Quotient ``x / y``, element by element; integers give the default dtype.
+
+    >>> tk.tensor([1, 2]) / 2
+    tensor([0.5000, 1.0000])
+    """
+    return xp.divide(x, y)
+
+
+def _check_divisor(xp: Any, x: Any, y: Any) -> None:
+    if y.dtype.kind in "iu" and x.size and not xp.all(y):
+        raise DTypeError(
+            message(
+                "ZeroDivisionError",
+                "Integers have no infinity: dividing one by zero has no result.",
+                repair="x.float()",
+            )
+        )
+
+
+@op(kind="binary", symbol="//", dtypes="numeric", kernel="div_floor_cpu", overloaded=True, two_numbers=True)
+def floor_divide(xp: Any, x: Any, y: Any) -> Any:
+    """Quotient rounded down, towards minus infinity; keeps integer dtypes.
+
+    Raises RuntimeError where integers are divided by zero.
+
+    >>> tk.floor_divide(tk.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
+    _check_divisor(xp, x, y)
+    if y.dtype.kind in "iu":
+        return xp.floor_divide(x, y)
+    # Python's own rule: start from the exact remainder, so that the quotient is not rounded up.
+    rest = xp.fmod(x, y)
+    quotient = (x - rest) / y
+    quotient = xp.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - 1, quotient)
+    floor = xp.floor(quotient)
+    floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
+    zero = xp.copysign(xp.zeros_like(quotient), x / y)
+    return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(x.dtype)
+
+
+@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu")
+def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
+    """Quotient rounded towards zero; keeps integer dtypes. Public as ``div(rounding_mode=)``.
+
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="trunc")
+    tensor([ 3, -3])
+    """
+    _check_divisor(xp, x, y)
+    if y.dtype.kind in "iu":
+        towards_minus_infinity = xp.floor_divide(x, y)
+        inexact = towards_minus_infinity * y != x
+        return towards_minus_infinity + (inexact & ((x < 0) != (y < 0)))
+    return xp.trunc(xp.divide(x, y))
+
+
+@op(kind="binary", symbol="%", dtypes="numeric", kernel="remainder_cpu", overloaded=True)
+def remainder(xp: Any, x: Any, y: Any) -> Any:
+    """What is left of ``x`` after ``floor_divide``; it has the sign of ``y``.
+
+    >>> tk.remainder(tk.tensor([7, -7]), 3)
+    tensor([1, 2])
+    """
+    _check_divisor(xp, x, y)
+    if y.dtype.kind in "iu":
+        return xp.remainder(x, y)
+    rest = xp.fmod(x, y)
+    return xp.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+
+
+def _check_exponent(operands: Operands, promoted: DType) -> None:
+    exponent = operands[1]
+    if exponent.is_number and not promoted.is_floating_point and exponent.array < 0:
+        raise DTypeError(
+            message(
+                "Integers to negative integer powers are not allowed.",
+                f"The result would have dtype {promoted}, which holds no fractions.",
+                repair=f"x.float() ** {exponent.array}",
+            )
+        )
+
+
+@op(
+    kind="binary",
+    symbol="** or pow()",
+    dtypes="numeric",
+    kernel="pow",
+    refuse=_check_exponent,
+    overloaded=True,
+)
+def pow(xp: Any, x: Any, y: Any) -> Any:
+    """Power ``x ** y``, element by element.
+
+    Raises RuntimeError for an integer tensor with a negative integer number as exponent.
+
+    >>> tk.pow(tk.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    if y.dtype.kind in "iu":
+        return _integer_power(xp, x, y)
+    if y.ndim == 0:
+        exact = _EXACT_POWERS.get(float(y))
+        if exact is not None:
+            return exact(xp, x)
+    return xp.power(x, y)
+
+
+# Exponents for which a product or a root is both faster and exact to the last digit.
+_EXACT_POWERS = {
+    2.0: lambda xp, x: x * x,
+    3.0: lambda xp, x: x * x * x,
+    -2.0: lambda xp, x: 1 / (x * x),
+    -1.0: lambda xp, x: 1 / x,
+    0.5: lambda xp, x: xp.sqrt(x),
+}
+
+
+def _integer_power(xp: Any, x: Any, y: Any) -> Any:
+    # A negative exponent leaves only 1 and -1: everything else rounds to 0.
+    result = xp.power(x, xp.maximum(y, 0).astype(y.dtype))
+    if (y < 0).any():
+        parity = xp.where(y % 2 == 0, 1, -1).astype(x.dtype)
+        small = xp.where(x == 1, 1, xp.where(x == -1, parity, 0)).astype(x.dtype)
+        result = xp.where(y < 0, small, result)
+    return result
+
+
+@op(kind="unary", result="floating")
+def reciprocal(xp: Any, x: Any) -> Any:
+    """``1 / x``, element by element; integers give the default dtype.
+
+    >>> tk.reciprocal(tk.tensor([1., 2., 4.]))
+    tensor([1.0000, 0.5000, 0.2500])
+    """
+    return xp.divide(x.dtype.type(1), x)
+
+
+def _check_negation(operands: Operands, promoted: DType) -> None:
+    if promoted is dtypes.bool_:
+        raise DTypeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+@op(kind="unary", symbol="-", refuse=_check_negation)
+def neg(xp: Any, x: Any) -> Any:
+    """Each element with the other sign.
+
+    >>> tk.neg(tk.tensor([1, -2]))
+    tensor([-1,  2])
+    """
+    return xp.negative(x)
+
+
+@op(kind="unary", dtypes="numeric", kernel="abs_cpu")
+def abs(xp: Any, x: Any) -> Any:
+    """Absolute value of each element.
+
+    >>> tk.abs(tk.tensor([1, -2]))
+    tensor([1, 2])
+    """
+    return xp.absolute(x)

@@ -1,0 +1,65 @@
+"""Comparisons: bool tensors from two tensors, or a tensor and a number."""
+
+from typing import Any
+
+from tensorkit.ops.notation import op
+
+
+@op(kind="comparison", symbol="==", result="bool", number_first=False, overloaded=True)
+def eq(xp: Any, x: Any, y: Any) -> Any:
+    """Whether elements are equal. A nan is equal to nothing.
+
+    >>> tk.eq(tk.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """
+    return xp.equal(x, y)
+
+
+@op(kind="comparison", symbol="!=", result="bool", number_first=False, overloaded=True)
+def ne(xp: Any, x: Any, y: Any) -> Any:
+    """Whether elements differ.
+
+    >>> tk.ne(tk.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """
+    return xp.not_equal(x, y)
+
+
+@op(kind="comparison", symbol="<", result="bool", number_first=False, overloaded=True)
+def lt(xp: Any, x: Any, y: Any) -> Any:
+    """Whether ``x`` is less than ``y``, element by element.
+
+    >>> tk.lt(tk.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """
+    return xp.less(x, y)
+
+
+@op(kind="comparison", symbol="<=", result="bool", number_first=False, overloaded=True)
+def le(xp: Any, x: Any, y: Any) -> Any:
+    """Whether ``x`` is less than or equal to ``y``, element by element.
+
+    >>> tk.le(tk.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
+    return xp.less_equal(x, y)
+
+
+@op(kind="comparison", symbol=">", result="bool", number_first=False, overloaded=True)
+def gt(xp: Any, x: Any, y: Any) -> Any:
+    """Whether ``x`` is greater than ``y``, element by element.
+
+    >>> tk.gt(tk.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
+    return xp.greater(x, y)
+
+
+@op(kind="comparison", symbol=">=", result="bool", number_first=False, overloaded=True)
+def ge(xp: Any, x: Any, y: Any) -> Any:
+    """Whether ``x`` is greater than or equal to ``y``, element by element.
+
+    >>> tk.ge(tk.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
+    return xp.greater_equal(x, y)

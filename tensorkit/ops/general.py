@@ -1,0 +1,466 @@
+"""The general path: numbers, promotion, broadcasting, strides, in-place writes, errors.
+
+Every call that is not two tensors of one plain form comes here. The steps are always the same:
+check the kinds of the arguments, find the dtype, broadcast the shapes, convert, compute, lay the
+result out as PyTorch would.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from tensorkit import base, dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, Device, quietly
+from tensorkit.dtypes import DType
+from tensorkit.errors import (
+    ConversionError,
+    DTypeError,
+    NotSupportedError,
+    OverlapError,
+    ShapeError,
+    message,
+    must_be,
+    sizes,
+    type_name,
+)
+from tensorkit.layout import Ints
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+Number = bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``."""
+
+    name: str
+    forward: Callable[..., Any]
+    dtypes: str
+    kernel: str
+    symbol: str | None
+    refuse: Callable[..., None] | None
+    result: str
+    options: tuple[str, ...]
+    number_first: bool
+    overloaded: bool
+    two_numbers: bool
+
+
+class Operand(NamedTuple):
+    """A tensor's array, or a number that has no dtype of its own yet."""
+
+    array: Any
+    dtype: DType
+    shape: Ints
+    strides: Ints
+    is_number: bool
+
+
+# The kinds of arguments
+
+
+def need_tensor(function: str, value: Any) -> None:
+    """TypeError with PyTorch's words unless ``value`` is a tensor."""
+    if not isinstance(value, TensorBase):
+        raise must_be(function, "input", 1, "Tensor", value)
+
+
+def as_number(value: Any) -> Number | None:
+    """A Python number, or None if ``value`` is not one. NumPy scalars count as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, complex):
+        dtypes.refuse("complex64")
+    return None
+
+
+def _operand(value: Any) -> Operand | None:
+    if isinstance(value, TensorBase):
+        form = value._form
+        return Operand(value._array, form.dtype, tuple(form.shape), form.strides, False)
+    number = as_number(value)
+    if number is None:
+        return None
+    return Operand(number, dtypes.of_number(number), (), (), True)
+
+
+def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Operand, Operand]:
+    """Both arguments; TypeError with PyTorch's words for what is neither tensor nor number.
+
+    ``called`` is how the caller wrote it: "function", "method" or "in place".
+    """
+    first, second = _operand(x), _operand(y)
+    n_tensors = isinstance(x, TensorBase) + isinstance(y, TensorBase)
+    name = definition.name + ("_" if called == "in place" else "")
+    if definition.overloaded:
+        if (
+            first is None
+            or second is None
+            or (n_tensors == 0 and not definition.two_numbers)
+            or not (definition.number_first or isinstance(x, TensorBase))
+        ):
+            _refuse_combination(name, (x, y) if called == "function" else (y,))
+    elif first is None:
+        raise must_be(name, "input", 1, "Tensor", x)
+    elif second is None:
+        raise must_be(name, "other", 2 if called == "function" else 1, "Tensor", y)
+    assert first is not None
+    assert second is not None
+    return first, second
+
+
+def _refuse_combination(name: str, got: tuple[Any, ...]) -> NoReturn:
+    self_name = "Tensor input, " if len(got) == 2 else ""
+    raise TypeError(
+        message(
+            f"{name}() received an invalid combination of arguments - "
+            f"got ({', '.join(_kind(value) for value in got)}), but expected one of:",
+            f" * ({self_name}Tensor other)",
+            f" * ({self_name}Number other)",
+        )
+    )
+
+
+def _kind(value: Any) -> str:
+    return "Tensor" if isinstance(value, TensorBase) else type_name(value)
+
+
+# Dtypes
+
+
+def result_type(operands: tuple[Operand, ...]) -> DType:
+    """The promoted dtype: tensors with dimensions count most, 0-d tensors less, numbers least."""
+    ranked: list[DType | None] = [None, None, None]
+    for operand in operands:
+        rank = 2 if operand.is_number else 0 if operand.shape else 1
+        present = ranked[rank]
+        ranked[rank] = operand.dtype if present is None else dtypes.promote(present, operand.dtype)
+    with_dims, without_dims, numbers = ranked
+    found = dtypes.combine(with_dims, dtypes.combine(without_dims, numbers))
+    assert found is not None
+    return found
+
+
+def _dtypes_for(
+    definition: Definition, operands: tuple[Operand, ...], options: dict[str, Any]
+) -> tuple[DType, DType]:
+    """The dtype to compute in and the dtype of the result; raises where the op refuses."""
+    promoted = result_type(operands)
+    if definition.refuse is not None:
+        definition.refuse(operands, promoted, **options)
+    if definition.result == "floating" and not promoted.is_floating_point:
+        promoted = dtypes.get_default_dtype()
+    if definition.result == "bool":
+        return promoted, dtypes.bool_
+    return promoted, promoted
+
+
+def check_category(definition: Definition, dtype: DType) -> None:
+    """NotImplementedError, in PyTorch's words, if the op does not work on ``dtype``."""
+    refused = (definition.dtypes == "numeric" and dtype is dtypes.bool_) or (
+        definition.dtypes == "integral" and dtype.is_floating_point
+    )
+    if refused:
+        raise NotSupportedError(
+            message(
+                f"\"{definition.kernel}\" not implemented for '{dtype.word}'",
+                repair="x.int()" if dtype is dtypes.bool_ else "x.bool() or x.long()",
+            ),
+            dtype=dtype,
+        )
+
+
+def _convert(operand: Operand, dtype: DType) -> Any:
+    if operand.is_number:
+        return number_array(operand.array, dtype)
+    if operand.array.dtype == dtype.numpy:
+        return operand.array
+    return operand.array.astype(dtype.numpy)
+
+
+def number_array(value: Number, dtype: DType) -> Any:
+    """A 0-d array of a number; integers wrap around as in PyTorch's arithmetic."""
+    if dtype.category == dtypes.INTEGER:
+        value = int(value)
+        if not -(2**63) <= value < 2**64:
+            raise OverflowError("int too big to convert")
+        value &= 2 ** (8 * dtype.itemsize) - 1
+        unsigned = np.array(value, f"u{dtype.itemsize}")
+        return unsigned.view(dtype.numpy)
+    return np.array(value, dtype.numpy)
+
+
+def converted_strides(operand: Operand, dtype: DType) -> Ints:
+    """Strides of the operand after promotion: converting makes a dense copy."""
+    if operand.is_number or operand.dtype is dtype or not operand.shape:
+        return operand.strides
+    return layout.dense_strides(operand.shape, operand.strides)
+
+
+# Computing
+
+
+def _device(*values: Any) -> Device:
+    for value in values:
+        if isinstance(value, TensorBase):
+            return value._form.device
+    return CPU
+
+
+def _check_options(definition: Definition, options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in definition.options:
+            raise TypeError(f"{definition.name}() got an unexpected keyword argument '{name}'")
+
+
+def _compute(
+    definition: Definition,
+    device: Device,
+    operands: tuple[Operand, ...],
+    dtype: DType,
+    options: dict[str, Any],
+) -> Any:
+    """The forward on converted arrays, as an array of the dtype it was computed in."""
+    check_category(definition, dtype)
+    half = dtype is dtypes.float16 and definition.result != "bool"
+
+    def run() -> Any:
+        arrays = _half_arrays(operands) if half else [_convert(each, dtype) for each in operands]
+        array = np.asarray(definition.forward(device.backend.xp, *arrays, **options))
+        return array.astype(dtype.numpy) if half else array
+
+    return quietly(run)
+
+
+def _half_arrays(operands: tuple[Operand, ...]) -> list[Any]:
+    """Operands of a float16 operation, which is computed in float32 and rounded once.
+
+    As in PyTorch's kernels one number or 0-d tensor, the last, keeps its full value; all else is
+    rounded to float16 first.
+    """
+    scalars = [place for place, operand in enumerate(operands) if not operand.shape]
+    exact = scalars[-1] if scalars and len(operands) > 1 else None
+    arrays = []
+    for place, operand in enumerate(operands):
+        if place == exact:
+            arrays.append(_convert(operand, dtypes.float32))
+        else:
+            arrays.append(_convert(operand, dtypes.float16).astype(np.float32))
+    return arrays
+
+
+def binary(
+    definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
+) -> "Tensor":
+    """A new tensor from two tensors or numbers."""
+    _check_options(definition, options)
+    operands = _operands(definition, x, y, called)
+    device = _device(x, y)
+    compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
+    shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
+    array = _compute(definition, device, operands, compute_dtype, options)
+    common = compute_dtype
+    strides = layout.result_strides(
+        shape, [(own.shape, converted_strides(own, common)) for own in operands]
+    )
+    return base.place(array, device, result_dtype, strides)
+
+
+def unary(definition: Definition, x: Any) -> "Tensor":
+    """A new tensor from one tensor."""
+    need_tensor(definition.name, x)
+    operand = _operand(x)
+    assert operand is not None
+    compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
+    device = _device(x)
+    array = _compute(definition, device, (operand,), compute_dtype, {})
+    strides = layout.result_strides(operand.shape, [(operand.shape, operand.strides)])
+    return base.place(array, device, result_dtype, strides)
+
+
+# Operators: what they do not know they leave to Python, which then words the TypeError
+
+
+def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
+    kinds = f"'{_kind(left)}' and '{_kind(right)}'"
+    if definition.symbol in ("<", "<=", ">", ">="):
+        first = f"'{definition.symbol}' not supported between instances of {kinds}"
+    else:
+        first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
+    raise TypeError(
+        message(
+            first,
+            "A tensor and a NumPy array are not mixed without being told: the array's dtype "
+            "(often float64) would decide.",
+            repair="tk.from_numpy(array), or tensor.numpy()",
+        )
+    )
+
+
+def operator(definition: Definition, x: Any, y: Any) -> Any:
+    """``x <operator> y`` where x is a tensor."""
+    if isinstance(y, TensorBase) or as_number(y) is not None:
+        return binary(definition, x, y, {})
+    if isinstance(y, np.ndarray):
+        _refuse_array(definition, x, y)
+    return NotImplemented
+
+
+def reflected(definition: Definition, y: Any, x: Any) -> Any:
+    """``x <operator> y`` where y is a tensor and x is not."""
+    if as_number(x) is not None:
+        return binary(definition, x, y, {})
+    if isinstance(x, np.ndarray):
+        _refuse_array(definition, x, y)
+    return NotImplemented
+
+
+def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
+    """``x <operator>= y``."""
+    if isinstance(y, TensorBase) or as_number(y) is not None:
+        return binary_inplace(definition, x, y, {})
+    if isinstance(y, np.ndarray):
+        _refuse_array(definition, x, y)
+    return NotImplemented
+
+
+# Writing
+
+
+def binary_inplace(
+    definition: Definition, x: Any, y: Any, options: dict[str, Any]
+) -> "Tensor":
+    """Write ``op(x, y)`` into ``x``."""
+    _check_options(definition, options)
+    operands = _operands(definition, x, y, "in place")
+    if definition.refuse is not None:
+        definition.refuse(operands, result_type(operands), **options)
+    check_overlap(x, y)
+    shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
+    check_output_shape(operands[0].shape, shape)
+    compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
+    check_output_dtype(result_dtype, operands[0].dtype)
+    array = _compute(definition, _device(x), operands, compute_dtype, options)
+    write(x, array)
+    return x
+
+
+def unary_inplace(definition: Definition, x: Any) -> "Tensor":
+    """Write ``op(x)`` into ``x``."""
+    operand = _operand(x)
+    assert operand is not None
+    if definition.refuse is not None:
+        definition.refuse((operand,), operand.dtype)
+    check_overlap(x)
+    compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
+    check_output_dtype(result_dtype, operand.dtype)
+    write(x, _compute(definition, _device(x), (operand,), compute_dtype, {}))
+    return x
+
+
+def write(x: TensorBase, array: Any) -> None:
+    """Copy ``array`` into the memory of ``x``, converting and broadcasting it."""
+    if not x._array.flags.writeable:
+        raise DTypeError(
+            message(
+                "The given NumPy array is not writable",
+                "This tensor shares memory with a read-only NumPy array.",
+                repair="x = x.clone()",
+            )
+        )
+    quietly(np.copyto, x._array, array, casting="unsafe")
+
+
+def check_output_shape(own: Ints, wanted: Ints) -> None:
+    """ShapeError unless a result of shape ``wanted`` fits into a tensor of shape ``own``."""
+    if own != wanted:
+        raise ShapeError(
+            message(
+                f"output with shape {sizes(own)} doesn't match the broadcast shape {sizes(wanted)}",
+                "An in-place operation cannot change the shape of the tensor it writes to.",
+                repair="x = x + y    # a new tensor",
+            ),
+            a_shape=own,
+            b_shape=wanted,
+        )
+
+
+def check_output_dtype(result: DType, own: DType) -> None:
+    """DTypeError unless a result of dtype ``result`` may be stored as ``own``."""
+    if not dtypes.can_cast(result, own):
+        raise DTypeError(
+            message(
+                f"result type {result.word} can't be cast to the desired output type {own.word}",
+                f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
+                repair="x = x + y    # a new tensor of the result's dtype",
+            ),
+            result=result,
+            output=own,
+        )
+
+
+def check_overlap(x: TensorBase, *others: Any) -> None:
+    """OverlapError if a write to ``x`` would be read again by the operands."""
+    own = base.layout_of(x)
+    if layout.overlaps_itself(own.shape, own.strides):
+        raise OverlapError(
+            message(
+                "unsupported operation: more than one element of the written-to tensor refers to "
+                "a single memory location. Please clone() the tensor before performing the "
+                "operation.",
+                f"Strides {own.strides}: a stride of 0 repeats one element.",
+                repair="x = x.clone()",
+            )
+        )
+    for other in others:
+        if not isinstance(other, TensorBase) or other is x or x._storage is None:
+            continue
+        if other._storage is x._storage and layout.overlap_partially(own, base.layout_of(other)):
+            raise OverlapError(
+                message(
+                    "unsupported operation: some elements of the input tensor and the written-to "
+                    "tensor refer to a single memory location. Please clone() the tensor before "
+                    "performing the operation.",
+                    repair="y = y.clone()",
+                )
+            )
+
+
+def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
+    """ConversionError if storing ``value`` as ``dtype`` would lose it.
+
+    Negative numbers may wrap into uint8, as in PyTorch. ``name`` is the dtype's name in the
+    sentence, where PyTorch uses another one than the C type.
+    """
+    if dtype is dtypes.bool_:
+        return
+    if dtype.is_floating_point:
+        fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)
+    elif not np.isfinite(value):
+        fits = False
+    else:
+        low, high = dtypes.limits(dtype)
+        fits = (-high if low == 0 else low) <= int(value) <= high
+    if not fits:
+        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
+        raise ConversionError(
+            message(
+                f"value cannot be converted to type {name or dtype.c_name} without overflow",
+                f"The value is {value}. {range_}".strip(),
+            ),
+            value=value,
+            dtype=dtype,
+        )
+
+
+def low_high(dtype: DType) -> str:
+    """The range of an integer dtype in words."""
+    low, high = dtypes.limits(dtype)
+    return f"{low} to {high}"

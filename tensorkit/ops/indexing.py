@@ -1,0 +1,192 @@
+"""Basic indexing: integers, slices, ``...`` and ``None``, alone or in a tuple. Always views.
+
+An index is read once from left to right; every part turns the layout so far into the next one,
+and a single view is made at the end. Masks and lists of positions, which copy, are refused with
+a sentence.
+"""
+
+import operator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tensorkit import base, layout
+from tensorkit.base import TensorBase
+from tensorkit.errors import (
+    IndexRangeError,
+    NotSupportedError,
+    message,
+    type_name,
+)
+from tensorkit.layout import Layout
+from tensorkit.ops import copying
+from tensorkit.ops.general import as_number
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def getitem(x: TensorBase, index: Any) -> "Tensor":
+    """``x[index]``: a view."""
+    return base.view_of(x, locate(base.layout_of(x), index))
+
+
+def setitem(x: TensorBase, index: Any, value: Any) -> None:
+    """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
+    target = getitem(x, index)
+    if isinstance(value, TensorBase):
+        source = base.layout_of(value)
+        n_extra = max(len(source.shape) - target.dim(), 0)
+        if all(size == 1 for size in source.shape[:n_extra]):
+            source = Layout(source.shape[n_extra:], source.strides[n_extra:], source.offset)
+        wanted = tuple(target.shape)
+        stretched = layout.expand(source, wanted, value._form.dtype.word)
+        copying.copy_(target, base.view_of(value, stretched))
+    elif isinstance(value, (bool, int, float)) and as_number(value) is not None:
+        copying.fill_(target, value)
+    else:
+        word = x._form.dtype.word
+        repair = f"x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
+        if isinstance(value, np.ndarray):
+            repair = "x[...] = tk.from_numpy(array)"
+        elif isinstance(value, np.generic):
+            repair = "x[...] = value.item()"
+        raise TypeError(
+            message(f"can't assign a {type_name(value)} to a torch.{word}Tensor", repair=repair)
+        )
+
+
+def locate(source: Layout, index: Any) -> Layout:
+    """The layout of ``x[index]``, where ``source`` is the layout of ``x``."""
+    if not isinstance(index, tuple):
+        if not isinstance(index, slice) and index is not None and index is not Ellipsis:
+            position = _position(index)
+            _refuse_scalar_index(source, position)
+            return layout.select(source, 0, position)
+        if isinstance(index, slice) and not source.shape:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        index = (index,)
+    n_dims = len(source.shape)
+    n_named = sum(part is not None and part is not Ellipsis and not _is_mask(part) for part in index)
+    if n_named > n_dims:
+        raise IndexRangeError(
+            message(
+                f"too many indices for tensor of dimension {n_dims}",
+                f"The index names {n_named} dimensions.",
+            ),
+            index=n_named,
+            dim=n_dims,
+            size=n_dims,
+        )
+    return _walk(source, index, n_skipped=n_dims - n_named)
+
+
+def _walk(source: Layout, index: tuple[Any, ...], n_skipped: int) -> Layout:
+    result, dim = source, 0
+    for place, part in enumerate(index):
+        if part is Ellipsis:
+            dim += n_skipped
+        elif part is None:
+            result = layout.unsqueeze(result, dim)
+            dim += 1
+        elif isinstance(part, slice):
+            if not result.shape:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            start, stop, step = _bounds(part)
+            result = layout.slice_(result, dim, start, stop, step)
+            dim += 1
+        else:
+            position = _position(part)
+            result = layout.select(result, dim, position, place)
+    return result
+
+
+def _refuse_scalar_index(source: Layout, position: int) -> None:
+    if not source.shape and position != 0:
+        raise IndexRangeError(
+            f"index {position} is out of bounds for dimension 0 with size 0",
+            index=position,
+            dim=0,
+            size=0,
+        )
+    if not source.shape:
+        raise IndexRangeError(
+            message(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+                repair="x.item()",
+            ),
+            index=0,
+            dim=0,
+            size=0,
+        )
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, bool)
+
+
+def _bounds(part: slice) -> tuple[int, int, int]:
+    def bound(value: Any, default: int) -> int:
+        if value is None:
+            return default
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise TypeError(
+                "slice indices must be integers or None or have an __index__ method"
+            ) from None
+
+    step = bound(part.step, 1)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError(
+            message(
+                "step must be greater than zero",
+                f"The step is {step}. A view that runs backwards would need a negative stride, "
+                "which PyTorch's tensors do not have.",
+            )
+        )
+    return bound(part.start, 0), bound(part.stop, 2**63 - 1), step
+
+
+def _position(part: Any) -> int:
+    """The integer that one part of an index stands for."""
+    if isinstance(part, bool):
+        _refuse("a bool as an index")
+    if isinstance(part, TensorBase):
+        dtype = part._form.dtype
+        if dtype.is_floating_point:
+            raise IndexError(
+                message(
+                    "tensors used as indices must be long, int, byte or bool tensors",
+                    f"This one is {dtype}.",
+                    repair="index.long()",
+                )
+            )
+        if part._form.shape or dtype.name in ("bool", "uint8"):
+            _refuse("a tensor of positions or a mask as an index")
+        return int(part._array.item())
+    if isinstance(part, (list, np.ndarray, range)):
+        _refuse(f"a {type_name(part)} as an index")
+    try:
+        position = operator.index(part)
+    except TypeError:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            f"valid indices (got {type_name(part).removeprefix('numpy.')})"
+        ) from None
+    if not -(2**63) <= position < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return position
+
+
+def _refuse(what: str) -> NoReturn:
+    raise NotSupportedError(
+        message(
+            f"tensorkit does not support {what} yet",
+            "It supports integers, slices, ..., None and tuples of these, and they give views.",
+            repair="x[2:5], x[::2] or x[0, ..., 1]",
+        )
+    )

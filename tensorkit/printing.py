@@ -1,0 +1,178 @@
+"""How a tensor prints: PyTorch's text, character for character.
+
+The text is made in three steps: choose the elements to show (all, or the edges of a large
+tensor), choose one number format for them, write the nested rows and break lines at the width.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorkit import dtypes
+from tensorkit.base import TensorBase
+from tensorkit.devices import quietly
+
+
+class Options(NamedTuple):
+    """What ``set_printoptions`` sets."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+_options = Options()
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Choose digits, line width and when large tensors are shortened.
+
+    ``profile`` is "default", "short" or "full". ``sci_mode`` forces scientific notation on or
+    off; it returns to automatic whenever it is not given.
+
+    >>> tk.set_printoptions(precision=2)
+    >>> tk.tensor([1 / 3])
+    tensor([0.33])
+    >>> tk.set_printoptions(profile="default")
+    """
+    global _options
+    chosen: dict[str, Any] = dict(_PROFILES.get(profile or "", {}))
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    chosen.update({name: value for name, value in given.items() if value is not None})
+    _options = _options._replace(**chosen, sci_mode=sci_mode)
+
+
+def text(x: TensorBase) -> str:
+    """The text that ``repr`` and ``str`` give for a tensor."""
+    prefix = "tensor("
+    form = x._form
+    array = x._array
+    suffixes = []
+    if array.size == 0:
+        body = "[]"
+        if array.ndim != 1:
+            suffixes.append(f"size={tuple(form.shape)}")
+        shows_dtype = form.dtype is not dtypes.get_default_dtype()
+    else:
+        shorten = array.size > _options.threshold
+        shown = _edges(array) if shorten else array
+        number = _Format(shown, form.dtype)
+        body = _rows(array, len(prefix), shorten, number)
+        implied = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
+        shows_dtype = form.dtype not in implied
+    if shows_dtype:
+        suffixes.append(f"dtype={form.dtype}")
+    return _with_suffixes(prefix + body, suffixes, len(prefix))
+
+
+def _with_suffixes(body: str, suffixes: list[str], indent: int) -> str:
+    width = len(body) - body.rfind("\n") + 1
+    for suffix in suffixes:
+        if width + len(suffix) + 2 > _options.linewidth:
+            body += ",\n" + " " * indent + suffix
+            width = indent + len(suffix)
+        else:
+            body += ", " + suffix
+            width += len(suffix) + 2
+    return body + ")"
+
+
+def _edges(array: Any) -> Any:
+    """The elements that a shortened text shows, in the same number of dimensions."""
+    edge = _options.edgeitems
+    if not edge:
+        return array if array.ndim == 1 else array[:0]
+    for axis, size in enumerate(array.shape):
+        if size > 2 * edge:
+            kept = [*range(edge), *range(size - edge, size)]
+            array = array.take(kept, axis)
+    return array
+
+
+class _Format:
+    """One number format for all elements shown: integer, fixed or scientific, and its width."""
+
+    def __init__(self, array: Any, dtype: dtypes.DType) -> None:
+        self.is_floating = dtype.is_floating_point
+        self.whole_numbers = True
+        self.scientific = False
+        self.width = 1
+        if not self.is_floating:
+            self.width = max([self.width, *(len(str(v)) for v in array.ravel().tolist())])
+            return
+        values = quietly(array.astype, np.float64).ravel()
+        values = values[np.isfinite(values) & (values != 0)]
+        if not values.size:
+            return  # only zeros, infinities and nans: the width is 1, as in PyTorch
+        largest, smallest = float(np.abs(values).max()), float(np.abs(values).min())
+        self.whole_numbers = bool((values == np.ceil(values)).all())
+        if _options.sci_mode is None:
+            spread = quietly(np.divide, largest, smallest)
+            self.scientific = bool(spread > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4)
+        else:
+            self.scientific = _options.sci_mode
+        self.width = max([self.width, *(len(self._number(v)) for v in values.tolist())])
+
+    def _number(self, value: Any) -> str:
+        if not self.is_floating:
+            return str(value)
+        if self.scientific:
+            return f"{value:.{_options.precision}e}"
+        if self.whole_numbers:
+            point = "." if math.isfinite(value) else ""
+            return f"{value:.0f}{point}"
+        return f"{value:.{_options.precision}f}"
+
+    def __call__(self, value: Any) -> str:
+        return self._number(value).rjust(self.width)
+
+
+def _rows(array: Any, indent: int, shorten: bool, number: _Format) -> str:
+    if array.ndim == 0:
+        return number(array.item())
+    if array.ndim == 1:
+        return _row(array, indent, shorten, number)
+    edge = _options.edgeitems
+    parts = list(array)
+    if shorten and len(array) > 2 * edge:
+        rows = [_rows(part, indent + 1, shorten, number) for part in parts[:edge]]
+        rows.append("...")
+        rows += [_rows(part, indent + 1, shorten, number) for part in parts[len(array) - edge :]]
+    else:
+        rows = [_rows(part, indent + 1, shorten, number) for part in parts]
+    between = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(rows) + "]"
+
+
+def _row(array: Any, indent: int, shorten: bool, number: _Format) -> str:
+    edge = _options.edgeitems
+    per_line = max(1, (_options.linewidth - indent) // (number.width + 2))
+    if shorten and not edge:
+        cells = ["..."]
+    elif shorten and array.size > 2 * edge:
+        first, last = array[:edge].tolist(), array[array.size - edge :].tolist()
+        cells = [*map(number, first), " ...", *map(number, last)]
+    else:
+        cells = [*map(number, array.tolist())]
+    lines = [", ".join(cells[at : at + per_line]) for at in range(0, len(cells), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"

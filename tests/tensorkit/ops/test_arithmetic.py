@@ -1,0 +1,189 @@
+"""Arithmetic against PyTorch: values, dtypes, strides and errors on random tensors."""
+
+import operator
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tk_oracle import (
+    DTYPES,
+    assert_same_outcome,
+    broadcastable_pairs,
+    numbers,
+    small_values_of,
+    torch,
+    twins,
+)
+
+import tensorkit as tk
+
+OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod"]
+BITWISE = ["and_", "or_", "xor"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@given(pair=broadcastable_pairs())
+def test_an_operator_on_two_tensors_gives_what_pytorch_gives(name, pair):
+    x, y = pair
+    run = getattr(operator, name)
+    assert_same_outcome(lambda: run(x.torch, y.torch), lambda: run(x.tk, y.tk))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@given(x=twins(), number=numbers, number_first=st.booleans())
+def test_an_operator_on_a_tensor_and_a_number_gives_what_pytorch_gives(
+    name, x, number, number_first
+):
+    run = getattr(operator, name)
+    if number_first:
+        assert_same_outcome(lambda: run(number, x.torch), lambda: run(number, x.tk))
+    else:
+        assert_same_outcome(lambda: run(x.torch, number), lambda: run(x.tk, number))
+
+
+@pytest.mark.parametrize("name", BITWISE)
+@given(pair=broadcastable_pairs(), number=numbers)
+def test_bitwise_operators_give_what_pytorch_gives(name, pair, number):
+    x, y = pair
+    run = getattr(operator, name)
+    assert_same_outcome(lambda: run(x.torch, y.torch), lambda: run(x.tk, y.tk))
+    assert_same_outcome(lambda: run(x.torch, number), lambda: run(x.tk, number))
+
+
+exponents = st.one_of(st.integers(-3, 5), st.sampled_from([-2.0, -0.5, 0.25, 0.5, 1.0, 2.0, 3.0]))
+
+
+def test_a_failed_in_place_operation_leaves_its_tensor_as_it_was():
+    x = tk.tensor([5, 7])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        x.floor_divide_(tk.tensor([2, 0]))
+    assert x.tolist() == [5, 7]
+
+
+# Powers are compared up to the last digits: PyTorch and NumPy use different approximations.
+@given(pair=broadcastable_pairs(values=small_values_of))
+def test_powers_of_tensors_are_pytorchs(pair):
+    x, y = pair
+    assert_same_outcome(lambda: x.torch**y.torch, lambda: x.tk**y.tk, rtol=1e-3)
+
+
+@given(x=twins(values=small_values_of), number=exponents)
+def test_powers_with_numbers_are_pytorchs(x, number):
+    assert_same_outcome(lambda: x.torch**number, lambda: x.tk**number, rtol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["neg", "abs", "invert", "pos"])
+@given(x=twins())
+def test_unary_operators_give_what_pytorch_gives(name, x):
+    run = getattr(operator, name)
+    assert_same_outcome(lambda: run(x.torch), lambda: run(x.tk))
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_"])
+@given(pair=broadcastable_pairs())
+def test_in_place_methods_write_or_refuse_as_pytorch(name, pair):
+    x, y = pair
+    x = x.again()
+    assert_same_outcome(
+        lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk)
+    )
+
+
+@pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ior"])
+@given(x=twins(), number=numbers)
+def test_augmented_assignment_writes_in_place_as_pytorch(name, x, number):
+    x = x.again()
+    run = getattr(operator, name)
+    assert_same_outcome(lambda: run(x.torch, number), lambda: run(x.tk, number))
+
+
+@given(pair=broadcastable_pairs(values=small_values_of), alpha=numbers)
+def test_alpha_scales_the_second_argument(pair, alpha):
+    x, y = pair
+    for name in ("add", "sub"):
+        assert_same_outcome(
+            lambda name=name: getattr(torch, name)(x.torch, y.torch, alpha=alpha),
+            lambda name=name: getattr(tk, name)(x.tk, y.tk, alpha=alpha),
+            rtol=1e-3,
+        )
+
+
+@given(pair=broadcastable_pairs(), mode=st.sampled_from([None, "floor", "trunc", "up"]))
+def test_div_rounds_as_asked(pair, mode):
+    x, y = pair
+    assert_same_outcome(
+        lambda: torch.div(x.torch, y.torch, rounding_mode=mode),
+        lambda: tk.div(x.tk, y.tk, rounding_mode=mode),
+    )
+
+
+@given(x=twins(), y=twins())
+def test_shapes_that_do_not_fit_are_refused_with_pytorchs_words(x, y):
+    assert_same_outcome(lambda: x.torch * y.torch, lambda: x.tk * y.tk)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_are_arrays_even_for_single_numbers(dtype):
+    x = tk.tensor(1, dtype=getattr(tk, dtype))
+    for result in (x + x, x == x, x * 2, x + 0.5):
+        assert type(result._array) is np.ndarray
+
+
+def _everything_numpy_warns_about():
+    x = tk.tensor([1.0, -1.0, 0.0, 3e38])
+    zero = tk.zeros(4)
+    _ = x / zero, x / 0, x * x, zero / zero, x // zero, x % zero, x - tk.full((4,), tk.inf)
+    _ = (x / 0).long(), x.half(), x**0.5, zero**-1, tk.tensor([1e300]), tk.tensor(tk.nan) + 1
+    x *= 1e38
+    x.add_(tk.inf)
+
+
+@pytest.mark.parametrize("action", ["error", "always", "default"])
+def test_no_warning_of_numpy_escapes_whatever_the_filters_say(action):
+    caught = []
+
+    def run():
+        try:
+            _everything_numpy_warns_about()
+        except Warning as warning:
+            caught.append(warning)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter(action)
+        run()
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert not caught
+    assert not seen
+
+
+def test_the_settings_of_numpy_stay_the_users():
+    before = np.geterr()
+    _everything_numpy_warns_about()
+    assert np.geterr() == before
+
+
+def test_numpy_scalars_count_as_python_numbers():
+    x = tk.tensor([1.0, 2.0])
+    for number in (np.float64(2), np.float32(2), np.int64(2), np.int8(2)):
+        assert (x * number).dtype is tk.float32
+        assert (number * x).dtype is tk.float32
+
+
+def test_writing_to_memory_seen_twice_is_refused():
+    x = tk.zeros(3).as_strided((2, 3), (0, 1))
+    with pytest.raises(tk.errors.OverlapError, match="more than one element"):
+        x.add_(1)
+    y = tk.arange(5)
+    with pytest.raises(tk.errors.OverlapError, match="some elements of the input"):
+        y[1:].add_(y[:-1])
+
+
+def test_mixing_with_an_array_names_from_numpy():
+    for run in (lambda a, t: a * t, lambda a, t: t * a, lambda a, t: t < a):
+        with pytest.raises(TypeError, match=r"tk\.from_numpy"):
+            run(np.ones(3), tk.ones(3))

@@ -1,0 +1,155 @@
+"""Pairs of equal tensors in PyTorch and tensorkit, and how to compare what becomes of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tensorkit as tk
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch==2.13.0")
+
+DTYPES = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"]
+FLOATS, INTEGERS = DTYPES[:3], DTYPES[3:8]
+
+
+class Twin:
+    """The same tensor twice: ``torch`` and ``tk``, equal in values, dtype, strides and offset."""
+
+    def __init__(self, values, dtype, shape, strides, offset):
+        self.torch = torch.tensor(values, dtype=getattr(torch, dtype)).as_strided(
+            shape, strides, offset
+        )
+        self.tk = tk.tensor(values, dtype=getattr(tk, dtype)).as_strided(shape, strides, offset)
+        self.args = (values, dtype, shape, strides, offset)
+
+    def again(self):
+        """A fresh pair that an in-place operation may change."""
+        return Twin(*self.args)
+
+    def __repr__(self):
+        return f"Twin{self.args}"
+
+
+def values_of(dtype):
+    """Numbers that ``dtype`` holds, the special ones included."""
+    if dtype == "bool":
+        return st.booleans()
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        return st.one_of(st.integers(-4 if info.min else 0, 4), st.integers(info.min, info.max))
+    width = {"float16": 16, "float32": 32, "float64": 64}[dtype]
+    return st.one_of(st.integers(-4, 4).map(float), st.floats(width=width))
+
+
+def small_values_of(dtype):
+    """Small whole numbers, on which every result is exact."""
+    if dtype == "bool":
+        return st.booleans()
+    return st.integers(0 if dtype == "uint8" else -4, 4)
+
+
+@st.composite
+def layouts(draw, max_dims=4):
+    """(shape, strides, offset, number of stored elements): permuted, sliced, expanded, empty."""
+    sizes = draw(st.lists(st.integers(0, 4), max_size=max_dims))
+    steps = [draw(st.sampled_from([1, 1, 1, 2, 3])) for _ in sizes]
+    order = draw(st.permutations(range(len(sizes)))) if draw(st.booleans()) else range(len(sizes))
+    full = torch.empty([size * step for size, step in zip(sizes, steps)])
+    view = full.permute(tuple(order))
+    for dim, place in enumerate(order):
+        view = view[(slice(None),) * dim + (slice(None, None, steps[place]),)]
+    if sizes and draw(st.integers(0, 5)) == 0:
+        dim = draw(st.integers(0, len(sizes) - 1))
+        if view.shape[dim] >= 1:
+            target = list(view.shape)
+            view = view.narrow(dim, 0, 1)
+            target[dim] = draw(st.integers(1, 3))
+            view = view.expand(target)
+    offset = draw(st.sampled_from([0, 0, 2]))
+    return tuple(view.shape), tuple(view.stride()), offset, full.numel() + offset
+
+
+@st.composite
+def twins(draw, dtypes=DTYPES, max_dims=4, values=values_of, layout=None):
+    """Any tensor, twice."""
+    dtype = draw(st.sampled_from(dtypes))
+    shape, strides, offset, count = draw(layout or layouts(max_dims))
+    pool = draw(st.lists(values(dtype), min_size=1, max_size=6))
+    data = [pool[place % len(pool)] for place in range(count)]
+    return Twin(data, dtype, shape, strides, offset)
+
+
+@st.composite
+def broadcastable_pairs(draw, dtypes=DTYPES, values=values_of):
+    """Two tensors whose shapes fit together."""
+    first = draw(twins(dtypes, values=values))
+    shape = [1 if draw(st.integers(0, 3)) == 0 else size for size in first.tk.shape]
+    shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
+    order = draw(st.permutations(range(len(shape))))
+    strides = torch.empty([shape[dim] for dim in order]).permute(
+        tuple(order.index(dim) for dim in range(len(shape)))
+    ).stride()
+    count = int(np.prod(shape, dtype=int))
+    dtype = draw(st.sampled_from(dtypes))
+    pool = draw(st.lists(values(dtype), min_size=1, max_size=6))
+    data = [pool[place % len(pool)] for place in range(max(count, 1))]
+    second = Twin(data, dtype, tuple(shape), tuple(strides), 0)
+    return (first, second) if draw(st.booleans()) else (second, first)
+
+
+numbers = st.one_of(
+    st.booleans(),
+    st.integers(-5, 5),
+    st.integers(-300, 300),
+    st.sampled_from([0.0, -0.0, 0.5, -1.5, 2.0, 3.0, 1e6, float("inf"), float("nan")]),
+)
+
+
+def outcome(function):
+    """("value", result) or ("error", names of the error's classes, first line of its text)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ("value", function())
+        except Exception as error:
+            names = [cls.__name__ for cls in type(error).__mro__]
+            return ("error", names, str(error).split("\n")[0])
+
+
+def assert_same(theirs, ours, rtol=0.0):
+    """Same values, dtype, strides and offset; or the same numbers, texts, sequences."""
+    if isinstance(theirs, torch.Tensor):
+        assert isinstance(ours, tk.Tensor), ours
+        assert repr(ours.dtype) == repr(theirs.dtype)
+        assert tuple(ours.shape) == tuple(theirs.shape)
+        assert ours.stride() == theirs.stride(), (ours.stride(), theirs.stride())
+        assert ours.storage_offset() == theirs.storage_offset()
+        assert ours.is_contiguous() == theirs.is_contiguous()
+        assert type(ours._array) is np.ndarray
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=rtol, atol=0)
+        if ours.dtype.is_floating_point and rtol == 0:
+            zero = ours.numpy() == 0
+            np.testing.assert_array_equal(
+                np.signbit(ours.numpy()[zero]), np.signbit(theirs.numpy()[zero])
+            )
+    elif isinstance(theirs, torch.dtype):
+        assert repr(ours) == repr(theirs)
+    elif isinstance(theirs, float) and theirs != theirs:
+        assert ours != ours
+    else:
+        assert type(ours).__name__ == type(theirs).__name__
+        assert ours == theirs
+
+
+def assert_same_outcome(theirs, ours, rtol=0.0):
+    """Both give the same value, or both raise the same class with the same first line."""
+    theirs, ours = outcome(theirs), outcome(ours)
+    if theirs[0] == "error":
+        assert ours[0] == "error", f"PyTorch: {theirs}; tensorkit: {ours}"
+        assert ours[2] == theirs[2]
+        assert theirs[1][0] in ours[1]
+    else:
+        assert ours[0] == "value", f"PyTorch: {theirs}; tensorkit: {ours}"
+        assert_same(theirs[1], ours[1], rtol)
