@@ -30,7 +30,7 @@ def from_the_left(shape: tuple[int, ...]) -> tuple[int, ...]:
     return strides_of(shape[::-1])[::-1]
 
 
-@exercise("strides-of", answer=strides_of, points=3, difficulty=2, minutes=8)
+@exercise("sample-strides", answer=strides_of, points=3, difficulty=2, minutes=8)
 class StridesOf(Exercise):
     """Row-major strides of a shape
 
@@ -59,7 +59,7 @@ def broken_negated(t):  # type: ignore[no-untyped-def]
     return t
 
 
-@exercise("negated", answer=negated, stub=broken_negated, points=2, difficulty=1, minutes=2)
+@exercise("sample-negated", answer=negated, stub=broken_negated, points=2, difficulty=1, minutes=2)
 class Negated(Exercise):
     """Turn every sign
 
@@ -76,7 +76,7 @@ class Negated(Exercise):
         yield case(tk.tensor(3), label="a whole number")
 
 
-@exercise("which-dtype", points=1, difficulty=1, minutes=3)
+@exercise("sample-dtype", points=1, difficulty=1, minutes=3)
 class WhichDtype(Prediction):
     """Which dtype?
 

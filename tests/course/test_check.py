@@ -18,9 +18,9 @@ from course.check import check, judge
 from course.exercise import load
 from course.report import Report
 
-STRIDES = load()["strides-of"]
-NEGATED = load()["negated"]
-WHICH = load()["which-dtype"]
+STRIDES = load()["sample-strides"]
+NEGATED = load()["sample-negated"]
+WHICH = load()["sample-dtype"]
 
 
 def test_the_reference_gets_full_points():
@@ -202,7 +202,7 @@ def test_what_the_exercise_asks_for_cannot_be_called(monkeypatch):
     assert tk.zeros(2, 3).stride() == (3, 1)
 
 
-def checked(exercise_id: object = "strides-of", **names: object) -> Report:
+def checked(exercise_id: object = "sample-strides", **names: object) -> Report:
     """The report of a `check` in a notebook that holds these names."""
     from course.check import _reported
 
@@ -211,14 +211,14 @@ def checked(exercise_id: object = "strides-of", **names: object) -> Report:
 
 def test_check_reads_the_answer_from_the_callers_namespace():
     namespace = {"check": check, "strides_of": sample.strides_of}
-    exec("report = check('strides-of')", namespace)
+    exec("report = check('sample-strides')", namespace)
     assert repr(namespace["report"]) == "3.0"
 
 
 def test_an_unknown_id_suggests_the_nearest():
-    report = checked("stride-of")
+    report = checked("sample-stride")
     assert report.status == "unknown"
-    assert "did you mean `check(\"strides-of\")`" in report.message
+    assert "did you mean `check(\"sample-strides\")`" in report.message
     assert repr(report) == "0.0"
 
 
@@ -234,7 +234,7 @@ def test_a_number_instead_of_a_function_gives_a_sentence():
 
 
 def test_a_list_instead_of_a_dictionary_gives_a_sentence():
-    assert "should be the dictionary of the answer cell" in str(checked("which-dtype", dtypes=[1]))
+    assert "should be the dictionary of the answer cell" in str(checked("sample-dtype", dtypes=[1]))
 
 
 def test_a_name_that_does_not_exist_says_what_to_run():
@@ -243,7 +243,7 @@ def test_a_name_that_does_not_exist_says_what_to_run():
     assert "run the answer cell above" in str(report)
 
 
-@pytest.mark.parametrize("exercise_id", ["strides-of", "negated", "which-dtype"])
+@pytest.mark.parametrize("exercise_id", ["sample-strides", "sample-negated", "sample-dtype"])
 def test_the_released_cell_is_not_started(exercise_id):
     cell = load()[exercise_id].released_source
     report = _run_in_python(f"{cell}\nreport = check({exercise_id!r})\nprint(repr(report.status), report.score)")
@@ -268,39 +268,39 @@ def _run_in_python(program: str) -> str:
 
 
 def test_none_alone_is_not_not_started():
-    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('strides-of')")
+    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('sample-strides')")
     assert "is a `return` missing?" in text
 
 
 def test_an_edit_that_did_not_run_is_noted_and_the_older_version_checked():
     right = "def strides_of(shape):\n    return sample.strides_of(shape)\n"
     broken = "def strides_of(shape:\n    return 1\n"
-    text = _run_in_python(f"{right}# %%\n{broken}# %%\ncheck('strides-of')")
+    text = _run_in_python(f"{right}# %%\n{broken}# %%\ncheck('sample-strides')")
     assert "3 of 3 points" in text
     assert "Your last edit did not run (SyntaxError, cell [3])" in text
 
 
 def test_a_first_edit_that_did_not_run_is_told_so():
-    text = _run_in_python("def strides_of(shape:\n    return 1\n# %%\ncheck('strides-of')")
+    text = _run_in_python("def strides_of(shape:\n    return 1\n# %%\ncheck('sample-strides')")
     assert "Your cell did not run (SyntaxError, cell [2])" in text
 
 
 def test_a_renamed_answer_is_told_its_name():
-    cell = load()["strides-of"].released_source.replace("strides_of(shape)", "my_strides(shape)")
-    text = _run_in_python(f"{cell}\n# %%\ncheck('strides-of')")
+    cell = load()["sample-strides"].released_source.replace("strides_of(shape)", "my_strides(shape)")
+    text = _run_in_python(f"{cell}\n# %%\ncheck('sample-strides')")
     assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
 
 
 def test_a_deleted_answer_is_told_so():
-    text = _run_in_python("def strides_of(shape): return 1\n# %%\ndel strides_of\n# %%\ncheck('strides-of')")
+    text = _run_in_python("def strides_of(shape): return 1\n# %%\ndel strides_of\n# %%\ncheck('sample-strides')")
     assert "was defined in cell [2] and is gone now" in text
 
 
 def test_validate_lists_what_is_not_full_on_stderr(monkeypatch, capsys):
     monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
-    exec("check('strides-of')", {"check": check, "strides_of": sample.bytes_apart})
+    exec("check('sample-strides')", {"check": check, "strides_of": sample.bytes_apart})
     assert "These are bytes" in capsys.readouterr().err
-    exec("check('strides-of')", {"check": check, "strides_of": sample.strides_of})
+    exec("check('sample-strides')", {"check": check, "strides_of": sample.strides_of})
     assert capsys.readouterr().err == ""
 
 

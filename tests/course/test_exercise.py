@@ -8,7 +8,7 @@ import sample
 from course.errors import CourseError
 from course.exercise import Draw, Exercise, exercise, load
 
-STRIDES, NEGATED = load()["strides-of"], load()["negated"]
+STRIDES, NEGATED = load()["sample-strides"], load()["sample-negated"]
 
 
 def test_the_answer_cell_holds_the_reference_between_markers():
@@ -48,9 +48,9 @@ def test_a_draw_depends_on_its_seed_alone():
 
 
 def test_two_exercises_of_one_name_are_refused():
-    with pytest.raises(CourseError, match="Two exercises are called 'strides-of'"):
+    with pytest.raises(CourseError, match="Two exercises are called 'sample-strides'"):
 
-        @exercise("strides-of", answer=sample.strides_of, points=1, difficulty=1, minutes=1)
+        @exercise("sample-strides", answer=sample.strides_of, points=1, difficulty=1, minutes=1)
         class Other(Exercise):
             """Other"""
 

@@ -13,7 +13,7 @@ from course.check import judge
 from course.exercise import load
 from course.settings import settings
 
-STRIDES = load()["strides-of"]
+STRIDES = load()["sample-strides"]
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,9 @@ def note(answer: object, source: str) -> None:
 
 
 def test_hints_unfold_one_at_a_time():
-    assert "Hint 1 of 2: How far apart" in repr(hint("strides-of"))
-    assert "Hint 2 of 2: Walk" in repr(hint("strides-of"))
-    assert "Hint 2 of 2: Walk" in repr(hint("strides-of"))
+    assert "Hint 1 of 2: How far apart" in repr(hint("sample-strides"))
+    assert "Hint 2 of 2: Walk" in repr(hint("sample-strides"))
+    assert "Hint 2 of 2: Walk" in repr(hint("sample-strides"))
 
 
 def test_an_unknown_exercise_gives_a_sentence():
@@ -43,33 +43,33 @@ def test_an_unknown_exercise_gives_a_sentence():
 
 
 def test_the_solution_opens_after_passing():
-    assert "opens when the exercise is passed" in repr(solution("strides-of"))
+    assert "opens when the exercise is passed" in repr(solution("sample-strides"))
     note(sample.strides_of, "right")
-    assert "strides.insert(0, step)" in repr(solution("strides-of"))
-    assert "BEGIN SOLUTION" not in repr(solution("strides-of"))
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
+    assert "BEGIN SOLUTION" not in repr(solution("sample-strides"))
 
 
 def test_the_solution_opens_after_three_different_attempts():
     note(sample.bytes_apart, "one")
     note(sample.bytes_apart, "one")
     note(sample.bytes_apart, "two")
-    assert "so far 2" in repr(solution("strides-of"))
+    assert "so far 2" in repr(solution("sample-strides"))
     note(sample.from_the_left, "three")
-    assert "strides.insert(0, step)" in repr(solution("strides-of"))
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
 
 
 def test_the_instructor_can_switch_solutions_off(monkeypatch):
     note(sample.strides_of, "right")
     off = replace(settings(), solutions_open=False)
     monkeypatch.setattr("course.hints.settings", lambda: off)
-    assert "switched worked solutions off" in repr(solution("strides-of"))
+    assert "switched worked solutions off" in repr(solution("sample-strides"))
 
 
 def test_progress_survives_a_restart_of_the_kernel(tmp_path, monkeypatch):
     note(sample.strides_of, "right")
     monkeypatch.setattr(record, "_in_memory", {})
     assert record.points(STRIDES) == 3.0
-    assert json.loads((tmp_path / record.FILE).read_text())["strides-of"]["points"] == 3.0
+    assert json.loads((tmp_path / record.FILE).read_text())["sample-strides"]["points"] == 3.0
 
 
 def test_a_worse_attempt_does_not_lower_the_points():

@@ -1,0 +1,205 @@
+"""`course bundle`: what learners get, in one archive that needs neither git nor make.
+
+    tensorkit-course/
+        README.md           three commands for Linux, macOS and Windows
+        requirements.txt    the versions that were tested, and the wheel, each with its hash
+        tensorkit_course-VERSION-py3-none-any.whl
+        notebooks/          as they are released
+
+The wheel is built from a copy of the project in which `AUTHORS_ONLY` is missing, and so from no
+list that could name what is not there. The same project gives the same archive, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from course import files, paths
+from course.errors import CourseError
+
+FOLDER = "tensorkit-course"
+"""The folder that the archive unpacks to."""
+
+AUTHORS_ONLY = ("audit.py", "build.py", "bundle.py", "demo.py", "release.py", "text.py", "grading")
+"""What of `course` stays at home: writing, releasing and grading."""
+
+README = """\
+# {title}
+
+You need Python 3.11 or newer. Open a terminal in this folder.
+
+Linux and macOS:
+
+    python3 -m venv .venv
+    .venv/bin/python -m pip install -r requirements.txt
+    .venv/bin/course lab
+
+Windows:
+
+    py -m venv .venv
+    .venv\\Scripts\\python -m pip install -r requirements.txt
+    .venv\\Scripts\\course lab
+
+JupyterLab opens on your own copies of the notebooks, in the folder `work`. Nothing there is ever
+overwritten. Next time only the last command is needed, and no network.
+
+The checks answer in the notebook, on your machine. Therefore what they compare with lies on your
+machine too: whoever looks into the installed package `course.exercises` finds a solution to every
+exercise. Look there and you lose the exercise; nobody else does.
+"""
+
+
+def bundle(root: Path | None = None, *, to: Path | None = None) -> Path:
+    """Write the archive for learners and say where it lies; its path.
+
+    root: a checkout of the project; by default the course folder. to: a folder; by default
+    `bundle/` in the checkout.
+
+    Raises CourseError if `root` is no checkout, if there is nothing to release yet, or if the wheel
+    cannot be built.
+    """
+    root = paths.course_root() if root is None else root
+    project = _project(root)
+    chapters = paths.released_chapters(root)
+    if not chapters:
+        raise CourseError("There is no released notebook to put into a bundle: course build.")
+    with tempfile.TemporaryDirectory(prefix="course-bundle-") as folder:
+        readme = README.format(title=project["description"]).encode()
+        stage = _staged(root, Path(folder) / "project", readme)
+        wheel = build_wheel(stage, Path(folder) / "dist")
+        content = {
+            "README.md": readme,
+            "LICENSE": (root / "LICENSE").read_bytes(),
+            "requirements.txt": requirements(root, wheel).encode(),
+            wheel.name: wheel.read_bytes(),
+            **_notebooks(root, chapters),
+        }
+        name = "-".join([FOLDER, *wheel.name.split("-")[1:2]]) + ".zip"
+    archive = (root / "bundle" if to is None else to) / name
+    files.write(archive, _zipped(content))
+    print(f"{archive}: {len(chapters)} chapters, {archive.stat().st_size / 1e6:.1f} MB")
+    return archive
+
+
+def build_wheel(project: Path, to: Path) -> Path:
+    """The wheel of the project in a folder, built without the network.
+
+    Raises CourseError with hatchling's words if that fails.
+    """
+    if importlib.util.find_spec("hatchling") is None:
+        raise CourseError("A wheel is built by hatchling: pip install 'tensorkit-course[dev]'")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
+    done = subprocess.run([*command, str(to)], cwd=project, capture_output=True, text=True)
+    if done.returncode:
+        raise CourseError(f"hatchling could not build the wheel:\n{done.stderr.strip()}")
+    (wheel,) = to.glob("*.whl")
+    return wheel
+
+
+def requirements(root: Path, wheel: Path) -> str:
+    """The lock without what only authors need, and the wheel: one file for `pip install -r`."""
+    locked = locked_for_learners(
+        (root / "requirements.lock").read_text(encoding="utf-8"), _project(root)["dependencies"]
+    )
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    return f"./{wheel.name} \\\n    --hash=sha256:{digest}\n{locked}"
+
+
+def locked_for_learners(lock: str, dependencies: Iterable[str]) -> str:
+    '''The entries of a lock file that these dependencies need, directly or through others.
+
+    A package stands there more than once where its version depends on that of Python.
+
+    >>> print(locked_for_learners("""# written by uv
+    ... numpy==2.2 ; python_version < '3.12'
+    ...     # via tensorkit-course (pyproject.toml)
+    ... numpy==2.4 ; python_version >= '3.12'
+    ...     # via tensorkit-course (pyproject.toml)
+    ... pluggy==1.5
+    ...     # via pytest
+    ... pytest==8.0
+    ...     # via tensorkit-course (pyproject.toml)
+    ... """, ["numpy>=2"]), end="")
+    numpy==2.2 ; python_version < '3.12'
+        # via tensorkit-course (pyproject.toml)
+    numpy==2.4 ; python_version >= '3.12'
+        # via tensorkit-course (pyproject.toml)
+    '''
+    entries = [(_name(it), it) for it in re.split(r"(?m)^(?=[A-Za-z0-9])", lock)[1:]]
+    needed: set[str] = set()
+    more = {_name(it) for it in dependencies}
+    while more - needed:
+        needed |= more
+        more = {name for name, entry in entries if needed & _needed_by(entry)}
+    return "".join(entry for name, entry in entries if name in needed)
+
+
+def _needed_by(entry: str) -> set[str]:
+    """The packages that the comment of a lock file's entry names."""
+    return set(re.findall(r"(?m)^    #(?: via|  ) +([\w.-]+)", entry))
+
+
+def _name(requirement: str) -> str:
+    """The name at the beginning of a requirement, as the index writes it."""
+    found = re.match(r"[\w.-]+", requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
+
+
+def _project(root: Path) -> dict[str, Any]:
+    """The table `project` of the checkout's pyproject.toml."""
+    file = root / "pyproject.toml"
+    if not file.is_file():
+        raise CourseError(f"A bundle is made from a checkout of the project; {root} is none.")
+    project: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    return project
+
+
+def _staged(root: Path, stage: Path, readme: bytes) -> Path:
+    """A copy of the project as learners get it."""
+    stage.mkdir()
+    (stage / "README.md").write_bytes(readme)
+    for file in ("pyproject.toml", "LICENSE"):
+        shutil.copy(root / file, stage)
+    shutil.copytree(root / "tensorkit", stage / "tensorkit", ignore=_LEFT_BEHIND)
+    shutil.copytree(root / "course", stage / "course", ignore=_LEFT_BEHIND)
+    for name in AUTHORS_ONLY:
+        path = stage / "course" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return stage
+
+
+_LEFT_BEHIND = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+
+
+def _notebooks(root: Path, chapters: Iterable[str]) -> dict[str, bytes]:
+    """The released chapters, by path in the bundle."""
+    return {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for chapter in chapters
+        for file in sorted((paths.notebooks(root) / chapter).rglob("*"))
+        if file.is_file() and ".ipynb_checkpoints" not in file.parts
+    }
+
+
+def _zipped(content: Mapping[str, bytes]) -> bytes:
+    """An archive of these files that depends on nothing but them."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    return written.getvalue()

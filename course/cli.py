@@ -1,0 +1,191 @@
+"""The command `course`: one verb per function, each a thin layer over the module of its name.
+
+Modules are imported inside the verbs, so that `course --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from course.errors import CourseError
+
+if TYPE_CHECKING:
+    from course.build import Watch
+
+app = typer.Typer(
+    help="The tensorkit course: learn in JupyterLab, write chapters, release them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ChapterName = Annotated[
+    str, typer.Argument(metavar="CHAPTER", help="A chapter: 01_tensors, 1 or tensors.")
+]
+LEARN, TEACH = "Learn", "Write and teach"
+
+
+def main() -> None:
+    """Run the command; what a person can mend is said in a sentence, without a traceback."""
+    # jsonschema would spend a second on the grammar of an address format that nothing here uses;
+    # None makes its import fail as if the optional package were not installed
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    try:
+        app()
+    except CourseError as problem:
+        print(f"course: {problem}", file=sys.stderr)
+        sys.exit(1)
+    except ImportError as problem:
+        if not (problem.name or "").startswith("course"):
+            raise
+        # what learners get holds the checks, not the modules that write, release and grade
+        verb = " ".join(["course", *sys.argv[1:2]])
+        print(f"course: `{verb}` is for authors; learners' bundles leave it out.", file=sys.stderr)
+        sys.exit(1)
+
+
+@app.command(rich_help_panel=LEARN)
+def lab(
+    port: Annotated[
+        int | None, typer.Option(help="The port; by default the next free one.")
+    ] = None,
+    browser: Annotated[
+        str | None, typer.Option(help="The browser to open, or 'none' to open none.")
+    ] = None,
+) -> None:
+    """Open the course in JupyterLab, with your own copies of the chapters in work/."""
+    from course.lab import start
+
+    start(port=port, browser=browser)
+
+
+@app.command(rich_help_panel=LEARN)
+def reset(
+    chapter: ChapterName,
+    exercise: Annotated[str, typer.Argument(metavar="ID", help='The exercise in check("...").')],
+) -> None:
+    """Begin one exercise again; your text is kept in a file beside the notebook."""
+    from course import learner, paths
+
+    root = paths.course_root()
+    kept = learner.reset(root, learner.chapter_in_work(root, chapter), exercise)
+    print(f"The exercise {exercise} is as it was released." + _kept_in(kept))
+    print(RELOAD)
+
+
+@app.command(rich_help_panel=LEARN)
+def update(chapter: ChapterName) -> None:
+    """Take over a chapter's newer release; your answers move along, your notebook is kept."""
+    from course import learner, paths
+
+    root = paths.course_root()
+    done = learner.update(root, learner.chapter_in_work(root, chapter))
+    if done is None:
+        print("You have the newest release already; nothing was changed.")
+        return
+    print(
+        f"The new release is in work/, with your answers to: {', '.join(done.carried) or 'none'}."
+    )
+    if done.left_behind:
+        print(f"No longer in the chapter, only in the old notebook: {', '.join(done.left_behind)}.")
+    print(f"The old notebook is {done.kept}.\n{RELOAD}")
+
+
+@app.command(rich_help_panel=LEARN)
+def progress() -> None:
+    """Show your points, chapter by chapter."""
+    import contextlib
+
+    from course import learner, paths
+    from course.record import progress as show
+
+    root = paths.course_root()
+    with contextlib.chdir(learner.any_folder(root)):  # the notes lie beside the chapters' folders
+        print(show())
+
+
+@app.command(rich_help_panel=TEACH)
+def build(
+    chapters: Annotated[
+        list[str] | None, typer.Argument(metavar="[CHAPTER]...", help="Chapters; by default all.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; say which notebooks are not built.")
+    ] = False,
+) -> None:
+    """Build notebooks from the texts solutions/NN_topic.py: execute, then release."""
+    from course import build as builder
+    from course import paths
+
+    root = paths.course_root()
+    written = paths.written_chapters(root)
+    chosen = [paths.chapter_named(it, written) for it in chapters or []] or written
+    if check:
+        found = builder.differences(root, chosen) + builder.without_text(root)
+        if found:
+            raise CourseError("\n".join(found))
+        print(f"Built as their texts say: {', '.join(chosen) or 'no chapter'}.")
+        return
+    with _progress_bars() as watch:
+        changed = builder.build(root, chosen, watch=watch)
+    for path in changed:
+        print(f"written: {path.relative_to(root).as_posix()}")
+    print(f"{len(chosen)} built, {len(changed)} files changed.")
+
+
+@app.command(rich_help_panel=TEACH)
+def demo(
+    chapter: Annotated[
+        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default the first.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="A new folder for everything; by default a temporary one.")
+    ] = None,
+) -> None:
+    """Rehearse a whole class with nbgrader, from release to feedback, in a temporary folder."""
+    from course.demo import rehearse
+
+    rehearse(chapter, keep)
+
+
+@app.command(rich_help_panel=TEACH)
+def bundle() -> None:
+    """Make the folder that learners get: a wheel and the released notebooks, no solutions."""
+    from course.bundle import bundle as make
+
+    make()
+
+
+RELOAD = "If the notebook is open in JupyterLab, choose File > Reload Notebook from Disk."
+
+
+def _kept_in(path: object) -> str:
+    return f" Your text is kept in {path}." if path else ""
+
+
+@contextmanager
+def _progress_bars() -> Iterator[Watch]:
+    """One bar for each thing that is being built."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn()) as bars:
+        tasks: dict[str, int] = {}
+
+        def watch(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)  # type: ignore[arg-type]
+
+        yield watch
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,935 @@
+"""The exercises of chapter 01, Tensors, in the order of its text.
+
+Of each exercise first the function that is asked for, then what learners write instead of it, then
+the definition that ties them together. Data in words: a *reference* is written as a learner might
+write it, with nothing but `tk`, `np` and Python; the private functions are usual mistakes, and
+what makes their inputs.
+"""
+
+# a definition is a declaration: its base class says ClassVar, its messages run over several lines
+# ruff: noqa: ISC004, RUF012
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+
+
+@exercise("what-shape", points=1, difficulty=1, minutes=4)
+class WhatShape(Prediction):
+    """Predict the shape
+
+    `tk.zeros(4, 3)` is a table of 4 rows and 3 columns. Write down the shape that you expect
+    before you run anything: as a list such as `[2, 3]`, and `[]` for a single number.
+
+    One is done for you:
+
+    ```python
+    tk.zeros(4, 3)[:2]      # [2, 3]: rows 0 and 1, all 3 columns
+    ```
+
+    A wrong prediction costs little. The check names the rule and leaves the experiment to you.
+    """
+
+    name = "shapes"
+    ask = "Replace each ... by the shape that you expect, as a list such as [2, 3]."
+    questions = {
+        "tk.tensor(7)": "No brackets in the call, no dimension in the tensor.",
+        "tk.tensor([7, 8])[0]": "A whole number as index picks one entry: its dimension goes.",
+        "tk.zeros(4, 3)[1]": "The shape lists rows first. A whole number picks one row.",
+        "tk.zeros(4, 3)[1:2]": "A slice keeps its dimension, even if one entry is left in it.",
+        "tk.zeros(4, 3)[:, 1]": "`:` keeps all rows; the whole number removes the columns.",
+        "tk.zeros(5, 4)[:3, ::3]": (
+            "`:3` stops before 3. `::3` starts at 0 and takes every third entry that exists."
+        ),
+        "tk.zeros(10)[::3]": "Count the positions that are taken: 0, 3, 6, ... below 10.",
+        "tk.zeros(8, 3, 32, 32)[0, 0]": "Two whole numbers remove the first two dimensions.",
+    }
+    hints = (
+        "A whole number as index removes its dimension; a slice keeps it.",
+        "For a slice, write down the positions that it takes: `::3` of 5 entries takes 0 and 3.",
+    )
+    usual_mistakes = {
+        "an index keeps its dimension": (
+            {"tk.zeros(4, 3)[1]": (1, 3), "tk.zeros(4, 3)[:, 1]": (4, 1)},
+            "You left a 1 where a whole number was the index. A whole number removes its "
+            "dimension; only a slice such as `1:2` keeps it. Go through the indices once more.",
+        ),
+        "a number has one dimension": (
+            {"tk.tensor(7)": (1,), "tk.tensor([7, 8])[0]": (1,)},
+            "You gave a single number one dimension. `[7]` is a list of length 1, `7` is no list: "
+            "count the brackets that are left, and write `[]` where there are none.",
+        ),
+        "columns before rows": (
+            {"tk.zeros(4, 3)[1]": (4,), "tk.zeros(4, 3)[:, 1]": (3,)},
+            "You took the columns for the first dimension. A shape is read from the outer "
+            "brackets inwards: rows, then columns. Try `tk.zeros(4, 3)[1]` again with that.",
+        ),
+        "the stop is included": (
+            {"tk.zeros(4, 3)[1:2]": (2, 3), "tk.zeros(5, 4)[:3, ::3]": (4, 2)},
+            "You counted the stop of a slice. As in Python's lists a slice ends just before its "
+            "stop, so `1:2` takes only position 1. Count those slices again.",
+        ),
+        "steps rounded down": (
+            {"tk.zeros(5, 4)[:3, ::3]": (3, 1), "tk.zeros(10)[::3]": (3,)},
+            "You divided the size by the step and rounded down. Position 0 is always taken: list "
+            "the positions (0, 3, ...) and count them.",
+        ),
+        "a bare number": (
+            {"tk.zeros(4, 3)[1]": 3, "tk.zeros(4, 3)[:, 1]": 4, "tk.zeros(10)[::3]": 4},
+            "The numbers are right, and a shape is a list even with one entry: write `[3]`, "
+            "not `3`.",
+        ),
+    }
+
+    def observe(self, value: tk.Tensor) -> tuple[int, ...]:
+        return tuple(value.shape)
+
+
+def checkerboard(rows: int, columns: int) -> tk.Tensor:
+    """Zeros and ones in turn, as int64, with a 0 in the corner at the top left."""
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, 1::2] = 1
+    board[1::2, ::2] = 1
+    return board
+
+
+def _begins_with_one(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, ::2] = 1
+    board[1::2, 1::2] = 1
+    return board
+
+
+def _only_even_rows(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, 1::2] = 1
+    return board
+
+
+def _stripes(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[:, 1::2] = 1
+    return board
+
+
+def _float_board(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns)
+    board[::2, 1::2] = 1
+    board[1::2, ::2] = 1
+    return board
+
+
+def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
+    return checkerboard(columns, rows)
+
+
+@exercise("checkerboard", answer=checkerboard, points=3, difficulty=2, minutes=8)
+class Checkerboard(Exercise):
+    """A checkerboard
+
+    **Input:** `rows` and `columns`, two whole numbers, 0 or larger.
+
+    **Output:** a tensor of shape `[rows, columns]` and dtype `tk.int64`. Zeros and ones take turns
+    along every row and every column; the corner at the top left is 0.
+
+    ```python
+    checkerboard(3, 4)
+    # tensor([[0, 1, 0, 1],
+    #         [1, 0, 1, 0],
+    #         [0, 1, 0, 1]])
+    ```
+
+    Slices with a step do it in a few lines, without a loop.
+    """
+
+    hints = (
+        "Begin with a board of zeros. Which rows look alike? There are only two kinds of them.",
+        "In rows 0, 2, 4, ... the ones stand in columns 1, 3, 5, ... One assignment to "
+        "`board[::2, ...]` writes all of these at once.",
+        "`board[::2, 1::2] = 1` fills the even rows. The odd rows need one line more, in which "
+        "rows and columns change places.",
+    )
+    usual_mistakes = {
+        "begins with 1": (
+            _begins_with_one,
+            "The pattern is there, with zeros and ones exchanged: the corner at the top left "
+            "should be 0. Shift the columns of both assignments by one.",
+        ),
+        "only even rows": (
+            _only_even_rows,
+            "Rows 0, 2, 4, ... are done, and rows 1, 3, 5, ... are still empty. Add a second "
+            "assignment for those, with the columns shifted by one.",
+        ),
+        "stripes": (
+            _stripes,
+            "These are stripes: every row is the same, because `:` takes all rows. Fill the even "
+            "and the odd rows in two assignments, with different columns.",
+        ),
+        "floats": (
+            _float_board,
+            "The pattern is right, the dtype is not: `tk.zeros` makes float32 unless you ask. "
+            "Give it `dtype=tk.int64`.",
+        ),
+        "columns first": (
+            _columns_by_rows,
+            "The board lies on its side: rows and columns are exchanged. The first number of a "
+            "shape counts the rows.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(4, 4, label="a square board")
+        yield case(3, 5, label="odd sides")
+        yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
+        yield case(1, 6, label="a single row")
+        yield case(5, 1, label="a single column")
+        yield case(1, 1, label="a single square")
+        yield case(0, 3, label="no rows")
+
+
+def evenly_spaced(start: float, end: float, n: int) -> tk.Tensor:
+    """`n` numbers from `start` to `end`, both included, at equal distances, as float32."""
+    step = (end - start) / max(n - 1, 1)
+    return start + step * tk.arange(n)
+
+
+def _without_the_end(start: float, end: float, n: int) -> tk.Tensor:
+    step = (end - start) / max(n, 1)
+    return start + step * tk.arange(n)
+
+
+def _one_too_many(start: float, end: float, n: int) -> tk.Tensor:
+    step = (end - start) / max(n, 1)
+    return start + step * tk.arange(n + 1)
+
+
+def _divides_by_no_gap(start: float, end: float, n: int) -> tk.Tensor:
+    step = (end - start) / (n - 1)
+    return start + step * tk.arange(n)
+
+
+def _forgets_the_start(start: float, end: float, n: int) -> tk.Tensor:
+    step = (end - start) / max(n - 1, 1)
+    return step * tk.arange(n)
+
+
+def _with_numpy(start: float, end: float, n: int) -> tk.Tensor:
+    return tk.from_numpy(np.linspace(start, end, n))
+
+
+@exercise(
+    "linspace-by-hand",
+    answer=evenly_spaced,
+    points=2,
+    difficulty=2,
+    minutes=6,
+    further=True,
+    without=("linspace",),
+)
+class LinspaceByHand(Exercise):
+    """linspace by hand
+
+    **Input:** two numbers `start` and `end`, and `n`, how many numbers are wanted (0 or more).
+
+    **Output:** a float32 tensor of shape `[n]`: `n` numbers at equal distances, the first one
+    `start`, the last one `end`. For `n` equal to 1 it holds `start` alone.
+
+    ```python
+    evenly_spaced(2, 5, 4)
+    # tensor([2., 3., 4., 5.])
+    ```
+
+    `tk.linspace` does this, and switches itself off while your answer runs. `tk.arange` and some
+    arithmetic are enough.
+    """
+
+    hints = (
+        "Four numbers in a row have three gaps between them. How wide is one gap?",
+        "`tk.arange(n)` counts 0, 1, 2, ... Multiply it by the width of a gap, then shift it so "
+        "that it begins at `start`.",
+        "The width is `(end - start) / (n - 1)`. For `n` equal to 1 that divides by 0, and the "
+        "width does not matter there: `max(n - 1, 1)` is one way out.",
+    )
+    usual_mistakes = {
+        "the end is missing": (
+            _without_the_end,
+            "Your last number falls short of `end`. You divided by the number of points; divide "
+            "by the number of gaps between them, which is one less.",
+        ),
+        "one number too many": (
+            _one_too_many,
+            "You return `n + 1` numbers: `n` gaps, and so one point too many. Begin with "
+            "`tk.arange(n)` and ask how many gaps `n` points have.",
+        ),
+        "a single point": (
+            _divides_by_no_gap,
+            "With one point there is no gap, and `n - 1` is 0: the division fails. Treat `n` "
+            "equal to 1 apart, or never divide by less than 1.",
+        ),
+        "the start is missing": (
+            _forgets_the_start,
+            "The distances are right, and every result begins at 0. Add `start` at the end.",
+        ),
+        "float64 from NumPy": (
+            _with_numpy,
+            "The numbers are right and their dtype is float64, NumPy's own: `from_numpy` keeps "
+            "what it is given. Try it with `tk.arange` instead, whose products with a Python "
+            "float are float32.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(0, 1, 5, label="from 0 to 1")
+        yield case(2, -1, 4, label="downwards")
+        start, end = draw.floats(1, -9, -1)[0], draw.floats(1, 1, 9)[0]
+        yield case(start, end, draw.integer(6, 9), label="any two ends")
+        yield case(1.5, 1.5, 3, label="both ends the same")
+        yield case(2, 5, 1, label="one number")
+        yield case(-3.5, 4, 1, label="one number, below zero")
+        yield case(1, 4, 0, label="no number")
+
+
+@exercise("which-dtype", points=1, difficulty=2, minutes=5)
+class WhichDtype(Prediction):
+    """Predict the dtype
+
+    Write down the dtype that you expect before you run anything: as a string such as `"int32"`.
+
+    One is done for you:
+
+    ```python
+    tk.tensor([True, False])      # "bool": a list of Python's True and False
+    ```
+    """
+
+    name = "dtypes"
+    ask = 'Replace each ... by the dtype that you expect, as a string such as "int32".'
+    questions = {
+        "tk.tensor([1, 2, 3])": "A list of Python ints gives the default dtype for whole numbers.",
+        "tk.tensor([1, 2.5])": "One float among the numbers makes all of them the default float.",
+        "tk.arange(4)": "`arange` counts with the kind of number that it is given.",
+        "tk.full((2,), 7)": "`full` looks at the number that it writes, and 7 has no point.",
+        "tk.from_numpy(np.array([0.5, 1.5]))": "`from_numpy` keeps the dtype of the array.",
+        "tk.from_numpy(np.array([1, 2], dtype=np.uint8))": (
+            "`from_numpy` keeps the dtype of the array."
+        ),
+        "tk.tensor([1, 2, 3]) / 2": "`/` between whole numbers gives the default float.",
+        "tk.tensor([1, 2, 3]) * 0.5": (
+            "A Python float is a higher kind than whole numbers; it brings the default float."
+        ),
+        "tk.ones(2, dtype=tk.float16) * 2.0": (
+            "A Python float beside a float tensor is the same kind, so the tensor decides."
+        ),
+        "tk.ones(2, dtype=tk.uint8) + 1": (
+            "A Python int beside a tensor of whole numbers is the same kind: the tensor decides."
+        ),
+    }
+    hints = (
+        "Two defaults cover most of it: whole numbers become int64, floats become float32.",
+        "`from_numpy` never converts. A Python number changes the dtype of a tensor only if it is "
+        "of a higher kind: bool, then whole number, then float.",
+    )
+    usual_mistakes = {
+        "floats have 64 bits": (
+            {
+                "tk.tensor([1, 2.5])": "float64",
+                "tk.tensor([1, 2, 3]) / 2": "float64",
+                "tk.tensor([1, 2, 3]) * 0.5": "float64",
+            },
+            "You expect floats with 64 bits, as NumPy and Python make them. A tensor's default "
+            "float has half as many; only data from NumPy arrives with 64. Go through the floats "
+            "again.",
+        ),
+        "from_numpy converts": (
+            {
+                "tk.from_numpy(np.array([0.5, 1.5]))": "float32",
+                "tk.from_numpy(np.array([1, 2], dtype=np.uint8))": "int64",
+            },
+            "You let `from_numpy` convert to the defaults. It shares the memory of the array and "
+            "therefore has to keep its dtype: ask which dtype the array has.",
+        ),
+        "whole numbers have 32 bits": (
+            {"tk.tensor([1, 2, 3])": "int32", "tk.arange(4)": "int32"},
+            "You expect whole numbers with 32 bits, as in C. The default for whole numbers is "
+            "twice as wide. Change those two.",
+        ),
+        "factories make floats": (
+            {"tk.arange(4)": "float32", "tk.full((2,), 7)": "float32"},
+            "`zeros` and `ones` make floats, but `arange` and `full` look at the numbers that you "
+            "give them. Yours have no decimal point: predict those two again.",
+        ),
+        "whole numbers stay whole": (
+            {"tk.tensor([1, 2, 3]) / 2": "int64", "tk.tensor([1, 2, 3]) * 0.5": "int64"},
+            "You kept whole numbers, but 1 / 2 is 0.5 and needs a float. `/` always gives a "
+            "float, and so does a Python float as partner. Which float is the default?",
+        ),
+        "the Python number decides": (
+            {
+                "tk.ones(2, dtype=tk.float16) * 2.0": "float32",
+                "tk.ones(2, dtype=tk.uint8) + 1": "int64",
+            },
+            "You let the Python number choose. It has no size of its own: beside a tensor of the "
+            "same kind, the tensor's dtype stays. Predict the last two again.",
+        ),
+    }
+
+    def observe(self, value: tk.Tensor) -> str:
+        return str(value.dtype).removeprefix("torch.")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        said = super().run(answer, *args)
+        # `tk.float32` and "torch.float32" say the same as "float32"
+        if isinstance(said, str | type(tk.float32)):
+            return str(said).removeprefix("torch.").removeprefix("tk.")
+        return said
+
+
+def to_unit_range(image: tk.Tensor) -> tk.Tensor:
+    """The picture as float32: 0 stays 0, and 255 becomes 1."""
+    return image.float() / 255
+
+
+def _floor_division(image: tk.Tensor) -> tk.Tensor:
+    return image // 255
+
+
+def _by_256(image: tk.Tensor) -> tk.Tensor:
+    return image.float() / 256
+
+
+def _only_cast(image: tk.Tensor) -> tk.Tensor:
+    return image.float()
+
+
+def _through_numpy(image: tk.Tensor) -> tk.Tensor:
+    return tk.from_numpy(image.numpy() / 255)
+
+
+def _from_minus_one(image: tk.Tensor) -> tk.Tensor:
+    return image.float() / 127.5 - 1
+
+
+def _in_place(image: tk.Tensor) -> tk.Tensor:
+    image /= 255
+    return image
+
+
+@exercise("pixels", answer=to_unit_range, points=3, difficulty=1, minutes=6)
+class Pixels(Exercise):
+    """Pixels between 0 and 1
+
+    A photo arrives as whole numbers from 0 to 255. A network wants floats from 0 to 1.
+
+    **Input:** `image`, a uint8 tensor of shape `[height, width, 3]`.
+
+    **Output:** a new float32 tensor of the same shape: 0 becomes `0.0`, 255 becomes `1.0`, and what
+    lies between is spread evenly. `image` itself stays as it is.
+
+    ```python
+    to_unit_range(tk.tensor([[[0, 51, 255]]], dtype=tk.uint8))
+    # tensor([[[0.0000, 0.2000, 1.0000]]])
+    ```
+    """
+
+    hints = (
+        "Two things have to change: the dtype and the range. Which operation changes which?",
+        "Cast first, or let `/` give you a float. Then choose the divisor so that 255 becomes "
+        "exactly 1.",
+    )
+    usual_mistakes = {
+        "floor division": (
+            _floor_division,
+            "`//` rounds down to whole numbers, so that everything below 255 becomes 0 and the "
+            "dtype stays uint8. Divide with `/`.",
+        ),
+        "divides by 256": (
+            _by_256,
+            "Your brightest pixel is 0.9961. uint8 has 256 values, and the largest of them is "
+            "255: that is the number to become 1.",
+        ),
+        "only casts": (
+            _only_cast,
+            "You changed the dtype and kept the range: the numbers still run up to 255. A cast "
+            "never rescales, so add a division.",
+        ),
+        "float64 from NumPy": (
+            _through_numpy,
+            "The numbers are right and their dtype is float64, because NumPy divided. Stay with "
+            "the tensor and divide there: its float is float32.",
+        ),
+        "from -1 to 1": (
+            _from_minus_one,
+            "Your numbers run from -1 to 1. Some networks want that; here black should be 0 and "
+            "white 1, and one division is enough.",
+        ),
+        "in place": (
+            _in_place,
+            "`/=` writes the result into `image`, and a uint8 tensor cannot hold floats. Make a "
+            "new tensor: `image / ...` without the `=`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(_image([[[0, 51, 255]]]), label="a single pixel")
+        yield case(_image(_photo(draw, draw.integer(2, 3), 2)), label="any photo")
+        yield case(_image(_photo(draw, 4, 2))[::2], label="every second row of a photo")
+        yield case(_image([[[255, 255, 255]] * 2]), label="white")
+        yield case(_image([[[0, 0, 0]] * 2]), label="black")
+        yield case(tk.zeros(0, 4, 3, dtype=tk.uint8), label="a photo without rows")
+
+
+def _image(pixels: list[list[list[int]]]) -> tk.Tensor:
+    return tk.tensor(pixels, dtype=tk.uint8)
+
+
+def _photo(draw: Draw, height: int, width: int) -> list[list[list[int]]]:
+    """Pixels that are neither black nor white, so that no mistake is right by chance."""
+    return [[draw.integers(3, 1, 254) for _ in range(width)] for _ in range(height)]
+
+
+def total_of(x: tk.Tensor) -> tk.Tensor:
+    """The sum of all elements of the vector `x`, as a 0-d float32 tensor."""
+    total = tk.tensor(0.0)
+    for value in x:
+        total += value
+    return total
+
+
+def _narrow_total(x: tk.Tensor) -> tk.Tensor:
+    total = tk.tensor(0.0, dtype=tk.float16)
+    for value in x:
+        total += value
+    return total.float()
+
+
+def _answers_in_float16(x: tk.Tensor) -> tk.Tensor:
+    total = tk.tensor(0.0)
+    for value in x:
+        total += value
+    return total.to(tk.float16)
+
+
+def _starts_with_an_int(x: tk.Tensor) -> tk.Tensor:
+    total = tk.tensor(0)
+    for value in x:
+        total += value
+    return total
+
+
+def _total_of_shape_one(x: tk.Tensor) -> tk.Tensor:
+    total = tk.zeros(1)
+    for value in x:
+        total += value
+    return total
+
+
+def _python_number(x: tk.Tensor) -> float:
+    return float(sum(x.tolist()))
+
+
+@exercise(
+    "half-precision",
+    answer=total_of,
+    stub=_narrow_total,
+    points=2,
+    difficulty=3,
+    minutes=6,
+    further=True,
+)
+class HalfPrecision(Exercise):
+    """A sum that stops growing
+
+    The code below adds up a float16 vector. For small vectors it is right. For some others it
+    answers `inf`, or a number that is too small. Repair it.
+
+    **Input:** `x`, a float16 tensor with one dimension, possibly empty.
+
+    **Output:** the sum of its elements as a 0-d float32 tensor.
+
+    ```python
+    total_of(tk.tensor([2048.0, 1.0, 1.0], dtype=tk.float16))
+    # tensor(2050.)
+    # the code below answers tensor(2048.)
+    ```
+    """
+
+    hints = (
+        "Print `total` after every step. In which line does it go wrong, in the additions or in "
+        "the last line?",
+        "float16 has no number between 2048 and 2050, and none above 65504. Which tensor in this "
+        "code has to hold such numbers?",
+        "Only `total` has to be wider, from the first line on. A cast at the end comes too late.",
+    )
+    usual_mistakes = {
+        "casts at the end": (
+            _narrow_total,
+            "The sum still grows in float16 and is cast at the end, when the digits are lost "
+            "already: `inf` stays `inf`. Make `total` a float32 tensor before the loop.",
+        ),
+        "answers in float16": (
+            _answers_in_float16,
+            "You add up well and then cast the result back to float16, which cannot hold it. "
+            "Return the float32 total.",
+        ),
+        "starts with a whole number": (
+            _starts_with_an_int,
+            "`tk.tensor(0)` is int64, and `+=` writes into it: a float does not fit there. Begin "
+            "with `tk.tensor(0.0)`.",
+        ),
+        "shape [1]": (
+            _total_of_shape_one,
+            "The number is right, in a tensor of shape `[1]`. `tk.zeros(1)` has one dimension of "
+            "size 1; a 0-d tensor comes from `tk.tensor(0.0)`.",
+        ),
+        "a Python number": (
+            _python_number,
+            "The number is right, as a Python float. Keep the total in a tensor, or wrap it at "
+            "the end: `tk.tensor(...)`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(_half(draw.integers(5, 1, 9)), label="small numbers")
+        yield case(_half([0.5, -1.25, 3]), label="fractions and signs")
+        yield case(_half([2048, 1, 1, 1]), label="small steps on a large number")
+        yield case(_half([60000, draw.integer(200, 900) * 32]), label="a sum above 65504")
+        yield case(_half([60000, 60000, -60000]), label="above 65504 on the way")
+        yield case(tk.ones(9, dtype=tk.float16)[::2], label="every second element of a vector")
+        yield case(_half([]), label="no elements")
+
+
+def _half(numbers: list[Any]) -> tk.Tensor:
+    return tk.tensor(numbers, dtype=tk.float16)
+
+
+def bytes_of(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    """How many bytes the elements of a tensor of this shape and dtype take."""
+    count = 1
+    for size in shape:
+        count *= size
+    return count * tk.zeros(1, dtype=dtype).element_size()
+
+
+def _counts_elements(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _always_four(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    return _counts_elements(shape, dtype) * 4
+
+
+def _adds_the_sizes(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    return sum(shape) * tk.zeros(1, dtype=dtype).element_size()
+
+
+def _bits(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    return bytes_of(shape, dtype) * 8
+
+
+def _product_from_zero(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    count = 0
+    for size in shape:
+        count *= size
+    return count * tk.zeros(1, dtype=dtype).element_size()
+
+
+def _nothing_for_a_number(shape: tuple[int, ...], dtype: tk.dtype) -> int:
+    return bytes_of(shape, dtype) if shape else 0
+
+
+@exercise("bytes-of", answer=bytes_of, points=2, difficulty=2, minutes=4, further=True)
+class BytesOf(Exercise):
+    """How many bytes
+
+    Before you make a large tensor it is good to know whether it fits.
+
+    **Input:** `shape`, a tuple of whole numbers, and `dtype`, such as `tk.float32`.
+
+    **Output:** how many bytes the elements of such a tensor take, as a Python int.
+
+    ```python
+    bytes_of((3, 4), tk.float32)
+    # 48
+    ```
+
+    Try not to make the tensor itself: the answer for 20 terabytes should not need 20 terabytes.
+    """
+
+    hints = (
+        "Bytes are the number of elements times the bytes of one element.",
+        "A small tensor of that dtype knows the second factor: look among its methods.",
+        "For the first factor begin with 1 and multiply by every size. For an empty shape, 1 is "
+        "then already right: a single number is one element.",
+    )
+    usual_mistakes = {
+        "counts elements": (
+            _counts_elements,
+            "This is the number of elements. Multiply it by the bytes of one element, which "
+            "depend on the dtype.",
+        ),
+        "always 4 bytes": (
+            _always_four,
+            "You count 4 bytes for every element. That is float32; other dtypes have 1, 2 or 8. "
+            "Ask a small tensor of that dtype for its `element_size()`.",
+        ),
+        "adds the sizes": (
+            _adds_the_sizes,
+            "You added the sizes. 3 rows of 4 are 3 * 4 elements: multiply.",
+        ),
+        "bits": (
+            _bits,
+            "This is 8 times too much: you count bits. float32 has 32 bits, and those are 4 bytes.",
+        ),
+        "begins with 0": (
+            _product_from_zero,
+            "Your result is always 0: the product begins with 0, and 0 times anything is 0. Begin "
+            "with 1.",
+        ),
+        "nothing for a number": (
+            _nothing_for_a_number,
+            "The empty shape `()` belongs to a single number, and that takes memory too: one "
+            "element. Only a 0 inside the shape makes a tensor empty.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case((3, 4), tk.float32, label="a matrix of float32")
+        yield case(tuple(draw.integers(3, 3, 9)), tk.float16, label="any shape, float16")
+        yield case((8, 3, 224, 224), tk.uint8, label="8 photos as uint8")
+        yield case((8, 3, 224, 224), tk.float32, label="8 photos as float32")
+        yield case((), tk.float64, label="one number, float64")
+        yield case((), tk.bool, label="one truth value")
+        yield case((0, draw.integer(2, 9)), tk.int64, label="no rows")
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a new tensor of this shape, counted in elements."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def _in_bytes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(4 * stride for stride in strides_of(shape))
+
+
+def _from_the_left(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = []
+    step = 1
+    for size in shape:
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(strides)
+
+
+def _multiplies_by_zero(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def _with_its_own_size(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        step *= max(size, 1)
+        strides.append(step)
+    return tuple(reversed(strides))
+
+
+def _only_the_next_size(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(size, 1) for size in (*shape[1:], 1)) if shape else ()
+
+
+@exercise(
+    "strides-of",
+    answer=strides_of,
+    points=3,
+    difficulty=3,
+    minutes=8,
+    further=True,
+    without=("Tensor.stride",),
+)
+class StridesOf(Exercise):
+    """Strides from a shape
+
+    **Input:** `shape`, a tuple of whole numbers.
+
+    **Output:** the strides that a new tensor of this shape has, as a tuple of the same length: for
+    each dimension, how many elements further in memory its next entry lies.
+
+    ```python
+    strides_of((3, 4))
+    # (4, 1): the next row is 4 elements away, the next column 1
+    ```
+
+    An empty dimension (size 0) counts as 1, as in PyTorch: `strides_of((2, 0, 3))` is `(3, 3, 1)`.
+    `Tensor.stride` switches itself off while your answer runs.
+    """
+
+    hints = (
+        "Neighbours along the last dimension lie side by side: its stride is 1. What about the "
+        "dimension before it?",
+        "The stride of a dimension is the product of all sizes to its right. Walk the shape from "
+        "the right and multiply as you go.",
+        "Note the product first and multiply by the size afterwards; `max(size, 1)` takes care of "
+        "the empty dimension. Turn the list around at the end.",
+    )
+    usual_mistakes = {
+        "counts bytes": (
+            _in_bytes,
+            "These strides are 4 times too large: bytes of float32. Strides count elements, so "
+            "the last one is 1.",
+        ),
+        "begins at the left": (
+            _from_the_left,
+            "You multiply from the left, so the first dimension has stride 1. A new tensor stores "
+            "row after row: the last dimension has stride 1. Walk from the right.",
+        ),
+        "an empty dimension": (
+            _multiplies_by_zero,
+            "Once you multiply by a size of 0, everything to its left becomes 0. Count an empty "
+            "dimension as 1.",
+        ),
+        "includes its own size": (
+            _with_its_own_size,
+            "Each of your strides contains the size of its own dimension. A step to the next row "
+            "jumps over the entries of one row: multiply only the sizes to the right.",
+        ),
+        "only the next size": (
+            _only_the_next_size,
+            "You took the one size to the right. That works for two dimensions; with three, a "
+            "step jumps over all entries of all dimensions to the right. Take their product.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case((3, 4), label="a matrix")
+        yield case((draw.integer(2, 9),), label="a vector")
+        yield case((2, 3, 4), label="three dimensions")
+        yield case(tuple(draw.integers(4, 2, 6)), label="any four dimensions")
+        yield case((4, 1, 3), label="a dimension of size 1")
+        yield case((2, 0, 3), label="an empty dimension")
+        yield case((draw.integer(2, 9), 0), label="an empty dimension at the end")
+        yield case((), label="a single number")
+
+
+def private_copy(array: np.ndarray) -> tk.Tensor:
+    """A tensor with the values and the dtype of `array`, and with memory of its own."""
+    return tk.from_numpy(array).clone()
+
+
+def _shared(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array)
+
+
+def _clone_thrown_away(array: np.ndarray) -> tk.Tensor:
+    tensor = tk.from_numpy(array)
+    tensor.clone()
+    return tensor
+
+
+def _through_a_list(array: np.ndarray) -> tk.Tensor:
+    return tk.tensor(array.tolist())
+
+
+def _cast_to_float(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array).float()
+
+
+def _still_an_array(array: np.ndarray) -> np.ndarray:
+    return array.copy()
+
+
+@exercise("private-copy", answer=private_copy, stub=_shared, points=3, difficulty=2, minutes=7)
+class PrivateCopy(Exercise):
+    """A copy of your own
+
+    A camera writes every new frame into the same NumPy array. Whoever keeps a frame needs a copy:
+    with the code below, yesterday's frame changes when today's arrives. Repair it.
+
+    **Input:** `array`, a NumPy array of any shape and dtype.
+
+    **Output:** a tensor with the same shape, values and dtype. A later write to the array must not
+    show in the tensor, and a write to the tensor must not show in the array.
+
+    ```python
+    frame = np.array([1.0, 2.0])
+    kept = private_copy(frame)
+    frame[0] = 99.0
+    kept
+    # tensor([1., 2.], dtype=torch.float64)
+    ```
+
+    The check makes just this experiment, in both directions.
+    """
+
+    hints = (
+        "`from_numpy` makes a tensor over the memory of the array. Which method gives a tensor "
+        "memory of its own?",
+        "`.clone()` returns a new tensor and leaves the old one as it is. Return the new one.",
+    )
+    usual_mistakes = {
+        "still shared": (
+            _clone_thrown_away,
+            "The tensor still looks at the memory of the array. `.clone()` makes a copy and "
+            "returns it; a clone that you do not return is lost, and `[:]` is only another view.",
+        ),
+        "through a list": (
+            _through_a_list,
+            "A list of Python numbers has forgotten the dtype: floats come back as float32 and "
+            "whole numbers as int64. Copy without the list.",
+        ),
+        "cast to float32": (
+            _cast_to_float,
+            "`.float()` changes the dtype, and where the array has float32 already it returns the "
+            "same tensor, still shared. To copy and change nothing else is the work of `.clone()`.",
+        ),
+        "still an array": (
+            _still_an_array,
+            "The copy is right, but it is still a NumPy array. Give it to `from_numpy`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(np.array(draw.floats(3, 1, 9)), label="a vector of float64")
+        yield case(np.array([draw.integers(3, 1, 9) for _ in range(2)]), label="a matrix of int64")
+        yield case(np.array(draw.floats(3, 1, 9), dtype=np.float32), label="a vector of float32")
+        yield case(np.array([[7, 200], [255, 1]], dtype=np.uint8), label="pixels of uint8")
+        yield case(np.arange(1.0, 7.0)[::2], label="every second element of an array")
+        yield case(np.array(2.5), label="a single number")
+        yield case(np.zeros((0, 3), dtype=np.float16), label="an empty array")
+
+    def run(self, answer: Any, *args: Any) -> dict[str, Any]:
+        """The copy, and what is left of copy and array after a write to the other one."""
+        (array,) = args
+        copy = answer(array)
+        if not isinstance(copy, tk.Tensor):
+            return {"the copy": copy, AFTER_ARRAY: None, AFTER_COPY: None}
+        at_first, seen = array.copy(), {"the copy": copy.clone()}
+        array[...] = 0
+        seen[AFTER_ARRAY] = copy.clone()
+        array[...] = at_first
+        copy[...] = 0
+        seen[AFTER_COPY] = array.copy()
+        array[...] = at_first  # the check looks whether the answer itself changed the array
+        return seen
+
+
+AFTER_ARRAY = "the copy after array[...] = 0"
+AFTER_COPY = "the array after copy[...] = 0"

@@ -1,0 +1,64 @@
+"""nbgrader's configuration, installed into <environment>/etc/jupyter.
+
+There every nbgrader command, Formgrader, Assignment List, Course List and Validate find it, from
+whatever folder they are started. What an instructor may switch stands in `course/settings.toml`.
+"""
+
+import contextlib
+import logging
+import os
+import sysconfig
+
+from course import paths
+from course.errors import CourseError
+from course.settings import settings
+
+c = get_config()  # noqa: F821  # traitlets puts it into this file's namespace
+
+# nbgrader starts the program `alembic` for a new gradebook, and would find it only in an
+# environment that is activated
+scripts = sysconfig.get_path("scripts")
+if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
+
+# a cell's answer becomes the exercise's own stub, which runs without an exception
+c.GenerateAssignment.preprocessors = [
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "course.release.ReleaseStubs",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+c.CourseDirectory.course_id = settings().course_id
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "notebooks"
+c.CourseDirectory.submitted_directory = "course/submitted"
+c.CourseDirectory.autograded_directory = "course/autograded"
+c.CourseDirectory.feedback_directory = "course/feedback"
+c.CourseDirectory.solution_directory = "course/solution"
+# nbgrader's own list, and the folder where `course reset` and `course update` keep older texts
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "older"]
+
+try:
+    root = paths.course_root()
+except CourseError as problem:
+    logging.getLogger("nbgrader").warning("%s", problem)
+else:
+    c.CourseDirectory.root = str(root)
+    c.CourseDirectory.db_url = f"sqlite:///{root / 'course' / 'gradebook.db'}"
+    # joined to the root; an absolute path stays as it is
+    exchange = root / settings().exchange
+    c.Exchange.root = str(exchange)
+    c.Exchange.assignment_dir = str(paths.work(root))
+    # nbgrader makes none of these, and each of its programs fails where one is missing
+    for folder in (root / "course", exchange, paths.work(root)):
+        with contextlib.suppress(OSError):  # a hub's folders may be read-only
+            folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,97 @@
+"""`course lab`: JupyterLab on the course folder, opened on the learner's first chapter.
+
+What JupyterLab and nbgrader are told beyond the address stands in `jupyter/`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from pathlib import Path
+
+from course import learner, paths
+from course.errors import CourseError
+
+FIRST_PORT = 8888
+
+
+def start(*, port: int | None = None, browser: str | None = None) -> None:
+    """Make the learner's copies, print the address and serve until Ctrl-C.
+
+    port: by default the next free one from 8888. browser: one to open, or "none".
+
+    Raises CourseError if `port` is taken.
+    """
+    root = paths.course_root()
+    learner.make_copies(root)
+    port = _free_port() if port is None else _checked(port)
+    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
+    page = _first_page(root)
+    print(f"The course opens at http://127.0.0.1:{port}{page}?token={token}", flush=True)
+    print("Ctrl-C stops it; your work stays in work/.", flush=True)
+    if browser not in (None, "none"):
+        os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
+    os.chdir(root)
+    _serve(
+        [
+            f"--ServerApp.root_dir={root}",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.open_browser={browser != 'none'}",
+            f"--ServerApp.allow_root={_is_root()}",
+            f"--IdentityProvider.token={token}",
+            f"--LabApp.default_url={page}",
+            "--Application.log_level=WARN",
+            "--ServerApp.answer_yes=True",  # the first Ctrl-C stops, without a question
+        ]
+    )
+
+
+def _serve(options: list[str]) -> None:
+    from jupyterlab.labapp import LabApp
+
+    LabApp.launch_instance(options)
+
+
+def _first_page(root: Path) -> str:
+    chapters = paths.released_chapters(root)
+    if not chapters:
+        return "/lab"
+    notebook = paths.notebook_in(paths.work(root), chapters[0])
+    return f"/lab/tree/{notebook.relative_to(root).as_posix()}"
+
+
+def _checked(port: int) -> int:
+    if not 0 < port < 65536:
+        raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
+    if not _is_free(port):
+        raise CourseError(
+            f"Port {port} is taken, perhaps by a course that is still open: "
+            "stop that one, or choose another port (course lab --port, make lab PORT=)."
+        )
+    return port
+
+
+def _free_port() -> int:
+    for port in range(FIRST_PORT, FIRST_PORT + 100):
+        if _is_free(port):
+            return port
+    raise CourseError("No port from 8888 to 8987 is free: choose one with --port.")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # as the server does it: a port that was just closed counts as free, except on Windows,
+        # where this option would call every port free
+        if os.name != "nt":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,0 +1,173 @@
+"""The learner's own copies in `work/`: made once, never overwritten, brought up to date on demand.
+
+    work/NN_topic/NN_topic.ipynb     the learner's notebook
+    work/NN_topic/older/             what `reset` and `update` put aside, numbered
+
+A notebook remembers in its metadata (`course.release`) from which release it was made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from course import files, paths
+from course.errors import CourseError
+
+OLDER = "older"
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What `update` did: the ids of the answers it carried over or not, the old notebook."""
+
+    carried: list[str]
+    left_behind: list[str]
+    kept: Path
+
+
+def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
+    """Copy to `work/` what is not there yet, and say so where the release is newer than a copy."""
+    for chapter in paths.released_chapters(root):
+        released, mine = paths.notebooks(root) / chapter, paths.work(root) / chapter
+        for file in sorted(path for path in released.rglob("*") if path.is_file()):
+            copy = mine / file.relative_to(released)
+            if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
+                files.write(copy, file.read_bytes())
+        try:
+            if not _is_current(root, chapter):
+                say(
+                    f"There is a newer release of {chapter}. Your copy stays as it is; "
+                    f"to take the release over with your answers: course update {chapter}"
+                )
+        except CourseError as problem:
+            say(str(problem))
+
+
+def chapter_in_work(root: Path, name: str) -> str:
+    """The chapter that `name` means, among those of which the learner has a copy."""
+    chapter = paths.chapter_named(name, paths.released_chapters(root))
+    if not paths.notebook_in(paths.work(root), chapter).is_file():
+        raise CourseError(f"You have no copy of {chapter} yet: course lab makes one.")
+    return chapter
+
+
+def any_folder(root: Path) -> Path:
+    """The folder of the first chapter of which the learner has a copy."""
+    for chapter in paths.released_chapters(root):
+        if paths.notebook_in(paths.work(root), chapter).is_file():
+            return paths.work(root) / chapter
+    raise CourseError("You have no copy of a chapter yet: course lab makes them.")
+
+
+def reset(root: Path, chapter: str, exercise: str) -> Path | None:
+    """Put one exercise back as it was released; the file with the learner's text, if there was one.
+
+    Raises CourseError for an exercise that the chapter does not have.
+    """
+    mine = paths.notebook_in(paths.work(root), chapter)
+    notebook, release = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    stubs = _answers(release)
+    if exercise not in stubs:
+        raise CourseError(
+            f"There is no exercise {exercise!r} in {chapter}. Its exercises: {', '.join(stubs)}."
+        )
+    cell = _answers(notebook).get(exercise)
+    kept = None
+    if cell is None:
+        notebook.cells.insert(_place_of(exercise, notebook), stubs[exercise])
+    elif cell.source != stubs[exercise].source:
+        kept = files.keep(cell.source + "\n", mine.parent / OLDER, f"{exercise}.py")
+        cell.source, cell.outputs, cell.execution_count = stubs[exercise].source, [], None
+    _write(mine, notebook)
+    return kept
+
+
+def update(root: Path, chapter: str) -> Updated | None:
+    """Put a newer release in the place of the learner's copy, with the learner's answers in it.
+
+    Answers move by exercise id, unless they are still the stub. The old notebook, and data files
+    that the release changes, are kept in `older/`. None if the copy is of the newest release.
+    """
+    mine = paths.notebook_in(paths.work(root), chapter)
+    old, new = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    if _is_current(root, chapter):
+        return None
+    answers = {id: it for id, it in _answers(old).items() if not _is_untouched(it)}
+    cells = _answers(new)
+    for id in answers.keys() & cells.keys():
+        cells[id].source = answers[id].source
+    kept = files.keep(mine.read_bytes(), mine.parent / OLDER, mine.name)
+    _take_over_data(paths.notebooks(root) / chapter, mine.parent)
+    _write(mine, new)
+    return Updated(
+        [id for id in answers if id in cells], [id for id in answers if id not in cells], kept
+    )
+
+
+def _is_current(root: Path, chapter: str) -> bool:
+    folders = (paths.work(root), paths.notebooks(root))
+    mine, released = (_read(paths.notebook_in(folder, chapter)).metadata for folder in folders)
+    return bool(mine.get("course") == released.get("course"))
+
+
+def _answers(notebook: NotebookNode) -> dict[str, Any]:
+    """The answer cells by exercise id; of several copies of a cell the last that was changed."""
+    answers: dict[str, Any] = {}
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("solution"):
+            id = marks["grade_id"]
+            if id not in answers or not _is_untouched(cell):
+                answers[id] = cell
+    return answers
+
+
+def _is_untouched(cell: NotebookNode) -> bool:
+    """True if the cell is as it was released: nbgrader noted its checksum then."""
+    from nbgrader.utils import compute_checksum  # nbgrader takes a second to import
+
+    return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
+
+
+def _place_of(exercise: str, notebook: NotebookNode) -> int:
+    """Where the answer cell belongs: above its check, or at the end if that is gone too."""
+    for index, cell in enumerate(notebook.cells):
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == f"check-{exercise}":
+            return index
+    return len(notebook.cells)
+
+
+def _take_over_data(released: Path, mine: Path) -> None:
+    for file in sorted(released.rglob("*")):
+        if not file.is_file() or file.suffix == ".ipynb":
+            continue
+        copy = mine / file.relative_to(released)
+        if copy.is_file() and copy.read_bytes() != file.read_bytes():
+            files.keep(copy.read_bytes(), mine / OLDER, copy.name)
+            copy.unlink()
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        nbformat.validate(notebook)
+        return notebook
+    except Exception as problem:  # whatever a file that is no notebook makes nbformat raise
+        raise CourseError(
+            f"{path} cannot be read as a notebook ({type(problem).__name__}). It was left as it "
+            "is: mend or rename it, and course lab makes a fresh copy."
+        ) from None
+
+
+def _write(path: Path, notebook: NotebookNode) -> None:
+    files.write(path, nbformat.writes(notebook).rstrip("\n") + "\n")

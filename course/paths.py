@@ -1,0 +1,116 @@
+"""Where the course lies: its root folder, the folders in it, and the names of its chapters.
+
+Every command finds the root in the same way, from whatever folder it is started: see
+`course_root`. Nothing here reads or writes a notebook.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from course.errors import CourseError
+
+DISTRIBUTION = "tensorkit-course"
+
+
+def course_root() -> Path:
+    """The folder of the course, the one that holds `notebooks/`; the first of these that exists:
+
+    1. the folder that the variable COURSE_ROOT names;
+    2. the folder from which this distribution was installed: the checkout for `pip install .` and
+       `pip install -e .`, the folder of the wheel file for a bundle;
+    3. the nearest folder that holds `notebooks/`, from the current one upward.
+
+    Raises CourseError if there is none, or if COURSE_ROOT names a folder without `notebooks/`.
+    """
+    if named := os.environ.get("COURSE_ROOT"):
+        root = Path(named).expanduser().absolute()
+        if not _is_course(root):
+            raise CourseError(
+                f"COURSE_ROOT is {root}, but there is no folder `notebooks` in it: "
+                "set it to the folder of the course."
+            )
+        return root
+    here = Path.cwd()
+    for folder in (*_installed_from(), here, *here.parents):
+        if _is_course(folder):
+            return folder
+    raise CourseError(
+        "The course folder was not found: change into it (the folder that holds `notebooks`), "
+        "or name it in the variable COURSE_ROOT."
+    )
+
+
+def solutions(root: Path) -> Path:
+    """Texts and built notebooks with the answers."""
+    return root / "solutions"
+
+
+def notebooks(root: Path) -> Path:
+    """Released notebooks, built and never edited."""
+    return root / "notebooks"
+
+
+def work(root: Path) -> Path:
+    """The learner's own copies."""
+    return root / "work"
+
+
+def notebook_in(folder: Path, chapter: str) -> Path:
+    """The notebook of a chapter in `solutions`, `notebooks` or `work`.
+
+    >>> notebook_in(Path("work"), "01_tensors").as_posix()
+    'work/01_tensors/01_tensors.ipynb'
+    """
+    return folder / chapter / f"{chapter}.ipynb"
+
+
+def released_chapters(root: Path) -> list[str]:
+    """The names of the chapters in `notebooks/`, in order."""
+    folder = notebooks(root)
+    return sorted(it.name for it in folder.iterdir() if notebook_in(folder, it.name).is_file())
+
+
+def written_chapters(root: Path) -> list[str]:
+    """The names of the chapters that have a text in `solutions/`, in order."""
+    return sorted(text.stem for text in solutions(root).glob("[0-9]*.py"))
+
+
+def chapter_named(name: str, chapters: list[str]) -> str:
+    """The one chapter that `name` means: its name, its number or its topic.
+
+    >>> chapter_named("1", ["01_tensors", "02_shapes"])
+    '01_tensors'
+
+    Raises CourseError if no chapter is meant.
+    """
+    number = re.fullmatch(r"0*(\d+)", name)
+    for chapter in chapters:
+        its_number, _, topic = chapter.partition("_")
+        if name in (chapter, topic) or (number and its_number.lstrip("0") == number[1]):
+            return chapter
+    there_are = ", ".join(chapters) or "none yet"
+    raise CourseError(f"There is no chapter {name!r}. The chapters: {there_are}.")
+
+
+def _is_course(folder: Path) -> bool:
+    return (folder / "notebooks").is_dir()
+
+
+def _installed_from() -> Iterator[Path]:
+    """The folder that pip noted (in `direct_url.json`) when it installed from this machine."""
+    try:
+        noted = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    url = urlsplit(json.loads(noted)["url"]) if noted else None
+    if url is not None and url.scheme == "file":
+        source = Path(url2pathname(url.path))
+        yield source if source.is_dir() else source.parent

@@ -1,0 +1,89 @@
+"""From the notebook with the answers to the one that is released, by nbgrader's own converter.
+
+`nbgrader generate_assignment`, Formgrader's button and `course build` all come through
+`ReleaseStubs`, which the configuration puts in the place of nbgrader's ClearSolutions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearSolutions
+from traitlets import Dict
+from traitlets.config import Config
+
+from course import exercise
+from course.errors import CourseError
+
+
+class ReleaseStubs(ClearSolutions):
+    """Replaces an exercise's answer by its stub; any other solution by a stub that is silent.
+
+    nbgrader's own stub raises NotImplementedError, which stops Run All at the first exercise.
+    """
+
+    code_stub = Dict(
+        {"python": "# YOUR CODE HERE\npass"},
+        help="What takes the place of a solution that is no exercise's answer.",
+    ).tag(config=True)
+
+    def preprocess_cell(
+        self, cell: Any, resources: dict[str, Any], cell_index: int
+    ) -> tuple[Any, dict[str, Any]]:
+        """The cell as it is released: for an answer cell, as its exercise says."""
+        marks = cell.metadata.get("nbgrader", {})
+        known = exercise.load().get(marks.get("grade_id", ""))
+        if known is None or not marks.get("solution"):
+            return super().preprocess_cell(cell, resources, cell_index)
+        cell.source = known.released_source
+        return cell, resources
+
+
+def generate(root: Path, chapters: Iterable[str]) -> None:
+    """Write `notebooks/` of the course folder `root` from its `solutions/`.
+
+    As `nbgrader generate_assignment --force --no-db` does: no gradebook is read or written.
+
+    Raises CourseError with nbgrader's own words if a chapter cannot be released.
+    """
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(root)
+    config.GenerateAssignment.no_database = True
+    config.SaveCells.enabled = False
+    log, said = _listening()
+    for chapter in chapters:
+        config.CourseDirectory.assignment_id = chapter
+        folder = CourseDirectory(config=config)
+        converter = GenerateAssignment(coursedir=folder, config=config, log=log, force=True)
+        try:
+            converter.start()
+        except Exception as problem:
+            text = "\n".join(said) or str(problem)
+            raise CourseError(f"nbgrader could not release {chapter}:\n{text}") from None
+
+
+def nbgrader_config() -> Config:
+    """The configuration that the nbgrader commands of this course have."""
+    from traitlets.config.loader import PyFileConfigLoader
+
+    folder = Path(__file__).with_name("jupyter")
+    return PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
+
+
+def _listening() -> tuple[logging.Logger, list[str]]:
+    """A quiet logger and the errors it was told."""
+    said: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    log = logging.getLogger("course.release")
+    log.handlers[:] = [Keep(level=logging.ERROR)]
+    log.propagate = False
+    return log, said

@@ -1,0 +1,248 @@
+"""What travels: the project's wheel, and the archive that learners get, file by file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from course import bundle, exercise, paths
+from course.errors import CourseError
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = paths.released_chapters(ROOT)
+
+CHECKING = {
+    *("__init__", "__main__", "answer", "check", "cli", "compare", "errors", "exercise", "files"),
+    *("hints", "history", "lab", "learner", "paths", "record", "report", "runner", "settings"),
+}
+"""Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
+AUTHORING = {it.removesuffix(".py") for it in bundle.AUTHORS_ONLY if it.endswith(".py")}
+CONFIGURATION = {
+    "etc/jupyter/nbgrader_config.py",
+    "etc/jupyter/jupyter_server_config.py",
+    "etc/ipython/ipython_kernel_config.py",
+    "share/jupyter/lab/settings/overrides.json",
+}
+
+
+@pytest.fixture(scope="module")
+def project_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundle.build_wheel(ROOT, tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundle.bundle(ROOT, to=tmp_path_factory.mktemp("bundle"))
+
+
+@pytest.fixture(scope="module")
+def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(archive) as content:
+        content.extractall(folder)
+    return folder / bundle.FOLDER
+
+
+@pytest.fixture(scope="module")
+def learners_wheel(unpacked: Path) -> Path:
+    (wheel,) = unpacked.glob("*.whl")
+    return wheel
+
+
+def _names(archive: Path) -> set[str]:
+    with zipfile.ZipFile(archive) as content:
+        return set(content.namelist())
+
+
+def _of_course(wheel: Path) -> set[str]:
+    return {name.removeprefix("course/") for name in _names(wheel) if name.startswith("course/")}
+
+
+def _expected_of_course(modules: set[str]) -> set[str]:
+    sources = (ROOT / "course" / "exercises").glob("*.py")
+    configuration = (it for it in (ROOT / "course" / "jupyter").iterdir() if it.is_file())
+    return {
+        *(f"{module}.py" for module in modules),
+        "settings.toml",
+        *(f"exercises/{it.name}" for it in sources),
+        *(f"jupyter/{it.name}" for it in configuration),
+    }
+
+
+def _rest(wheel: Path) -> set[str]:
+    """Names in a wheel outside its two packages, without the version in them."""
+    others = (it for it in _names(wheel) if not it.startswith(("course/", "tensorkit/")))
+    return {re.sub(r"^[\w.]+-[\w.]+\.(data|dist-info)/", r"\1/", it) for it in others}
+
+
+def test_the_projects_wheel_holds_both_packages_and_nothing_else(project_wheel: Path) -> None:
+    assert _of_course(project_wheel) == _expected_of_course(CHECKING | AUTHORING)
+    assert _of_tensorkit(project_wheel) == _sources_of_tensorkit()
+    assert _rest(project_wheel) == _metadata_and_data()
+
+
+def test_the_learners_wheel_lacks_what_only_authors_need(learners_wheel: Path) -> None:
+    assert _of_course(learners_wheel) == _expected_of_course(CHECKING)
+    assert _of_tensorkit(learners_wheel) == _sources_of_tensorkit()
+    assert _rest(learners_wheel) == _metadata_and_data()
+
+
+def _of_tensorkit(wheel: Path) -> set[str]:
+    return {name for name in _names(wheel) if name.startswith("tensorkit/")}
+
+
+def _sources_of_tensorkit() -> set[str]:
+    files = (it for it in (ROOT / "tensorkit").rglob("*") if it.suffix == ".py")
+    return {it.relative_to(ROOT).as_posix() for it in files} | {"tensorkit/py.typed"}
+
+
+def _metadata_and_data() -> set[str]:
+    metadata = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
+    return {
+        *(f"dist-info/{name}" for name in metadata),
+        *(f"data/data/{name}" for name in CONFIGURATION),
+    }
+
+
+def test_the_archive_holds_the_wheel_and_the_released_notebooks(archive: Path) -> None:
+    names = {name.removeprefix(f"{bundle.FOLDER}/") for name in _names(archive)}
+    wheels = {name for name in names if name.endswith(".whl")}
+    assert len(wheels) == 1
+    released = {
+        file.relative_to(ROOT).as_posix()
+        for chapter in CHAPTERS
+        for file in (paths.notebooks(ROOT) / chapter).rglob("*")
+        if file.is_file() and ".ipynb_checkpoints" not in file.parts
+    }
+    assert released
+    assert names - wheels == {"README.md", "LICENSE", "requirements.txt"} | released
+
+
+def test_notebooks_travel_as_they_are_released(unpacked: Path) -> None:
+    for chapter in CHAPTERS:
+        theirs, ours = (
+            paths.notebook_in(paths.notebooks(root), chapter) for root in (unpacked, ROOT)
+        )
+        assert theirs.read_bytes() == ours.read_bytes()
+
+
+def test_nothing_names_this_machine(archive: Path, learners_wheel: Path) -> None:
+    here = [str(ROOT), str(Path.home()), sys.prefix, str(archive.parent)]
+    for file in (archive, learners_wheel):
+        with zipfile.ZipFile(file) as content:
+            for name in content.namelist():
+                data = content.read(name)
+                assert not [it for it in here if len(it) > 1 and os.fsencode(it) in data], name
+
+
+def test_the_same_project_gives_the_same_archive(archive: Path, tmp_path: Path) -> None:
+    assert bundle.bundle(ROOT, to=tmp_path).read_bytes() == archive.read_bytes()
+
+
+def test_requirements_pin_the_wheel_and_no_tools_of_authors(unpacked: Path) -> None:
+    wheel = next(unpacked.glob("*.whl"))
+    text = (unpacked / "requirements.txt").read_text(encoding="utf-8")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert text.startswith(f"./{wheel.name} \\\n    --hash=sha256:{digest}\n")
+    pinned = set(re.findall(r"(?m)^([\w.-]+)==", text))
+    assert {"jupyterlab", "nbgrader", "numpy", "matplotlib", "traitlets"} <= pinned
+    assert not {"pytest", "mypy", "ruff", "uv", "hatchling", "jupytext", "playwright"} & pinned
+    assert "://" not in text
+
+
+def test_requirements_are_complete(unpacked: Path) -> None:
+    text = (unpacked / "requirements.txt").read_text(encoding="utf-8")
+    pinned = set(re.findall(r"(?m)^([\w.-]+)==", text))
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for name in pinned:  # with every version and every hash
+        assert text.count(f"\n{name}==") == lock.count(f"\n{name}==")
+        needed = (Requirement(it) for it in metadata.requires(name) or []) if _is_here(name) else ()
+        for it in needed:
+            if it.marker is None or it.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(it.name) in pinned, f"{name} needs {it}"
+
+
+def _is_here(name: str) -> bool:
+    """False for what only another platform or another Python needs."""
+    return next(iter(metadata.distributions(name=name)), None) is not None
+
+
+@pytest.fixture(scope="module")
+def installed(
+    learners_wheel: Path, unpacked: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, str]:
+    """The variables of a program that finds the learners' packages first."""
+    site = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(learners_wheel) as content:
+        content.extractall(site)
+    return {**os.environ, "PYTHONPATH": str(site), "COURSE_ROOT": str(unpacked)}
+
+
+def _python(
+    *arguments: str, environment: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=dict(environment),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_module_that_travels_can_be_imported(
+    installed: Mapping[str, str], unpacked: Path
+) -> None:
+    modules = ", ".join(f"course.{it}" for it in sorted(CHECKING - {"__init__", "__main__"}))
+    code = f"import course, tensorkit, {modules}; print(course.__file__, tensorkit.__file__)"
+    done = _python("-c", code, environment=installed, folder=unpacked)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(installed["PYTHONPATH"]) == 2
+
+
+def test_checks_answer_without_the_authors_modules(
+    installed: Mapping[str, str], unpacked: Path
+) -> None:
+    code = (
+        "from course.check import judge; from course.exercise import load\n"
+        "print(sum(judge(it, it.reference).score for it in load().values()))"
+    )
+    done = _python("-c", code, environment=installed, folder=unpacked)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == sum(it.points for it in exercise.load().values())
+
+
+@pytest.mark.parametrize("verb", ["build", "demo", "bundle"])
+def test_a_verb_that_stays_at_home_says_so(
+    verb: str, installed: Mapping[str, str], unpacked: Path
+) -> None:
+    done = _python("-m", "course", verb, environment=installed, folder=unpacked)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"course {verb}" in done.stderr
+    assert "authors" in done.stderr
+
+
+def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    with pytest.raises(CourseError, match="made from a checkout"):
+        bundle.bundle(tmp_path)
+
+
+def test_a_course_without_released_notebooks_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    with pytest.raises(CourseError, match="no released notebook"):
+        bundle.bundle(tmp_path)

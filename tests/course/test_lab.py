@@ -1,0 +1,139 @@
+"""`course lab`: a server that answers soon, with nbgrader's tools in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import tiny
+from tiny import DOUBLE, HALF
+
+from course import build, lab
+from course.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Server:
+    course: Path
+    page: str
+    get: Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`course lab` on the tiny course, started from another folder."""
+    folder = tmp_path_factory.mktemp("lab")
+    course = tiny.write_course(folder / "course")
+    with pytest.MonkeyPatch.context() as patch:
+        tiny.register(patch, DOUBLE, HALF)
+        build.build(course, ["01_numbers"])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course", "lab", "--browser", "none", "--port", str(_free_port())],
+        cwd=folder,
+        env={**os.environ, "COURSE_ROOT": str(course)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        address = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+)\?token=(\S+)", first)
+        assert address, first + process.stdout.read()
+        base, page, token = address.groups()
+
+        def get(path: str) -> str:
+            request = urllib.request.Request(
+                base + path, headers={"Authorization": f"token {token}"}
+            )
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return str(answer.read().decode())
+
+        _wait_for(lambda: get("/api/status"))
+        yield Server(course, page, get)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def _wait_for(answer: Callable[[], str]) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            answer()
+            return
+        except (urllib.error.URLError, ConnectionError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_it_opens_the_first_chapter_of_the_learner(server: Server) -> None:
+    assert server.page == "/lab/tree/work/01_numbers/01_numbers.ipynb"
+    assert (server.course / "work/01_numbers/01_numbers.ipynb").is_file()
+    page = server.get(server.page)
+    assert '"news": {"disabled": true}' in page
+    assert '"name": "read-only"' in page, "the extension manager would ask the package index"
+
+
+def test_formgrader_answers(server: Server) -> None:
+    assert "formgrade" in server.get("/formgrader/manage_assignments")
+    assert [it["name"] for it in json.loads(server.get("/formgrader/api/assignments"))] == [
+        "01_numbers"
+    ]
+    assert json.loads(server.get("/formgraders"))["value"][0]["course_id"] == "tensorkit"
+
+
+def test_assignment_list_and_course_list_answer(server: Server) -> None:
+    assert json.loads(server.get("/assignments?course_id=tensorkit")) == {
+        "success": True,
+        "value": [],
+    }
+    assert json.loads(server.get("/courses")) == {"success": True, "value": []}
+
+
+def test_the_news_are_off(server: Server) -> None:
+    settings = json.loads(
+        server.get("/lab/api/settings/@jupyterlab/apputils-extension:notification")
+    )
+    assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_ROOT", str(tiny.write_course(tmp_path / "course")))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CourseError, match=f"Port {port} is taken, perhaps by a course"):
+            lab.start(port=port, browser="none")
+
+
+def test_a_number_that_is_no_port_is_said_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_ROOT", str(tiny.write_course(tmp_path / "course")))
+    with pytest.raises(CourseError, match="99999 is not a port"):
+        lab.start(port=99999)
