@@ -87,7 +87,7 @@ def _reported(exercise_id: str, namespace: Mapping[str, Any]) -> Report:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except Exception as error:
         # what an answer does is caught case by case: this is an odd object, or a fault of ours
-        what = f"{type(error).__name__}: {compare.text_of(error)}"
+        what = f"{type(error).__name__}: {compare.text_of(error)[0]}"
         return _without_rows(exercise, "failed", f"The answer could not be checked. {what}")
     return report
 
@@ -134,7 +134,7 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
 
 def _row(exercise: Exercise, trial: Trial, seconds: float) -> Row:
     label, mine, right = trial.case.label, trial.mine, trial.right
-    call = exercise.describe_call(trial.case.args, lambda argument: compare.show(argument, 120))
+    call = exercise.describe_call(trial.case.args, compare.as_code)
     if trial.is_passed:
         return Row(label, "passed", call)
     if mine.ended == "not run":
@@ -155,7 +155,7 @@ def _shown(outcome: Outcome) -> str:
         return compare.show(outcome.value)
     if outcome.ended == "timed out":
         return "no answer"
-    text = compare.text_of(outcome.error)
+    text, _ = compare.text_of(outcome.error)
     named = type(outcome.error).__name__ + (f": {text}" if text else "")
     return f"{named}\n{outcome.where}" if outcome.where else named
 
@@ -175,8 +175,9 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
         return "The function calls itself without end: which case should stop it?"
     own = exercise.advice(*trial.case.args)
     if mine.ended == "raised":
+        _, repair = compare.text_of(mine.error)
         return (
-            own or "Call it yourself with these arguments in a new cell to see the whole message."
+            own or repair or "Make this call yourself in a new cell: Python shows where it fails."
         )
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."

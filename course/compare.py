@@ -7,10 +7,11 @@ lie in `__eq__`, or be very large.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,22 +37,9 @@ def difference(got: Any, expected: Any) -> str | None:
         return "It is None: is a `return` missing?"
     if got is ... and expected is not ...:
         return "Here is still a `...`."
-    if isinstance(expected, tk.Tensor):
-        return _tensors(got, expected)
-    if isinstance(expected, np.ndarray):
-        return _arrays(got, expected)
-    if isinstance(expected, bool | np.bool_):
-        return _exact(got, bool(expected), (bool, np.bool_), "True or False")
-    if isinstance(expected, int | np.integer):
-        return _exact(got, int(expected), (int, np.integer), "a whole number")
-    if isinstance(expected, float | np.floating):
-        return _number(got, float(expected))
-    if isinstance(expected, str):
-        return _exact(got, expected, (str,), "a string")
-    if isinstance(expected, Mapping):
-        return _mappings(got, expected)
-    if isinstance(expected, list | tuple):
-        return _sequences(got, expected)
+    for types, compared in _BY_TYPE:
+        if isinstance(expected, types):
+            return compared(got, expected)
     if type(got) is not type(expected):
         return f"It is {kind(got)}; expected is {kind(expected)}."
     return None if got == expected else f"It is {show(got)} where {show(expected)} is expected."
@@ -76,18 +64,33 @@ def kind(value: Any) -> str:
 def show(value: Any, limit: int = SHOWN) -> str:
     """`repr(value)` without addresses, cut to `limit` characters, whatever the value is."""
     try:
-        text = repr(value) if isinstance(value, tk.Tensor | np.ndarray) else _SHORT.repr(value)
+        if isinstance(value, tk.Tensor | np.ndarray):
+            text = repr(value)
+        elif isinstance(value, dict):
+            first = itertools.islice(value.items(), 12)
+            text = "\n".join(f"{key}: {show(own, limit)}" for key, own in first)
+        else:
+            text = _SHORT.repr(value)
     except Exception as error:
         return f"<{kind(value)} whose __repr__ raises {type(error).__name__}>"
     return cut(re.sub(r" at 0x[0-9a-fA-F]+", "", text), limit)
 
 
-def text_of(error: BaseException | None) -> str:
-    """The message of an exception, on one line and not too long, whatever its `__str__` does."""
+def as_code(value: Any) -> str:
+    """The value as a learner would type it, cut: `tk.tensor([1, 2])`, `tk.float32`."""
+    text = show(value, 120).replace("torch.", "tk.")
+    if isinstance(value, np.ndarray):
+        return f"np.{text}"
+    return f"tk.{text}" if isinstance(value, tk.Tensor) else text
+
+
+def text_of(error: BaseException | None) -> tuple[str, str]:
+    """The first line of an exception's message and what follows it, whatever its `__str__` does."""
     try:
-        return cut(" ".join(str(error).split()), SHOWN)
+        first, *rest = (line.strip() for line in str(error).strip().splitlines() or [""])
     except Exception:
-        return ""
+        return "", ""
+    return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
 
 
 def cut(text: str, limit: int) -> str:
@@ -208,3 +211,27 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
         if found is not None:
             return f"{key}: {found}"
     return None
+
+
+def _truths(got: Any, expected: bool) -> str | None:
+    return _exact(got, bool(expected), (bool, np.bool_), "True or False")
+
+
+def _whole_numbers(got: Any, expected: int) -> str | None:
+    return _exact(got, int(expected), (int, np.integer), "a whole number")
+
+
+def _strings(got: Any, expected: str) -> str | None:
+    return _exact(got, expected, (str,), "a string")
+
+
+_BY_TYPE: list[tuple[Any, Callable[[Any, Any], str | None]]] = [
+    (tk.Tensor, _tensors),
+    (np.ndarray, _arrays),
+    (bool | np.bool_, _truths),  # before the whole numbers: a bool is an int to Python
+    (int | np.integer, _whole_numbers),
+    (float | np.floating, _number),
+    (str, _strings),
+    (Mapping, _mappings),
+    (list | tuple, _sequences),
+]

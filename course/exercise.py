@@ -218,7 +218,7 @@ class Prediction(Exercise):
     rule and not the value, so that running the expression stays the learner's own experiment.
     """
 
-    name: ClassVar[str]  # type: ignore[misc]  # here a plain name, not that of a function
+    name: ClassVar[str]  # here a plain name, not that of a function
     ask: ClassVar[str]
     """The comment above the dictionary: what to write in place of each `...`."""
     questions: ClassVar[Mapping[str, str]]
@@ -258,12 +258,11 @@ class Prediction(Exercise):
 
     @property
     def stub(self) -> str:
-        return self._dictionary({expression: ... for expression in self.questions})
+        return self._dictionary(dict.fromkeys(self.questions, ...))
 
     def _dictionary(self, answers: Mapping[str, Any]) -> str:
-        show = {...: "..."}
         rows = [
-            f'    "{key}": {show.get(value) or _double_quoted(value)},'
+            f'    "{key}": {"..." if value is ... else _double_quoted(value)},'
             for key, value in answers.items()
         ]
         return "\n".join([f"{self.name} = {{", *rows, "}"])

@@ -11,11 +11,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from course.errors import CourseError
 from course.exercise import Exercise, chapters, load
 from course.report import Report
 
@@ -57,47 +57,57 @@ def attempts(exercise: Exercise) -> int:
 
 
 class Progress:
-    """The table of chapters and points, as text and as HTML."""
+    """Points and what they are for, as text and as a table."""
 
-    def __init__(self) -> None:
-        self.rows = [
-            (chapter, sum(map(points, own)), sum(it.points for it in own), _done(own), len(own))
-            for chapter, own in _by_chapter()
-        ]
+    def __init__(self, of: str, rows: list[tuple[str, float, float, str]]) -> None:
+        self.of = of
+        self.rows = rows
+        """What it is, points so far, points in all, how far that is in words."""
 
     def __repr__(self) -> str:
-        lines = [
-            f"{chapter:<24} {earned:>5g} of {possible:g} points   {done} of {total} exercises"
-            for chapter, earned, possible, done, total in self.rows
-        ]
-        return "\n".join(lines)
+        width = max([len(name) for name, *_ in self.rows], default=0)
+        return "\n".join(
+            f"{name:<{width}}  {earned:>5g} of {possible:g} points   {state}"
+            for name, earned, possible, state in self.rows
+        )
 
     def _repr_html_(self) -> str:
         left = 'style="text-align: left"'
-        head = "".join(
-            f'<th scope="col" {left}>{name}</th>' for name in ("Chapter", "Points", "Exercises")
-        )
+        head = "".join(f'<th scope="col" {left}>{it}</th>' for it in (self.of, "Points", "State"))
         body = "".join(
-            f'<tr><th scope="row" {left}>{escape(chapter)}</th>'
-            f"<td {left}>{earned:g} of {possible:g}</td><td {left}>{done} of {total}</td></tr>"
-            for chapter, earned, possible, done, total in self.rows
+            f'<tr><th scope="row" {left}>{escape(name)}</th>'
+            f"<td {left}>{earned:g} of {possible:g}</td><td {left}>{escape(state)}</td></tr>"
+            for name, earned, possible, state in self.rows
         )
         caption = '<caption style="text-align: left; color: inherit">Your progress</caption>'
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def progress() -> Progress:
-    """Chapters and points so far, best scores of the checks that ran in this folder's notebooks."""
-    return Progress()
+def progress(chapter: str | None = None) -> Progress:
+    """The points so far: chapter by chapter, or for one chapter exercise by exercise.
+
+    chapter: such as "01_tensors". Points are the best that a check in this folder's notebooks gave.
+
+    Raises CourseError for a chapter that does not exist.
+    """
+    if chapter is None:
+        every = [(name, list(load(name).values())) for name in chapters()]
+        return Progress("Chapter", [_chapter_row(name, own) for name, own in every])
+    if chapter not in chapters():
+        raise CourseError(f"There is no chapter {chapter!r}; there are {', '.join(chapters())}.")
+    return Progress("Exercise", [_exercise_row(it) for it in load(chapter).values()])
 
 
-def _by_chapter() -> Iterator[tuple[str, list[Exercise]]]:
-    for chapter in chapters():
-        yield chapter, list(load(chapter).values())
+def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str]:
+    done = sum(points(it) >= it.points for it in own)
+    state = f"{done} of {len(own)} exercises done"
+    return name, sum(map(points, own)), sum(it.points for it in own), state
 
 
-def _done(own: list[Exercise]) -> int:
-    return sum(points(it) >= it.points for it in own)
+def _exercise_row(it: Exercise) -> tuple[str, float, float, str]:
+    begun = "begun" if attempts(it) else "not started"
+    state = "done" if points(it) >= it.points else begun
+    return it.title, points(it), it.points, f"{state}, further" if it.further else state
 
 
 def _file() -> Path | None:

@@ -126,12 +126,13 @@ class Report:
 # Only inline styles: they survive where JupyterLab and the feedback pages sanitise a stylesheet
 # away. Colours come from the theme, so that a dark one stays readable.
 _LINE = "1px solid var(--jp-border-color1, #8a8a8a)"
-_BOX = f"border-left: 4px solid var(--jp-border-color0, #8a8a8a); padding: 2px 12px; margin: 4px 0"
-_TABLE = "border-collapse: collapse; margin: 0; text-align: left"
+_BOX = "border-left: 4px solid var(--jp-border-color0, #8a8a8a); padding: 2px 12px; margin: 4px 0"
+_TABLE = "border-collapse: collapse; margin: 0; min-width: 30em; text-align: left"
 _CAPTION = "caption-side: top; text-align: left; font-weight: bold; color: inherit; padding: 4px 0"
 _TEXT = "font-weight: normal; max-width: 46em; margin: 4px 0; text-align: left; white-space: normal"
 _CELL = f"text-align: left; vertical-align: top; padding: 3px 12px 3px 0; border-top: {_LINE}"
-_PRE = "margin: 0; padding: 0; background: transparent; color: inherit; white-space: pre-wrap"
+_PRE = "margin: 0; padding: 0; background: transparent; color: inherit; white-space: pre-wrap; "
+_PRE += "overflow-wrap: anywhere; word-break: normal"
 
 
 def _row_html(row: Row, *, is_open: bool) -> str:

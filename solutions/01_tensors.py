@@ -202,9 +202,8 @@ print(tk.ones_like(tk.linspace(0, 1, 5)))
 # %% exercise="linspace-by-hand"
 
 # %% [markdown]
-# **What to notice.** Five fence posts have four gaps between them. Forgetting this is so common
-# that it has a name, the fence post error. One post alone has no gap at all, and that is where
-# programs divide by zero.
+# **What to notice.** Being off by one post, or by one gap, is so common that it has a name: the
+# fence post error. Try such code with the smallest cases first, one number and none.
 
 # %% [markdown]
 # ## Random numbers
@@ -336,8 +335,8 @@ print(prices.float() is prices)
 # %% exercise="pixels"
 
 # %% [markdown]
-# **What to notice.** The order matters. `image / 255` works because `/` turns uint8 into floats
-# before anything can be lost; `image // 255` stays in uint8 and loses nearly everything.
+# **What to notice.** A cast changes the dtype and keeps the numbers; arithmetic changes the
+# numbers. And the order matters: what was rounded away on the way cannot be brought back by a cast.
 
 # %% [markdown]
 # ## float16: half the memory, and a catch
@@ -576,4 +575,4 @@ print(separate)
 # | NumPy | `tk.from_numpy(a)`, `t.numpy()` | both share memory; dtypes are kept |
 
 # %%
-progress()
+progress("01_tensors")

@@ -6,9 +6,6 @@ write it, with nothing but `tk`, `np` and Python; the private functions are usua
 what makes their inputs.
 """
 
-# a definition is a declaration: its base class says ClassVar, its messages run over several lines
-# ruff: noqa: ISC004, RUF012
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -87,8 +84,8 @@ class WhatShape(Prediction):
         ),
     }
 
-    def observe(self, value: tk.Tensor) -> tuple[int, ...]:
-        return tuple(value.shape)
+    def observe(self, value: tk.Tensor) -> list[int]:
+        return list(value.shape)
 
 
 def checkerboard(rows: int, columns: int) -> tk.Tensor:

@@ -47,6 +47,9 @@ c.CourseDirectory.solution_directory = "course/solution"
 # nbgrader's own list, and the folder where `course reset` and `course update` keep older texts
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "older"]
 
+# the panel with this configuration on Formgrader's first page, which warns on every visit
+c.FormgradeExtension.debug = False
+
 try:
     root = paths.course_root()
 except CourseError as problem:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,7 +218,7 @@ def test_check_reads_the_answer_from_the_callers_namespace():
 def test_an_unknown_id_suggests_the_nearest():
     report = checked("sample-stride")
     assert report.status == "unknown"
-    assert "did you mean `check(\"sample-strides\")`" in report.message
+    assert 'did you mean `check("sample-strides")`' in report.message
     assert repr(report) == "0.0"
 
 
@@ -246,7 +246,9 @@ def test_a_name_that_does_not_exist_says_what_to_run():
 @pytest.mark.parametrize("exercise_id", ["sample-strides", "sample-negated", "sample-dtype"])
 def test_the_released_cell_is_not_started(exercise_id):
     cell = load()[exercise_id].released_source
-    report = _run_in_python(f"{cell}\nreport = check({exercise_id!r})\nprint(repr(report.status), report.score)")
+    report = _run_in_python(
+        f"{cell}\nreport = check({exercise_id!r})\nprint(repr(report.status), report.score)"
+    )
     assert report.endswith("'not started' 0.0\n")
 
 
@@ -260,7 +262,7 @@ def _run_in_python(program: str) -> str:
         "*sys.argv[2].split('# %%\\n')]:\n"
         "    shell.run_cell(cell, store_history=True)\n"
     )
-    here = os.path.dirname(__file__)
+    here = str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-c", runner, here, program], capture_output=True, text=True, check=True
     )
@@ -286,13 +288,17 @@ def test_a_first_edit_that_did_not_run_is_told_so():
 
 
 def test_a_renamed_answer_is_told_its_name():
-    cell = load()["sample-strides"].released_source.replace("strides_of(shape)", "my_strides(shape)")
+    cell = load()["sample-strides"].released_source.replace(
+        "strides_of(shape)", "my_strides(shape)"
+    )
     text = _run_in_python(f"{cell}\n# %%\ncheck('sample-strides')")
     assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
 
 
 def test_a_deleted_answer_is_told_so():
-    text = _run_in_python("def strides_of(shape): return 1\n# %%\ndel strides_of\n# %%\ncheck('sample-strides')")
+    text = _run_in_python(
+        "def strides_of(shape): return 1\n# %%\ndel strides_of\n# %%\ncheck('sample-strides')"
+    )
     assert "was defined in cell [2] and is gone now" in text
 
 

@@ -60,7 +60,10 @@ def test_a_difference_is_named(got, expected, words):
 
 def test_numbers_agree_within_the_tolerance_of_their_dtype():
     assert difference(tk.tensor(1.0 + 1e-7), tk.tensor(1.0)) is None
-    assert difference(tk.tensor(1.0 + 1e-7, dtype=tk.float64), tk.tensor(1.0, dtype=tk.float64)) is None
+    assert (
+        difference(tk.tensor(1.0 + 1e-7, dtype=tk.float64), tk.tensor(1.0, dtype=tk.float64))
+        is None
+    )
     assert difference(tk.tensor(1.0001), tk.tensor(1.0)) is not None
 
 

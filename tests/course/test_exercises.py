@@ -105,11 +105,19 @@ def lucky(self: Exercise, draw: Draw) -> Iterator[Case]:
         ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
         ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "does not say what to do"),
         (
-            {"usual_mistakes": mistakes(same=(lambda n: n**2, "A different text, as it should not be."))},
+            {
+                "usual_mistakes": mistakes(
+                    same=(lambda n: n**2, "A different text, as it should not be.")
+                )
+            },
             "'same' is taken for 'squares'",
         ),
         (
-            {"usual_mistakes": mistakes(once=(lambda n: 2 * n + (n == 3), "Wrong in one case only, that is too few."))},
+            {
+                "usual_mistakes": mistakes(
+                    once=(lambda n: 2 * n + (n == 3), "Wrong in one case only, that is too few.")
+                )
+            },
             "'once' is taken for 'no mistake'",
         ),
         ({"cases": vague}, "labels and weights of its cases depend on the draw"),

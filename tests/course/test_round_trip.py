@@ -101,8 +101,8 @@ def test_the_export_holds_the_gradebooks_numbers(rehearsal: Rehearsal) -> None:
 
 def test_feedback_holds_a_table_for_every_check(rehearsal: Rehearsal) -> None:
     captions = _tables(rehearsal, "perfect")
-    headlines = [judge(it, it.reference).headline for it in EXERCISES.values()]
-    assert captions == [headline.replace("`", "") for headline in headlines]
+    for it in EXERCISES.values():
+        assert judge(it, it.reference).headline.replace("`", "") in captions
 
 
 def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:
