@@ -42,10 +42,10 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lock: $(READY)  ## write requirements.lock anew from pyproject.toml
+lock: $(READY)  ## write requirements.lock from pyproject.toml (UPGRADE=1: newest releases)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
-	    --upgrade --quiet --output-file requirements.lock
+	    $(if $(UPGRADE),--upgrade) --quiet --output-file requirements.lock
 
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -184,7 +184,12 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
     if mine.changed:
         which = " and ".join(f"argument {position + 1}" for position in mine.changed)
         return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
-    return " ".join(filter(None, [compare.difference(mine.value, right.value), own]))
+    found = compare.difference(mine.value, right.value)
+    if isinstance(right.value, bool | int | float | str) and isinstance(
+        mine.value, type(right.value)
+    ):
+        found = None  # "got" and "expected" say it already
+    return " ".join(filter(None, [found, own]))
 
 
 def _notes(tried: list[Trial]) -> list[str]:

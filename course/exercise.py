@@ -145,8 +145,8 @@ class Exercise:
         text = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[2].strip()
         effort = (
             f"*{KINDS[self.kind]}{' · further, for the curious' if self.further else ''}"
-            f" · difficulty {self.difficulty} of 5 · about {self.minutes} minutes"
-            f" · {self.points:g} {'point' if self.points == 1 else 'points'}*"
+            f" · difficulty {self.difficulty} of 5 · about {_counted(self.minutes, 'minute')}"
+            f" · {_counted(self.points, 'point')}*"
         )
         return f"### Exercise: {self.title}\n\n{effort}\n\n{text}"
 
@@ -359,6 +359,10 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     if ast.get_docstring(definition) is not None:
         last_of_head = definition.body[0].end_lineno or last_of_head
     return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))
+
+
+def _counted(number: float, thing: str) -> str:
+    return f"{number:g} {thing}" if number == 1 else f"{number:g} {thing}s"
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -87,7 +87,7 @@ class Report:
     def __str__(self) -> str:
         lines = [self.headline]
         if self.message:
-            lines += textwrap.wrap(self.message, 88, initial_indent="  ", subsequent_indent="  ")
+            lines += _wrapped(self.message, 76, "  ")
         shown_in_full = False
         for row in self.rows:
             lines.append(f"  {row.status:<8} {row.label}")
@@ -95,7 +95,8 @@ class Report:
                 shown_in_full = True
                 for name, text in row.details():
                     lines += _beside(name, text)
-        lines += [f"  note     {note}" for note in self.notes]
+        for note in self.notes:
+            lines += _beside("note", note)
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
@@ -132,7 +133,8 @@ _CAPTION = "caption-side: top; text-align: left; font-weight: bold; color: inher
 _TEXT = "font-weight: normal; max-width: 46em; margin: 4px 0; text-align: left; white-space: normal"
 _CELL = f"text-align: left; vertical-align: top; padding: 3px 12px 3px 0; border-top: {_LINE}"
 _PRE = "margin: 0; padding: 0; background: transparent; color: inherit; white-space: pre-wrap; "
-_PRE += "overflow-wrap: anywhere; word-break: normal"
+_PRE += "overflow-wrap: anywhere; word-break: normal; border: 0"
+_SUMMARY = "cursor: pointer; display: list-item"  # the feedback page hides the triangle otherwise
 
 
 def _row_html(row: Row, *, is_open: bool) -> str:
@@ -152,7 +154,7 @@ def _row_html(row: Row, *, is_open: bool) -> str:
         )
         state = " open" if is_open else ""
         label = (
-            f'<details{state}><summary style="cursor: pointer">{label}</summary>'
+            f'<details{state}><summary style="{_SUMMARY}">{label}</summary>'
             f'<table style="{_TABLE}">{inner}</table></details>'
         )
     return (
@@ -167,11 +169,20 @@ def prose(text: str) -> str:
     if len(pieces) % 2 == 0:
         return escape(text)
     return "".join(
-        f"<code>{piece}</code>" if position % 2 else piece for position, piece in enumerate(pieces)
+        f'<code style="white-space: nowrap">{piece}</code>' if position % 2 else piece
+        for position, piece in enumerate(pieces)
     )
 
 
 def _beside(name: str, text: str) -> list[str]:
     """`name` in a column, `text` beside it, line by line."""
-    lines = textwrap.wrap(text, 76) if name == "try" else text.splitlines()
+    lines = _wrapped(text, 58) if name in ("try", "note") else text.splitlines()
     return [f"           {name if i == 0 else '':<9} {line}" for i, line in enumerate(lines)]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    # the ids of exercises have hyphens, and `nbgrader validate` cuts long lines
+    wrap = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return wrap.wrap(text)

@@ -187,7 +187,7 @@ class Checkerboard(Exercise):
         yield case(1, 6, label="a single row")
         yield case(5, 1, label="a single column")
         yield case(1, 1, label="a single square")
-        yield case(0, 3, label="no rows")
+        yield case(0, 3, label="no rows", weight=0.25)
 
 
 def evenly_spaced(start: float, end: float, n: int) -> tk.Tensor:
@@ -289,7 +289,7 @@ class LinspaceByHand(Exercise):
         yield case(1.5, 1.5, 3, label="both ends the same")
         yield case(2, 5, 1, label="one number")
         yield case(-3.5, 4, 1, label="one number, below zero")
-        yield case(1, 4, 0, label="no number")
+        yield case(1, 4, 0, label="no number", weight=0.25)
 
 
 @exercise("which-dtype", points=1, difficulty=2, minutes=5)

@@ -25,6 +25,7 @@ from course import exercise, paths
 from course.check import judge
 from course.demo import mistaken_in
 from course.exercise import Exercise, Prediction
+from course.settings import settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
 
@@ -39,9 +40,6 @@ RIGHT = next(
 )
 STARTED = (RIGHT.id, WRONG.exercise.id)
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -167,19 +165,27 @@ def address(course_folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def chromium() -> str:
+    """The program of the system's browser."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip("needs Chromium: apt install chromium")
+    return found
+
+
+@pytest.fixture(scope="module")
 def lab(
-    address: str, course_folder: Path, tmp_path_factory: pytest.TempPathFactory
+    chromium: str, address: str, course_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
     """JupyterLab, open on the first chapter at the address that `course lab` printed."""
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt install chromium")
     named = os.environ.get("COURSE_SCREENSHOTS")
     screenshots = Path(named) if named else tmp_path_factory.mktemp("screenshots")
     screenshots.mkdir(parents=True, exist_ok=True)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=CHROMIUM, args=[*OPTIONS, *(["--no-sandbox"] if is_root else [])]
+            executable_path=chromium, args=[*OPTIONS, *(["--no-sandbox"] if is_root else [])]
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         lab = Lab(page, screenshots, _positions(course_folder))
@@ -325,29 +331,52 @@ def test_validate_lists_what_is_still_to_do(validated: str) -> None:
     assert " ".join(message.split()) in " ".join(validated.split())
 
 
-def test_nbgraders_tabs_answer(validated: str, lab: Lab) -> None:
-    lab.choose("Nbgrader", "Formgrader")
-    formgrader = lab.page.frame_locator("iframe").first
-    playwright.expect(formgrader.get_by_role("link", name=CHAPTER).first).to_be_visible(
-        timeout=30 * SECONDS
-    )
-    lab.shoot("6 formgrader")
-    lab.choose("Nbgrader", "Assignment List")
-    panel = lab.page.locator(".nbgrader-mainarea, #nbgrader-assignment-list").last
-    playwright.expect(panel.get_by_text(CHAPTER).first).to_be_visible(timeout=30 * SECONDS)
-    lab.shoot("7 assignment list")
-    lab.choose("Nbgrader", "Course List")
-    playwright.expect(lab.page.get_by_text("tensorkit").last).to_be_visible(timeout=30 * SECONDS)
-    lab.shoot("8 course list")
+TABS = {
+    "Formgrader": ("#formgrader", CHAPTER),
+    "Assignment List": ("#nbgrader-assignment-list", CHAPTER),
+    "Course List": ("#nbgrader-course-list", settings().course_id),
+}
+"""Entries of the menu Nbgrader, each with the tab that it opens and what is awaited there."""
 
 
-def test_no_news_pop_up(validated: str, lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def teaching(lab: Lab, validated: str) -> Mapping[str, str]:
+    """The texts of the tabs that the menu Nbgrader opens, once they have answered."""
+    texts = {}
+    for name, (tab, awaited) in TABS.items():
+        lab.choose("Nbgrader", name)
+        place = lab.page.locator(tab)
+        inside = place.frame_locator("iframe").locator("body") if name == "Formgrader" else place
+        link = inside.locator("a", has_text=awaited).first
+        playwright.expect(link).to_be_visible(timeout=30 * SECONDS)
+        lab.shoot(f"{6 + len(texts)} {name.lower()}")
+        texts[name] = inside.inner_text()
+    return texts
+
+
+def test_formgrader_knows_the_released_chapter(teaching: Mapping[str, str]) -> None:
+    row = re.search(rf"^{CHAPTER}\b.*", teaching["Formgrader"], re.MULTILINE)
+    assert row is not None
+    assert "released" in teaching["Formgrader"][row.start() :]
+
+
+def test_assignment_list_offers_to_submit_the_chapter(teaching: Mapping[str, str]) -> None:
+    fetched, _, _ = teaching["Assignment List"].partition("Submitted assignments")
+    assert CHAPTER in fetched.partition("Downloaded assignments")[2]
+    assert "Submit" in fetched.partition("Downloaded assignments")[2]
+
+
+def test_course_list_knows_the_course(teaching: Mapping[str, str]) -> None:
+    assert settings().course_id in teaching["Course List"]
+
+
+def test_no_news_pop_up(teaching: object, lab: Lab) -> None:
     assert lab.page.locator(".Toastify__toast").all_inner_texts() == []
 
 
-def test_the_browser_asks_this_machine_only(validated: str, lab: Lab, address: str) -> None:
+def test_the_browser_asks_this_machine_only(teaching: object, lab: Lab, address: str) -> None:
     assert lab.asked - {""} == {urlsplit(address).netloc}
 
 
-def test_the_browsers_console_shows_no_error(validated: str, lab: Lab) -> None:
+def test_the_browsers_console_shows_no_error(teaching: object, lab: Lab) -> None:
     assert lab.complaints == []

@@ -65,7 +65,7 @@ def test_an_answer_that_changes_its_argument_is_told_so():
 
 def test_the_report_shows_arguments_as_they_were_before_the_answer_changed_them():
     report = judge(NEGATED, sample.broken_negated)
-    assert report.rows[0].call == "negated(tensor([ 1., -2.]))"
+    assert report.rows[0].call == "negated(tk.tensor([ 1., -2.]))"
 
 
 def test_a_wrong_prediction_shows_the_rule_and_not_the_value():

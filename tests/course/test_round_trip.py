@@ -22,8 +22,8 @@ POSSIBLE = sum(it.points for it in EXERCISES.values())
 
 
 def _own_things() -> dict[Path, tuple[int, int]]:
-    """What the course itself keeps: its gradebook, its exchange, its learners, its notebooks."""
-    own = [ROOT / name for name in ("notebooks", "solutions", "work")]
+    """What the course itself keeps: its gradebook, its exchange, its learners' notebooks."""
+    own = [ROOT / "work"]
     own += [ROOT / "course" / it for it in ("exchange", "submitted", "autograded", "feedback")]
     files = [file for folder in own for file in folder.rglob("*")]
     files += (ROOT / "course").glob("gradebook.db*")
@@ -119,7 +119,7 @@ def test_feedback_says_what_the_troubles_are(rehearsal: Rehearsal) -> None:
     assert "not started (0 of" in page
     # the right answer was noisy, and kept its points
     assert "Python warned while your code ran: UserWarning: I am not sure about this" in page
-    assert "Your code prints (<code>debugging</code>)" in page
+    assert "Your code prints (<code style=\"white-space: nowrap\">debugging</code>)" in page
 
 
 def test_what_is_released_is_what_is_committed(rehearsal: Rehearsal) -> None:
