@@ -1,13 +1,14 @@
 """tensorkit: PyTorch's tensors on NumPy, small enough to be read.
 
-    >>> import tensorkit as tk
-    >>> tk.tensor([1., 2., 3.]) * 10
-    tensor([10., 20., 30.])
+>>> import tensorkit as tk
+>>> tk.tensor([1., 2., 3.]) * 10
+tensor([10., 20., 30.])
 """
 
 from math import inf, nan, pi
 from typing import Any
 
+from tensorkit._tensor import Tensor
 from tensorkit.creation import (
     arange,
     as_tensor,
@@ -53,14 +54,23 @@ from tensorkit.dtypes import (
 )
 from tensorkit.functional import allclose, div, equal, isclose, result_type
 from tensorkit.layout import Size
-from tensorkit.ops.arithmetic import abs, add, floor_divide, mul, neg, pow, reciprocal, remainder, sub
+from tensorkit.ops.arithmetic import (
+    abs,
+    add,
+    floor_divide,
+    mul,
+    neg,
+    pow,
+    reciprocal,
+    remainder,
+    sub,
+)
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import eq, ge, gt, le, lt, ne
 from tensorkit.ops.copying import clone
 from tensorkit.ops.views import as_strided
 from tensorkit.printing import set_printoptions
 from tensorkit.random import Generator, initial_seed, manual_seed
-from tensorkit._tensor import Tensor
 
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
@@ -152,22 +162,23 @@ __all__ = [
 
 _INSTEAD = {
     "bfloat16": "tk.float16 or tk.float32",
-    "cat": "tk.empty(...) and index assignment",
     "complex64": "two real tensors",
     "cuda": 'device="cpu"',
-    "no_grad": "nothing: no operation is recorded yet",
+    "float_power": "x.double() ** y",
     "square": "x * x",
     "true_divide": "tk.div",
 }
-_KNOWN_TO_TORCH = {
-    *("acos allclose amax amin argmax argmin argsort asarray atleast_1d autograd bmm cat chunk"
-      " clamp complex128 complex64 cos cuda cumsum dot einsum exp flatten float_power fmod gather"
-      " isfinite isinf isnan linalg load log logical_and logical_not logical_or logical_xor matmul"
-      " max maximum mean median min minimum mm mv nn no_grad nonzero norm ones_like optim outer"
-      " permute prod relu reshape round rsub save sigmoid sin softmax sort split sqrt square"
-      " squeeze stack std sum tan tanh transpose tril triu true_divide unique unsqueeze utils var"
-      " vstack where bfloat16").split(),
-}
+_KNOWN_TO_TORCH = set(
+    # one word after the other: as a list these would be a page
+    """
+    amax amin argmax argmin argsort asarray autograd bfloat16 bmm cat chunk clamp complex64
+    complex128 concat cos cuda cumsum dot einsum exp flatten flip float_power gather isfinite isinf
+    isnan linalg load log logical_and logical_not logical_or logical_xor matmul max maximum mean
+    median min minimum mm mv nn no_grad nonzero norm optim outer permute prod relu reshape round
+    rsub save sigmoid sin softmax sort split sqrt square squeeze stack std sum tanh transpose tril
+    triu true_divide unique unsqueeze utils var where
+    """.split()  # noqa: SIM905
+)
 
 
 def __getattr__(name: str) -> Any:

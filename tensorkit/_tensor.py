@@ -8,13 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, creation, dtypes, functional, layout, printing
+from tensorkit import base, dtypes, functional, layout, printing
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     DTypeError,
-    NotSupportedError,
     ShapeError,
     message,
     must_be,
@@ -643,7 +642,8 @@ class Tensor(TensorBase):
 
     def __reversed__(self) -> "Tensor":
         reverse = self._array[::-1] if self._form.shape else self._array
-        return base.place(reverse.copy(), self.device, self.dtype, self.contiguous().stride())
+        strides = layout.dense_strides(tuple(self.shape), self.stride())
+        return base.place(reverse.copy(), self.device, self.dtype, strides)
 
     def __contains__(self, element: Any) -> Any:
         if not isinstance(element, TensorBase) and general.as_number(element) is None:
@@ -739,9 +739,7 @@ class Tensor(TensorBase):
 _int, _float = int, float
 
 
-def _rebuild(
-    flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int
-) -> Tensor:
+def _rebuild(flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int) -> Tensor:
     """A tensor from what ``Tensor.__reduce__`` wrote."""
     return base.on_storage(
         Storage(flat, as_device(device), dtype), layout.Layout(shape, strides, offset)

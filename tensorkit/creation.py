@@ -58,55 +58,81 @@ def tensor(
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
-        return _copied_array(data, wanted, where)
-    values, shape = _flat(data)
-    found = wanted or _inferred(values)
+        return _copied_array(data, wanted)
+    shape = _shape_of(data)
+    found = wanted or _inferred(data)
+    values: list[Any] = []
+    if 0 not in shape:
+        _collect(data, shape, 0, found, values)
     array = _array_of(values, found).reshape(shape)
     return base.place(array, where, found, layout.contiguous_strides(shape))
 
 
-def _copied_array(array: Any, wanted: DType | None, device: Device) -> "Tensor":
-    _refuse_negative_strides(array)
-    dtype = wanted or dtypes.of_numpy(array.dtype)
-    copy = quietly(np.array, array, dtype.numpy, order="C", copy=True)
-    return base.place(copy, device, dtype, layout.contiguous_strides(copy.shape))
+def _copied_array(array: Any, wanted: DType | None) -> "Tensor":
+    shared = _shared(array)
+    return copying.converted(shared, wanted or shared.dtype)
 
 
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, (list, tuple, range)):
         return True
-    return isinstance(value, (np.ndarray, TensorBase)) and len(value.shape) > 0
-
-
-def _flat(data: Any) -> tuple[list[Any], Ints]:
-    """All numbers of nested sequences in row-major order, and the shape they form."""
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
-    shape = _shape_of(data)
-    values: list[Any] = []
-    _collect(data, shape, 0, values)
-    return values, shape
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, TensorBase) and len(value._form.shape) > 0
 
 
 def _shape_of(data: Any) -> Ints:
-    shape = []
-    while _is_sequence(data):
+    """The sizes of nested sequences, read off the first element of each level."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    shape: list[int] = []
+    while _is_sequence(data) and not (shape and isinstance(data, TensorBase)):
         shape.append(len(data))
         if not shape[-1]:
             break
         data = data[0]
-        if isinstance(data, TensorBase) and data._form.shape:
-            break  # a tensor inside a list must be a single number
+    if isinstance(data, str):
+        raise ValueError("too many dimensions 'str'")
     return tuple(shape)
 
 
-def _collect(data: Any, shape: Ints, dim: int, values: list[Any]) -> None:
+def _inferred(data: Any) -> DType:
+    """The dtype that holds every number in nested sequences; an empty one is floating point."""
+    if _is_sequence(data) and not isinstance(data, TensorBase):
+        if isinstance(data, np.ndarray):
+            return dtypes.of_numpy(data.dtype)
+        if not len(data):
+            return dtypes.get_default_dtype()
+        kinds = {_inferred(part) for part in data}
+        found = kinds.pop()
+        for kind in kinds:
+            found = dtypes.promote(found, kind)
+        return found
+    if isinstance(data, np.generic):
+        return dtypes.of_numpy(data.dtype)
+    if isinstance(data, TensorBase):
+        return data._form.dtype
+    if isinstance(data, (bool, int, float)):
+        return dtypes.of_number(data)
+    if isinstance(data, complex):
+        dtypes.refuse("complex64")
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise DTypeError(
+        message(
+            f"Could not infer dtype of {type(data).__name__}",
+            "A tensor is made of numbers, or lists of numbers.",
+        )
+    )
+
+
+def _collect(data: Any, shape: Ints, dim: int, dtype: DType, values: list[Any]) -> None:
+    """Append all numbers of nested sequences in row-major order, checking the lengths."""
     if dim == len(shape):
-        values.append(_number(data))
+        values.append(_number(data, dtype))
         return
     if not _is_sequence(data):
-        _number(data)  # words the error for what is not a number at all
-        raise TypeError("not a sequence")
+        raise TypeError(message("not a sequence", f"{data!r} stands where a list is expected."))
     if len(data) != shape[dim]:
         raise ValueError(
             message(
@@ -115,60 +141,37 @@ def _collect(data: Any, shape: Ints, dim: int, values: list[Any]) -> None:
             )
         )
     for part in data:
-        _collect(part, shape, dim + 1, values)
+        _collect(part, shape, dim + 1, dtype, values)
 
 
-def _number(value: Any) -> Any:
-    """One element: a Python number, a NumPy scalar (which keeps its dtype) or a tensor's value."""
-    if isinstance(value, (bool, int, float, np.generic)):
-        if isinstance(value, np.complexfloating):
-            dtypes.refuse(value.dtype.name)
-        return value
-    if isinstance(value, complex):
-        dtypes.refuse("complex64")
+def _number(value: Any, dtype: DType) -> Any:
+    """One element as a Python number."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, TensorBase):
         if value._array.size != 1:
             raise ValueError(
                 message(
                     "only one element tensors can be converted to Python scalars",
-                    f"A list may contain tensors of one element; this one has shape "
+                    "A list may contain tensors of one element; this one has shape "
                     f"{tuple(value._form.shape)}.",
                 )
             )
-        return value._array.reshape(())[()]
-    if isinstance(value, str):
-        raise ValueError("too many dimensions 'str'")
-    if isinstance(value, list):
-        raise TypeError("'list' object cannot be interpreted as an integer")
-    raise DTypeError(f"Could not infer dtype of {type(value).__name__}")
-
-
-def _inferred(values: list[Any]) -> DType:
-    if not values:
-        return dtypes.get_default_dtype()
-    kinds = {value.dtype if isinstance(value, np.generic) else type(value) for value in values}
-    samples = [
-        dtypes.of_numpy(kind)
-        if isinstance(kind, np.dtype)
-        else dtypes.bool_
-        if issubclass(kind, bool)
-        else dtypes.int64
-        if issubclass(kind, int)
-        else dtypes.get_default_dtype()
-        for kind in kinds
-    ]
-    found = samples[0]
-    for sample in samples[1:]:
-        found = dtypes.promote(found, sample)
-    return found
+        value = value._array.item()
+    if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
+        raise ValueError("Overflow when unpacking long long")
+    if isinstance(value, (bool, int, float)):
+        return value
+    kind = type(value).__name__
+    if dtype.is_floating_point:
+        raise TypeError(f"must be real number, not {kind}")
+    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
 
 
 def _array_of(values: list[Any], dtype: DType) -> Any:
     """A flat array of numbers; raises for what the dtype cannot hold."""
     if dtype.category == dtypes.INTEGER:
         for value in values:
-            if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise ValueError("Overflow when unpacking long long")
             general.check_value(value, dtype, dtype.name)
         mask = 2 ** (8 * dtype.itemsize) - 1
         words = [int(value) & mask for value in values]
@@ -219,21 +222,7 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
                 repair="tk.tensor(...) copies lists and numbers",
             )
         )
-    if not ndarray.dtype.isnative:
-        raise ValueError(
-            message(
-                "given numpy array has byte order different from the native byte order. "
-                "Conversion between byte orders is currently not supported.",
-                repair='array.astype(array.dtype.newbyteorder("="))',
-            )
-        )
-    dtype = dtypes.of_numpy(ndarray.dtype)
-    _refuse_negative_strides(ndarray)
-    if any(stride % ndarray.itemsize for stride in ndarray.strides):
-        raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. "
-            "Copy the numpy array to reallocate the memory."
-        )
+    shared = _shared(ndarray)
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
@@ -242,11 +231,33 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
             UserWarning,
             stacklevel=2,
         )
-    shape = tuple(ndarray.shape)
-    strides = tuple(stride // ndarray.itemsize for stride in ndarray.strides)
-    length = layout.extent(shape, strides)
+    return shared
+
+
+def _shared(array: Any) -> "Tensor":
+    """A tensor on the memory of ``array``, without the warning."""
+    if not array.dtype.isnative:
+        raise ValueError(
+            message(
+                "given numpy array has byte order different from the native byte order. "
+                "Conversion between byte orders is currently not supported.",
+                repair='array.astype(array.dtype.newbyteorder("="))',
+            )
+        )
+    dtype = dtypes.of_numpy(array.dtype)
+    _refuse_negative_strides(array)
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. "
+            "Copy the numpy array to reallocate the memory."
+        )
+    shape = tuple(array.shape)
+    strides = tuple(stride // array.itemsize for stride in array.strides)
     flat = np.lib.stride_tricks.as_strided(
-        ndarray, (length,), (ndarray.itemsize,), writeable=ndarray.flags.writeable
+        array,
+        (layout.extent(shape, strides),),
+        (array.itemsize,),
+        writeable=array.flags.writeable,
     )
     return base.on_storage(Storage(flat, CPU, dtype), Layout(shape, strides, 0))
 
@@ -370,7 +381,7 @@ def empty(
     torch.Size([2, 3])
     """
     shape = _size("empty", args, size)
-    _non_negative("empty", shape)
+    _refuse_negative(shape)
     found = _dtype_or_default("empty", dtype)
     where = as_device(device)
     array = where.backend.xp.empty(shape, found.numpy)
@@ -422,12 +433,11 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    for position, (name, value) in enumerate((("n", n), ("m", m)), start=1):
-        if value is None and name == "m":
-            continue
+    sizes: list[tuple[str, Any]] = [("n", n)] if m is None else [("n", n), ("m", m)]
+    for position, (name, value) in enumerate(sizes, start=1):
         if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
             raise must_be("eye", name, position, "int", value)
-        if value < 0:
+        if int(value) < 0:
             raise ShapeError(f"{name} must be greater or equal to 0, got {value}")
     found = _dtype_or_default("eye", dtype)
     where = as_device(device)
@@ -463,7 +473,7 @@ def arange(
         start = 0
     bounds = []
     for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step))):
-        number = value.item() if isinstance(value, TensorBase) else general.as_number(value)
+        number = value._array.item() if isinstance(value, TensorBase) else general.as_number(value)
         if number is None:
             raise must_be("arange", name, max(position, 1), "Number", value)
         bounds.append(number)
@@ -474,12 +484,14 @@ def arange(
         found = dtypes.get_default_dtype()
     else:
         found = dtypes.int64
-    count = _count(first, last, gap, found)
     if found is dtypes.bool_:
         raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=found)
+    count = _count(first, last, gap, found)
     where = as_device(device)
     if found.is_floating_point:
-        array = quietly(lambda: (first + gap * np.arange(count, dtype=np.float64)).astype(found.numpy))
+        array = quietly(
+            lambda: (first + gap * np.arange(count, dtype=np.float64)).astype(found.numpy)
+        )
     else:
         array = int(first) + int(gap) * np.arange(count, dtype=np.int64)
         array = array.astype(found.numpy)
@@ -487,10 +499,6 @@ def arange(
 
 
 def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
-    if not dtype.is_floating_point and dtype is not dtypes.bool_ and gap and not int(gap):
-        raise ValueError(
-            message("step must be nonzero", f"As {dtype}, the step {gap} is truncated to 0.")
-        )
     if gap == 0:
         raise DTypeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
@@ -501,6 +509,10 @@ def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
                 "upper bound and lower bound inconsistent with step sign",
                 f"From {first}, steps of {gap} never reach {last}.",
             )
+        )
+    if dtype is dtypes.int64 and gap and math.isfinite(gap) and not int(gap):
+        raise ValueError(
+            message("step must be nonzero", f"As {dtype}, the step {gap} is truncated to 0.")
         )
     if dtype is dtypes.int64:
         first, last, gap = int(first), int(last), int(gap)
@@ -726,18 +738,15 @@ def randint(*args: Any, **options: Any) -> "Tensor":
 
 def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
     """low, high and size of a call, given by position or by name."""
-    names = ("low", "high", "size")
-    given = [*args]
-    if "size" not in options and len(given) + sum(n in options for n in names) == 2:
-        names = ("high", "size")
-    elif "size" in options and len(given) == 1 and "high" not in options:
-        names = ("high", "size")
-    elif "low" in options:
-        names = ("high", "size")
-    values = {"low": 0}
-    values.update({name: options.pop(name) for name in ("low", "high", "size") if name in options})
-    values.update(zip(names, given, strict=False))
-    if "high" not in values or "size" not in values or len(given) > len(names):
+    named: dict[str, Any] = {
+        name: options.pop(name) for name in ("low", "high", "size") if name in options
+    }
+    n_given = len(args) + len(named)
+    names = ["high", "size"] if n_given == 2 else ["low", "high", "size"]
+    by_position = [name for name in names if name not in named]
+    values: dict[str, Any] = {"low": 0, **named}
+    values.update(zip(by_position, args, strict=False))
+    if "high" not in values or "size" not in values or n_given > len(names):
         kinds = ", ".join(type_name(value) for value in args)
         raise TypeError(
             message(
@@ -749,9 +758,9 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
             )
         )
     for position, name in enumerate(names[:-1], start=1):
-        value = values[name]
+        value: Any = values[name]
         if isinstance(value, TensorBase):
-            values[name] = value.item()
+            values[name] = value._array.item()
         elif isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
             raise must_be("randint", name, position, "int", value)
     return int(values["low"]), int(values["high"]), values["size"]
@@ -813,7 +822,7 @@ def randperm(
 
     >>> _ = tk.manual_seed(0)
     >>> tk.randperm(4)
-    tensor([2, 0, 1, 3])
+    tensor([0, 1, 3, 2])
     """
     if isinstance(n, (bool, float)) or not hasattr(n, "__index__"):
         raise must_be("randperm", "n", 1, "int", n)

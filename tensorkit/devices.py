@@ -38,7 +38,7 @@ quiet = _Quiet()
 
 
 def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call ``function`` with NumPy's floating-point reports off, also when already inside a call."""
+    """Call ``function`` with NumPy's reports off, also where ``quiet`` is already entered."""
     with np.errstate(all="ignore"):
         return function(*args, **kwargs)
 
@@ -52,14 +52,12 @@ class Backend:
         self.xp = xp
 
     def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """An uninitialised array of its own, whose elements are ordered in memory by ``strides``."""
+        """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
         slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
         dense = self.xp.empty([shape[dim] for dim in slowest_first], dtype)
         return dense.transpose([slowest_first.index(dim) for dim in range(len(shape))])
 
-    def view(
-        self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
-    ) -> Any:
+    def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """An array that looks at the memory of the one-dimensional array ``flat``."""
         if 0 in shape:  # nothing to see; an offset may lie beyond the end
             return self.xp.empty(shape, flat.dtype)
@@ -88,17 +86,21 @@ class Device:
     type: str
     index: int | None
 
-    def __init__(self, type: "str | Device", index: int | None = None) -> None:
+    def __new__(cls, type: "str | Device", index: int | None = None) -> "Device":
+        """The device with this name; there is one object per device, so ``is`` compares them."""
         if isinstance(type, Device):
-            self.type, self.index = type.type, type.index
-            return
+            return type
         if not isinstance(type, str):
             raise DeviceNameError(
                 message("Cannot access accelerator device when none is available.", repair="'cpu'")
             )
-        self.type, self.index = _parse(type)
-        if index is not None:
-            self.index = index
+        kind, number = _parse(type)
+        key = kind, number if index is None else index
+        device = _DEVICES.get(key)
+        if device is None:
+            device = _DEVICES[key] = object.__new__(cls)
+            device.type, device.index = key
+        return device
 
     @property
     def backend(self) -> Backend:
@@ -122,14 +124,6 @@ class Device:
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Device):
-            return NotImplemented
-        return self.type == other.type and self.index == other.index
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
@@ -155,6 +149,7 @@ def _parse(name: str) -> tuple[str, int | None]:
     return kind, int(number) if colon else None
 
 
+_DEVICES: dict[tuple[str, int | None], Device] = {}
 BACKENDS = {"cpu": Backend(np)}
 CPU = Device("cpu")
 

@@ -92,7 +92,9 @@ def set_default_dtype(d: DType) -> None:
     """
     global _default
     if not isinstance(d, DType):
-        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+        raise TypeError(
+            "invalid dtype object: only floating-point types are supported as the default type"
+        )
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default = d
@@ -239,7 +241,8 @@ class iinfo:
         self.min = int(limits.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        # PyTorch prints them as floating-point numbers: min=-2.14748e+09
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def limits(dtype: DType) -> tuple[int, int]:

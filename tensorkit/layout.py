@@ -125,8 +125,13 @@ def overlap_partially(a: Layout, b: Layout) -> bool:
         return False
     a_end, b_end = a.offset + prod(a.shape), b.offset + prod(b.shape)
     if a.offset == b.offset and a_end == b_end:
-        return a.strides != b.strides
+        # the stride of a dimension of size 1 is never used
+        return _used_strides(a) != _used_strides(b)
     return a.offset < b_end and b.offset < a_end
+
+
+def _used_strides(layout: Layout) -> list[tuple[int, int]]:
+    return [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1]
 
 
 def broadcast_shapes(a: Ints, b: Ints) -> Ints:
@@ -185,16 +190,16 @@ def broadcast_strides(shape: Ints, strides: Ints, to: Ints) -> Ints:
     )
 
 
-def expand(source: Layout, to: Ints, dtype_word: str) -> Layout:
+def expand(source: Layout, to: Ints, type_name: str) -> Layout:
     """``source`` read with shape ``to``; dimensions of size 1 are repeated.
 
-    ``dtype_word`` ("Float") only serves PyTorch's error message.
+    ``type_name`` ("torch.FloatTensor") only serves PyTorch's error message.
     """
     shape = source.shape
     if len(shape) > len(to):
         raise ShapeError(
             message(
-                f"expand(torch.{dtype_word}Tensor{{{sizes(shape)}}}, size={sizes(to)}): the number "
+                f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
                 f"of sizes provided ({len(to)}) must be greater or equal to the number of "
                 f"dimensions in the tensor ({len(shape)})"
             ),
@@ -266,6 +271,21 @@ def dense_strides(shape: Ints, strides: Ints) -> Ints:
     return _pack(shape, order, count_empty_as_one=True)
 
 
+def _is_channels_last(shape: Ints, strides: Ints) -> bool:
+    """Whether a stack of images (image, channel, row, column) lies with its channels together.
+
+    PyTorch gives results of such tensors the standard strides of this order, which differ from
+    the operands' own in dimensions of size 1.
+    """
+    expected = 1
+    for dim in (1, 3, 2, 0) if len(shape) == 4 else ():
+        if shape[dim] != 1:
+            if strides[dim] != expected:
+                return False
+            expected *= shape[dim]
+    return len(shape) == 4
+
+
 def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
     """Strides of a new result computed from ``operands``, given as (shape, strides) pairs.
 
@@ -279,6 +299,8 @@ def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
     if all(own == shape for own, _ in operands):
         if all(is_contiguous(own, strides) for own, strides in operands):
             return contiguous_strides(shape)
+        if all(_is_channels_last(own, strides) for own, strides in operands):
+            return _pack(shape, (1, 3, 2, 0), count_empty_as_one=True)
         first = operands[0][1]
         if is_dense(shape, first) and all(strides == first for _, strides in operands):
             return first
@@ -352,6 +374,4 @@ def unsqueeze(source: Layout, dim: int) -> Layout:
     """A new dimension of size 1 before ``dim``."""
     shape, strides, offset = source
     stride = shape[dim] * strides[dim] if dim < len(shape) else 1
-    return Layout(
-        (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset
-    )
+    return Layout((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset)

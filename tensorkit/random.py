@@ -3,7 +3,7 @@
 The source is the Mersenne Twister MT19937, which gives 32-bit words. How many words one number
 takes, and in which order, is what makes two libraries agree after the same ``manual_seed``:
 
-* float32: the low 24 bits of one word, as a fraction; float16: the low 11 bits;
+* float32: the low 24 bits of one word, as a fraction; float16: the same, rounded;
 * float64: two words, the high one first, of which the low 53 bits count;
 * integers: a word modulo the number of possible values (two words from 2**28 possible values on);
 * normal numbers, fewer than 16: double-precision Box-Muller pairs; the second of a pair is kept
@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit.devices import quietly
-from tensorkit.dtypes import DType, float16, float64
+from tensorkit.dtypes import DType, float16, float32, float64
 
-_FRACTION_BITS = {"float16": 11, "float32": 24, "float64": 53}
+_FRACTION_BITS = {"float16": 24, "float32": 24, "float64": 53}
 
 
 class Generator:
@@ -79,11 +78,16 @@ class Generator:
         """``count`` numbers of mean 0 and standard deviation 1, an array of ``dtype``."""
         if count < 16:
             return np.array([self._one_normal() for _ in range(count)], dtype.numpy)
-        values = self.uniform(count, dtype)
-        whole = count - count % 16
-        values[:whole] = _box_muller_blocks(values[:whole], dtype)
+        if dtype is float16:  # block by block, in single precision, rounded at the end
+            blocks = [self.uniform(count - count % 16, float32)]
+        else:
+            blocks = [self.uniform(count, dtype)[: count - count % 16]]
         if count % 16:
-            values[-16:] = _box_muller_blocks(self.uniform(16, dtype), dtype)
+            blocks.append(self.uniform(16, float32 if dtype is float16 else dtype))
+        values = np.empty(count, dtype.numpy)
+        values[: len(blocks[0])] = _box_muller_blocks(blocks[0])
+        if count % 16:
+            values[-16:] = _box_muller_blocks(blocks[1])
         return values
 
     def _one_normal(self) -> float:
@@ -115,17 +119,13 @@ class Generator:
 _LONG_RANGE = 2**28
 
 
-def _box_muller_blocks(values: Any, dtype: DType) -> Any:
+def _box_muller_blocks(values: Any) -> Any:
     """Blocks of 16 uniform numbers as 16 normal ones: 8 cosines, then 8 sines."""
     first, second = values.reshape(-1, 2, 8).transpose(1, 0, 2)
-    # PyTorch computes half precision through single precision, rounding after each step.
-    inner = np.float32 if dtype is float16 else dtype.numpy
-    u1 = (1 - first).astype(inner)
-    radius = quietly(lambda: np.sqrt(-2 * np.log(u1))).astype(dtype.numpy)
-    theta = (np.array(2.0 * np.pi, np.float64) * second).astype(dtype.numpy)
-    cos = radius.astype(inner) * np.cos(theta.astype(inner))
-    sin = radius.astype(inner) * np.sin(theta.astype(inner))
-    return np.stack([cos, sin], axis=1).reshape(-1).astype(dtype.numpy)
+    # 1 - u lies in (0, 1], where the logarithm is finite.
+    radius = np.sqrt(-2 * np.log(1 - first))
+    theta = (2.0 * np.pi * second.astype(np.float64)).astype(values.dtype)
+    return np.stack([radius * np.cos(theta), radius * np.sin(theta)], axis=1).reshape(-1)
 
 
 default_generator = Generator()

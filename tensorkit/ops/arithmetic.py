@@ -5,7 +5,7 @@ from typing import Any
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, message
-from tensorkit.ops.general import Operand
+from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
 
 Operands = tuple[Operand, ...]
@@ -22,6 +22,7 @@ def _check_alpha(_: Operands, promoted: DType, *, alpha: Any = 1) -> None:
                 repair="x.float()",
             )
         )
+    check_value(alpha, promoted)
 
 
 def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) -> None:
@@ -95,7 +96,14 @@ def _check_divisor(xp: Any, x: Any, y: Any) -> None:
         )
 
 
-@op(kind="binary", symbol="//", dtypes="numeric", kernel="div_floor_cpu", overloaded=True, two_numbers=True)
+@op(
+    kind="binary",
+    symbol="//",
+    dtypes="numeric",
+    kernel="div_floor_cpu",
+    overloaded=True,
+    two_numbers=True,
+)
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 
@@ -165,6 +173,7 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
     kernel="pow",
     refuse=_check_exponent,
     overloaded=True,
+    number_is_option=True,
 )
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """Power ``x ** y``, element by element.

@@ -90,7 +90,6 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
         number = found
     dtype = target._form.dtype
     general.check_value(number, dtype)
-    general.check_overlap(target)
     general.write(target, stored(number, dtype))
     return target
 

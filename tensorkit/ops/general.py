@@ -6,14 +6,13 @@ result out as PyTorch would.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device, quietly
+from tensorkit.devices import CPU, Device, quiet, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     ConversionError,
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 Number = bool | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``."""
 
     name: str
@@ -47,6 +45,7 @@ class Definition:
     result: str
     options: tuple[str, ...]
     number_first: bool
+    number_is_option: bool
     overloaded: bool
     two_numbers: bool
 
@@ -242,11 +241,13 @@ def _compute(
 def _half_arrays(operands: tuple[Operand, ...]) -> list[Any]:
     """Operands of a float16 operation, which is computed in float32 and rounded once.
 
-    As in PyTorch's kernels one number or 0-d tensor, the last, keeps its full value; all else is
-    rounded to float16 first.
+    As in PyTorch's kernels a number, or a 0-d tensor as second operand, keeps its full value; all
+    else is rounded to float16 first.
     """
     scalars = [place for place, operand in enumerate(operands) if not operand.shape]
     exact = scalars[-1] if scalars and len(operands) > 1 else None
+    if exact == 0 and not operands[0].is_number:
+        exact = None
     arrays = []
     for place, operand in enumerate(operands):
         if place == exact:
@@ -268,7 +269,12 @@ def binary(
     array = _compute(definition, device, operands, compute_dtype, options)
     common = compute_dtype
     strides = layout.result_strides(
-        shape, [(own.shape, converted_strides(own, common)) for own in operands]
+        shape,
+        [
+            (own.shape, converted_strides(own, common))
+            for own in operands
+            if not (own is operands[1] and own.is_number and definition.number_is_option)
+        ],
     )
     return base.place(array, device, result_dtype, strides)
 
@@ -281,7 +287,8 @@ def unary(definition: Definition, x: Any) -> "Tensor":
     compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
     device = _device(x)
     array = _compute(definition, device, (operand,), compute_dtype, {})
-    strides = layout.result_strides(operand.shape, [(operand.shape, operand.strides)])
+    own = converted_strides(operand, compute_dtype)
+    strides = layout.result_strides(operand.shape, [(operand.shape, own)])
     return base.place(array, device, result_dtype, strides)
 
 
@@ -304,8 +311,44 @@ def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
     )
 
 
+def plain_with_number(
+    definition: Definition, x: Any, number: Any, *, number_first: bool = False
+) -> "Tensor | None":
+    """``x <operator> number`` for a plain tensor, without the general path's questions.
+
+    None where those questions matter. For a plain tensor the answers are known: the dtype and
+    the form stay, and no operation refuses floating point here.
+    """
+    form = x._form
+    if not form.plain or form.dtype is dtypes.float16 or definition.dtypes == "integral":
+        return None
+    if number.__class__ is not float and not (
+        number.__class__ is int and -(2**63) <= number < 2**63
+    ):
+        return None
+    if not x._array.size:
+        return None
+    try:
+        array = quiet.run(_number_forward, definition.forward, x._array, number, number_first)
+    except RuntimeError:  # called from inside itself
+        return None
+    return base.new(array, base.boolean_form(form) if definition.result == "bool" else form)
+
+
+def _number_forward(
+    forward: Callable[..., Any], array: Any, number: float, number_first: bool
+) -> Any:
+    scalar = np.array(number, array.dtype)
+    xp = CPU.backend.xp
+    return forward(xp, scalar, array) if number_first else forward(xp, array, scalar)
+
+
 def operator(definition: Definition, x: Any, y: Any) -> Any:
     """``x <operator> y`` where x is a tensor."""
+    if y.__class__ is float or y.__class__ is int:
+        result = plain_with_number(definition, x, y)
+        if result is not None:
+            return result
     if isinstance(y, TensorBase) or as_number(y) is not None:
         return binary(definition, x, y, {})
     if isinstance(y, np.ndarray):
@@ -315,6 +358,10 @@ def operator(definition: Definition, x: Any, y: Any) -> Any:
 
 def reflected(definition: Definition, y: Any, x: Any) -> Any:
     """``x <operator> y`` where y is a tensor and x is not."""
+    if x.__class__ is float or x.__class__ is int:
+        result = plain_with_number(definition, y, x, number_first=True)
+        if result is not None:
+            return result
     if as_number(x) is not None:
         return binary(definition, x, y, {})
     if isinstance(x, np.ndarray):
@@ -334,9 +381,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
 # Writing
 
 
-def binary_inplace(
-    definition: Definition, x: Any, y: Any, options: dict[str, Any]
-) -> "Tensor":
+def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
     _check_options(definition, options)
     operands = _operands(definition, x, y, "in place")
@@ -447,7 +492,8 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         fits = False
     else:
         low, high = dtypes.limits(dtype)
-        fits = (-high if low == 0 else low) <= int(value) <= high
+        wraps = low == 0 and not isinstance(value, float)
+        fits = (-high if wraps else low) <= value <= high
     if not fits:
         range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
         raise ConversionError(

@@ -19,7 +19,7 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying
+from tensorkit.ops import copying, general
 from tensorkit.ops.general import as_number
 
 if TYPE_CHECKING:
@@ -33,20 +33,24 @@ def getitem(x: TensorBase, index: Any) -> "Tensor":
 
 def setitem(x: TensorBase, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
+    if isinstance(value, (bool, int, float)):
+        general.check_value(value, x._form.dtype)
     target = getitem(x, index)
     if isinstance(value, TensorBase):
         source = base.layout_of(value)
-        n_extra = max(len(source.shape) - target.dim(), 0)
-        if all(size == 1 for size in source.shape[:n_extra]):
-            source = Layout(source.shape[n_extra:], source.strides[n_extra:], source.offset)
+        while source.shape and source.shape[0] == 1:  # leading dimensions of 1 do not count
+            source = Layout(source.shape[1:], source.strides[1:], source.offset)
         wanted = tuple(target.shape)
-        stretched = layout.expand(source, wanted, value._form.dtype.word)
+        word = value._form.dtype.word
+        kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
+        stretched = layout.expand(source, wanted, kind)
         copying.copy_(target, base.view_of(value, stretched))
     elif isinstance(value, (bool, int, float)) and as_number(value) is not None:
+        general.check_overlap(target)
         copying.fill_(target, value)
     else:
         word = x._form.dtype.word
-        repair = f"x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
+        repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
         if isinstance(value, np.ndarray):
             repair = "x[...] = tk.from_numpy(array)"
         elif isinstance(value, np.generic):
@@ -64,10 +68,13 @@ def locate(source: Layout, index: Any) -> Layout:
             _refuse_scalar_index(source, position)
             return layout.select(source, 0, position)
         if isinstance(index, slice) and not source.shape:
+            _bounds(index)  # a step of 0 is the first complaint
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         index = (index,)
     n_dims = len(source.shape)
-    n_named = sum(part is not None and part is not Ellipsis and not _is_mask(part) for part in index)
+    n_named = sum(
+        part is not None and part is not Ellipsis and not _is_mask(part) for part in index
+    )
     if n_named > n_dims:
         raise IndexRangeError(
             message(
@@ -87,16 +94,17 @@ def _walk(source: Layout, index: tuple[Any, ...], n_skipped: int) -> Layout:
         if part is Ellipsis:
             dim += n_skipped
         elif part is None:
-            result = layout.unsqueeze(result, dim)
+            # A second `...` skips once more, and may skip beyond the end.
+            result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
             dim += 1
         elif isinstance(part, slice):
-            if not result.shape:
-                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
             start, stop, step = _bounds(part)
+            dim = layout.wrap_dim(dim, len(result.shape))
             result = layout.slice_(result, dim, start, stop, step)
             dim += 1
         else:
             position = _position(part)
+            dim = layout.wrap_dim(dim, len(result.shape))
             result = layout.select(result, dim, position, place)
     return result
 

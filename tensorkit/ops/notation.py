@@ -52,6 +52,7 @@ def op(
     refuse: Callable[..., None] | None = None,
     result: str = "promoted",
     number_first: bool = True,
+    number_is_option: bool = False,
     overloaded: bool = False,
     two_numbers: bool = False,
 ) -> Callable[[Callable[..., Any]], Operation]:
@@ -63,7 +64,8 @@ def op(
     ``result``: promoted, floating (integers become the default dtype) or bool.
     ``number_first`` and ``two_numbers``: whether the function takes a Python number as its first
     argument, and numbers only. ``overloaded``: PyTorch has several signatures for it and words
-    its TypeErrors differently.
+    its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
+    unary operation, which matters for strides.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -77,6 +79,7 @@ def op(
             result=result,
             options=tuple(forward.__kwdefaults__ or ()),
             number_first=number_first,
+            number_is_option=number_is_option,
             overloaded=overloaded,
             two_numbers=two_numbers or not overloaded,
         )

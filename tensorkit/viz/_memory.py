@@ -44,9 +44,7 @@ class Lane:
     def numbers(self) -> str:
         """The tensor's shape, strides, offset and contiguity in words."""
         contiguous = "contiguous" if self.is_contiguous else "not contiguous"
-        return (
-            f"shape {self.shape}, strides {self.strides}, offset {self.offset}, {contiguous}"
-        )
+        return f"shape {self.shape}, strides {self.strides}, offset {self.offset}, {contiguous}"
 
 
 @dataclass
@@ -293,15 +291,14 @@ def _as_svg(rows: list[Row], text: str) -> str:
         top += 14
     width, height = width + _MARGIN, top - 14 + _MARGIN
     title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
+    frame = f"width='{width:.0f}' height='{height:.0f}'"
+    view = f"viewBox='0 0 {width:.0f} {height:.0f}' style='max-width:100%;height:auto'"
     return "\n".join(
         [
-            f"<svg xmlns='http://www.w3.org/2000/svg' role='img' width='{width:.0f}' "
-            f"height='{height:.0f}' viewBox='0 0 {width:.0f} {height:.0f}' "
-            "style='max-width:100%;height:auto'>",
+            f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {frame} {view}>",
             f"<title>Memory of {escape(title)}</title>",
             f"<desc>{escape(text)}</desc>",
-            f"<rect width='{width:.0f}' height='{height:.0f}' rx='8' fill='#fbfaf7' "
-            "stroke='#d8d4ca'/>",
+            f"<rect {frame} rx='8' fill='#fbfaf7' stroke='#d8d4ca'/>",
             *parts,
             "</svg>",
         ]
@@ -369,9 +366,7 @@ def _draw_lane(
             )
             _text(parts, middle, top + 15.5, lane.seen[box], 12.5, ink, anchor="middle", font=_MONO)
         else:
-            parts.append(
-                f"<circle cx='{middle:.1f}' cy='{top + 11:.1f}' r='2' fill='#b9b4a8'/>"
-            )
+            parts.append(f"<circle cx='{middle:.1f}' cy='{top + 11:.1f}' r='2' fill='#b9b4a8'/>")
     top += 22 if places else 0
     jumps = [jump for jump in lane.jumps if jump.start in places and jump.stop in places]
     # All labels start right of the longest jump, so that no line crosses them.

@@ -1,5 +1,13 @@
 """Where tensorkit's behaviour differs from PyTorch 2.13 on purpose, each with its reason.
 
+Differences that no expression below can show:
+- A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
+  (integer division by zero).
+- arange and linspace may differ in the last digit: PyTorch adds up in blocks whose width depends
+  on the processor. So may randn and powers: logarithms, cosines and powers are approximations.
+- Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
+- A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
+
 Keys are expressions that the differential tests would otherwise compare; a test checks that each
 of them still differs, so that this list cannot rot.
 """

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tk_oracle import (
     DTYPES,
@@ -75,6 +75,11 @@ def test_powers_with_numbers_are_pytorchs(x, number):
     assert_same_outcome(lambda: x.torch**number, lambda: x.tk**number, rtol=2e-3)
 
 
+@given(x=twins())
+def test_reciprocal_is_pytorchs(x):
+    assert_same_outcome(lambda: x.torch.reciprocal(), lambda: x.tk.reciprocal())
+
+
 @pytest.mark.parametrize("name", ["neg", "abs", "invert", "pos"])
 @given(x=twins())
 def test_unary_operators_give_what_pytorch_gives(name, x):
@@ -87,9 +92,7 @@ def test_unary_operators_give_what_pytorch_gives(name, x):
 def test_in_place_methods_write_or_refuse_as_pytorch(name, pair):
     x, y = pair
     x = x.again()
-    assert_same_outcome(
-        lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk)
-    )
+    assert_same_outcome(lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk))
 
 
 @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ior"])
@@ -114,6 +117,8 @@ def test_alpha_scales_the_second_argument(pair, alpha):
 @given(pair=broadcastable_pairs(), mode=st.sampled_from([None, "floor", "trunc", "up"]))
 def test_div_rounds_as_asked(pair, mode):
     x, y = pair
+    if mode and not torch.result_type(x.torch, y.torch).is_floating_point:
+        assume(bool((y.torch != 0).all()))  # a zero may end PyTorch's process (SIGFPE)
     assert_same_outcome(
         lambda: torch.div(x.torch, y.torch, rounding_mode=mode),
         lambda: tk.div(x.tk, y.tk, rounding_mode=mode),

@@ -33,6 +33,4 @@ def test_comparing_with_a_number_gives_what_pytorch_gives(name, x, number, numbe
 def test_in_place_comparisons_write_zeros_and_ones(name, pair):
     x, y = pair
     x = x.again()
-    assert_same_outcome(
-        lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk)
-    )
+    assert_same_outcome(lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk))

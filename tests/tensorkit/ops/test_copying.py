@@ -3,7 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tk_oracle import DTYPES, assert_same, assert_same_outcome, numbers, small_values_of, torch, twins
+from tk_oracle import (
+    DTYPES,
+    assert_same,
+    assert_same_outcome,
+    numbers,
+    small_values_of,
+    torch,
+    twins,
+)
 
 import tensorkit as tk
 
@@ -39,7 +47,10 @@ def test_fill_stores_or_refuses_as_pytorch(x, number):
     assert_same_outcome(lambda: x.torch.fill_(number), lambda: x.tk.fill_(number))
 
 
-@pytest.mark.parametrize("method", "float double half long int short char byte bool".split())
+CASTS = ["float", "double", "half", "long", "int", "short", "char", "byte", "bool"]
+
+
+@pytest.mark.parametrize("method", CASTS)
 def test_the_short_names_of_casts(method):
     values = [0.0, 1.75, -2.0]
     if method == "byte":

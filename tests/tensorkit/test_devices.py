@@ -1,0 +1,33 @@
+"""Devices: names, equality, and the quiet context."""
+
+import numpy as np
+import pytest
+from tk_oracle import assert_same_outcome, torch
+
+import tensorkit as tk
+from tensorkit.devices import quiet
+
+
+@pytest.mark.parametrize("name", ["cpu", "cpu:0", "cuda", "cuda:1", "foo", "", "cpu:a"])
+def test_device_names_are_read_as_in_pytorch(name):
+    assert_same_outcome(lambda: str(torch.device(name)), lambda: str(tk.device(name)))
+    assert_same_outcome(lambda: repr(torch.device(name)), lambda: repr(tk.device(name)))
+
+
+def test_devices_are_equal_by_type_and_index():
+    assert tk.device("cpu") == tk.device("cpu")
+    assert tk.device("cpu") != tk.device("cpu:0")
+    assert hash(tk.device("cpu")) == hash(tk.device("cpu"))
+    assert tk.zeros(1, device="cpu:0").device == tk.device("cpu")
+
+
+def test_an_operation_inside_the_quiet_context_still_works():
+    # A finalizer may run while NumPy computes; the context cannot be entered twice.
+    x = tk.ones(2)
+    assert quiet.run(lambda: (x + x).tolist()) == [2.0, 2.0]
+
+
+def test_quiet_changes_only_its_own_context():
+    before = np.geterr()
+    quiet.run(np.divide, np.ones(1), np.zeros(1))
+    assert np.geterr() == before

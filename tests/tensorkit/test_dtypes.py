@@ -1,0 +1,83 @@
+"""dtypes, promotion and limits against PyTorch, over all pairs."""
+
+import copy
+import itertools
+import pickle
+
+import pytest
+from hypothesis import given
+from tk_oracle import DTYPES, assert_same_outcome, numbers, torch, twins
+
+import tensorkit as tk
+
+PAIRS = list(itertools.product(DTYPES, DTYPES))
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_promotion_and_casting_are_pytorchs_for_all_pairs(a, b):
+    theirs, ours = [getattr(torch, n) for n in (a, b)], [getattr(tk, n) for n in (a, b)]
+    assert repr(tk.promote_types(*ours)) == repr(torch.promote_types(*theirs))
+    assert tk.can_cast(*ours) == torch.can_cast(*theirs)
+
+
+@given(x=twins(max_dims=1), y=twins(max_dims=1), number=numbers)
+def test_result_type_ranks_dimensions_before_numbers(x, y, number):
+    assert_same_outcome(
+        lambda: torch.result_type(x.torch, y.torch), lambda: tk.result_type(x.tk, y.tk)
+    )
+    assert_same_outcome(
+        lambda: torch.result_type(x.torch, number), lambda: tk.result_type(x.tk, number)
+    )
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_attributes_are_pytorchs(name):
+    theirs, ours = getattr(torch, name), getattr(tk, name)
+    for attribute in ("is_floating_point", "is_signed", "itemsize", "is_complex"):
+        assert getattr(ours, attribute) == getattr(theirs, attribute)
+    assert str(ours) == str(theirs)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_finfo_prints_and_holds_pytorchs_numbers(name):
+    theirs, ours = torch.finfo(getattr(torch, name)), tk.finfo(getattr(tk, name))
+    assert repr(ours) == repr(theirs)
+    assert ours.dtype == theirs.dtype
+    for field in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+        assert getattr(ours, field) == pytest.approx(getattr(theirs, field), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint8"])
+def test_iinfo_prints_and_holds_pytorchs_numbers(name):
+    theirs, ours = torch.iinfo(getattr(torch, name)), tk.iinfo(getattr(tk, name))
+    assert repr(ours) == repr(theirs)
+    assert (ours.bits, ours.min, ours.max) == (theirs.bits, theirs.min, theirs.max)
+
+
+def test_the_default_dtype_decides_what_floats_and_divisions_give():
+    tk.set_default_dtype(tk.float64)
+    assert tk.tensor([1.5]).dtype is tk.float64
+    assert (tk.tensor([1]) / 2).dtype is tk.float64
+    assert tk.zeros(2).dtype is tk.float64
+
+
+@pytest.mark.parametrize("value", ["a", "int64"])
+def test_only_floating_dtypes_become_the_default(value):
+    def run(library):
+        return lambda: library.set_default_dtype(getattr(library, value, value))
+
+    assert_same_outcome(run(torch), run(tk))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_dtype_stays_itself_through_pickle_and_copy(name):
+    dtype = getattr(tk, name)
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert copy.deepcopy(dtype) is dtype
+
+
+def test_absent_dtypes_are_refused_with_what_there_is():
+    with pytest.raises(NotImplementedError, match="It has: float16, float32"):
+        tk.tensor(1 + 2j)
+    with pytest.raises(AttributeError, match="bfloat16 is not part of tensorkit"):
+        _ = tk.bfloat16

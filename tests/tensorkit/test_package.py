@@ -1,0 +1,120 @@
+"""The package as a whole: import directions, public names, cost of the import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorkit as tk
+
+PACKAGE = Path(tk.__file__).parent
+
+# Each module may import only modules above it. `viz` is below everything: nothing imports it.
+LAYERS = [
+    "errors",
+    "dtypes",
+    "layout",
+    "devices",
+    "storage",
+    "base",
+    "ops.general",
+    "ops.notation",
+    "ops.arithmetic",
+    "ops.bitwise",
+    "ops.comparison",
+    "ops.copying",
+    "ops.views",
+    "ops.indexing",
+    "random",
+    "creation",
+    "functional",
+    "printing",
+    "_tensor",
+    "viz._memory",
+    "viz",
+]
+
+
+def _module_name(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(tree):
+    """(line, module) of each import of tensorkit, those for type checking left out."""
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                longer = f"{node.module}.{alias.name}"
+                is_module = longer.removeprefix("tensorkit.") in LAYERS
+                yield node.lineno, longer if is_module else node.module
+
+
+def test_imports_point_only_upwards_in_the_list_of_layers():
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = _module_name(path)
+        if name in ("", "ops"):
+            continue
+        assert name in LAYERS, f"{name} is not in the list of layers"
+        for line, imported in _imports(ast.parse(path.read_text())):
+            target = imported.removeprefix("tensorkit.")
+            if not imported.startswith("tensorkit.") or target == "ops":
+                continue
+            if LAYERS.index(target) >= LAYERS.index(name):
+                wrong.append(f"{path.name}:{line} imports {imported}, a layer below it")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_all_names_what_the_package_offers():
+    listed = set(tk.__all__)
+    assert len(tk.__all__) == len(listed)
+    assert not [name for name in listed if not hasattr(tk, name)]
+    modules = {path.stem for path in PACKAGE.iterdir()}
+    public = {name for name in vars(tk) if not name.startswith("_")} - modules - {"Any"}
+    assert public == listed
+
+
+def test_importing_brings_only_numpy_and_the_standard_library():
+    code = (
+        "import sys; import numpy; before = set(sys.modules); import tensorkit; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(n for n in new if n not in sys.stdlib_module_names and n != 'numpy'))"
+        "; print('tensorkit.viz' in sys.modules)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PACKAGE.parent,
+    ).stdout
+    assert shown == "['tensorkit']\nFalse\n"
+
+
+def test_every_public_function_has_a_first_sentence_and_an_example():
+    for name in tk.__all__:
+        value = getattr(tk, name)
+        if callable(value) and type(value).__name__ not in ("DType",):
+            doc = value.__doc__ or ""
+            assert doc.strip(), name
+            assert ">>>" in doc or isinstance(value, type), name
+
+
+def test_names_of_torch_that_are_missing_say_so():
+    with pytest.raises(AttributeError, match="matmul is not part of tensorkit yet"):
+        _ = tk.matmul
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tk.nonsense

@@ -1,0 +1,253 @@
+"""The class Tensor: Python's protocols, attributes, words of its errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from known_differences import KNOWN_DIFFERENCES
+from tk_oracle import assert_same, assert_same_outcome, outcome, torch, twins
+
+import tensorkit as tk
+
+
+def names(library):
+    """What the expressions below are about."""
+    return {
+        "torch": library,
+        "np": np,
+        "t3": library.tensor([1.0, 2.0, 3.0]),
+        "i3": library.tensor([1, 2, 3]),
+        "b3": library.tensor([True, False, True]),
+        "i8": library.tensor([1, 2, 3], dtype=library.int8),
+        "u8": library.tensor([1, 2, 3], dtype=library.uint8),
+        "s0": library.tensor(2.0),
+        "m": library.arange(6.0).as_strided((2, 3), (3, 1)),
+    }
+
+
+SENTENCES = """
+t3 + object()
+torch.add(t3, object())
+torch.add(2, 'a')
+torch.eq(1, t3)
+torch.eq(t3, None)
+torch.pow(2, 3)
+t3.add('a')
+t3.mul_('a')
+t3 + [1, 2, 3]
+t3 == None
+t3 < 'a'
+b3 - b3
+b3 - 1
+1 - b3
+-b3
++b3
+abs(b3)
+b3 // b3
+b3 % b3
+b3 ** b3
+~t3
+t3 & 1
+i3 // 0
+i3 % 0
+i3 ** -1
+b3 ** -1
+i3 + 2 ** 64
+torch.add(i3, i3, alpha=2.5)
+torch.div(i3, 2, rounding_mode='up')
+i3.add_(1.5)
+b3.add_(1)
+t3.add_(m)
+t3[:2].add_(t3)
+t3.copy_([1, 2])
+t3.copy_(m)
+i8.fill_(300)
+i3.fill_(float('nan'))
+t3.fill_(1e39)
+m + torch.zeros(4)
+m.size(5)
+m.size('a')
+m.stride(2)
+s0.size(0)
+s0[0]
+s0[1]
+s0[:]
+m[5]
+m[0, 5]
+m[0, 0, 0]
+m[1.5]
+m[0:2:-1]
+m[0:2:0]
+m['a':]
+m[torch.tensor(1.)]
+m[object()]
+m[2 ** 63]
+len(s0)
+iter(s0)
+bool(m)
+bool(torch.tensor([]))
+int(m)
+float(m)
+int(torch.tensor(float('nan')))
+m.item()
+range(5)[torch.tensor(2.)]
+range(5)[torch.tensor([1, 2])]
+format(m, '.4f')
+'a' in t3
+torch.tensor([[1, 2], [3]])
+torch.tensor([1, [2]])
+torch.tensor([[1], 2])
+torch.tensor('abc')
+torch.tensor(['a'])
+torch.tensor(None)
+torch.tensor(2 ** 63)
+torch.tensor(300, dtype=torch.int8)
+torch.tensor([1], dtype='float32')
+torch.tensor([1], device='foo')
+torch.tensor([1], device='cuda')
+torch.zeros(2.5)
+torch.zeros((2, 2.5))
+torch.full(2, 3)
+torch.full((2,), 'a')
+torch.arange(5, 1)
+torch.arange(1, 5, 0)
+torch.arange('a')
+torch.arange(5, dtype=torch.bool)
+torch.rand(2, dtype=torch.int64)
+torch.randn(2, dtype=torch.int64)
+torch.randint(5, 2, (2,))
+torch.randint(0, 300, (2,), dtype=torch.int8)
+torch.randint(5, 2)
+torch.randperm(-1)
+torch.zeros_like([1])
+torch.from_numpy([1])
+torch.from_numpy(np.array(['a']))
+torch.from_numpy(np.array([1], dtype='>f4'))
+torch.promote_types(torch.int8, 3)
+torch.finfo(torch.int8)
+torch.iinfo(torch.bool)
+t3.to('foo')
+t3.cuda()
+t3.type('foo')
+torch.device('')
+torch.device('cpu:a')
+torch.equal(t3, 1)
+torch.allclose(t3, i3)
+torch.isclose(t3, t3, rtol=-1)
+m.as_strided((2,), (1,), 5)
+m.as_strided((2,), (-1,))
+m.as_strided((2,), (1, 2))
+m.select(0, 5)
+t3.unsqueeze(3)
+t3.__setitem__(0, [1])
+m.__setitem__(0, np.float32(3))
+m.__setitem__(0, torch.zeros(2))
+m.__setitem__((0, 0), torch.zeros(2))
+m.__delitem__(0)
+t3.foo
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("expression", SENTENCES)
+def test_an_error_has_pytorchs_class_and_first_line(expression):
+    assert_same_outcome(lambda: eval(expression, names(torch)), lambda: eval(expression, names(tk)))
+
+
+@pytest.mark.parametrize("expression", KNOWN_DIFFERENCES)
+def test_a_known_difference_is_still_one(expression):
+    with pytest.raises(AssertionError):
+        assert_same_outcome(
+            lambda: eval(expression, names(torch)), lambda: eval(expression, names(tk))
+        )
+
+
+@given(x=twins())
+def test_numbers_come_out_as_in_pytorch(x):
+    for convert in (lambda t: t.item(), lambda t: t.tolist(), bool, int, float):
+        theirs = outcome(lambda convert=convert: convert(x.torch))
+        ours = outcome(lambda convert=convert: convert(x.tk))
+        assert ours[0] == theirs[0]
+        assert repr(ours[-1]) == repr(theirs[-1])
+
+
+@given(x=twins())
+def test_attributes_are_pytorchs(x):
+    assert repr(x.tk.shape) == repr(x.torch.shape)
+    for name in ("ndim", "itemsize", "nbytes", "is_cuda"):
+        assert getattr(x.tk, name) == getattr(x.torch, name)
+    for name in ("dim", "numel", "nelement", "element_size", "is_floating_point", "type"):
+        assert getattr(x.tk, name)() == getattr(x.torch, name)()
+    assert (x.tk.data_ptr() == 0) == (x.torch.data_ptr() == 0)
+
+
+@given(x=twins())
+def test_iterating_gives_views_along_the_first_dimension(x):
+    if x.tk.ndim:
+        assert len(x.tk) == len(x.torch)
+        for theirs, ours in zip(x.torch, x.tk, strict=True):
+            assert_same(theirs, ours)
+
+
+@given(x=twins())
+def test_pickle_and_deepcopy_keep_values_and_layout(x):
+    for again in (pickle.loads(pickle.dumps(x.tk)), copy.deepcopy(x.tk)):
+        assert_same(x.torch, again)
+        if again.numel():
+            assert again.data_ptr() != x.tk.data_ptr()
+
+
+def test_deepcopy_keeps_views_of_one_storage_together():
+    x = tk.zeros(4)
+    a, b = copy.deepcopy([x, x[2:]])
+    a.fill_(7)
+    assert b.tolist() == [7.0, 7.0]
+    assert x.tolist() == [0.0] * 4
+
+
+def test_augmented_assignment_keeps_the_object():
+    x = tk.zeros(3)
+    before = x
+    x += 1
+    assert x is before
+
+
+def test_a_view_sees_writes_to_its_base_and_back():
+    x = tk.arange(6)
+    tail = x[2:]
+    x[3] = 30
+    assert tail[1].item() == 30
+    tail.add_(1)
+    assert x.tolist() == [0, 1, 3, 31, 5, 6]
+
+
+def test_a_result_is_not_changed_by_a_later_write_to_its_input():
+    x = tk.ones(3)
+    y = x + 0
+    x.fill_(5)
+    assert y.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_tensors_are_hashed_by_identity_and_compared_by_element():
+    x = tk.zeros(2)
+    assert hash(x) == id(x)
+    assert x in {x: "found"}
+
+
+def test_asarray_shares_memory_and_converts_on_request():
+    x = tk.tensor([1.5, 2.5])
+    assert np.shares_memory(np.asarray(x), x.numpy())
+    assert np.array(x, dtype=int).tolist() == [1, 2]
+    assert not np.shares_memory(np.array(x), x.numpy())
+
+
+def test_the_old_constructor_is_refused_with_a_way_out():
+    with pytest.raises(TypeError, match=r"tk\.tensor\(data\)"):
+        tk.Tensor([1, 2])
+
+
+@given(x=twins())
+def test_reversed_is_pytorchs(x):
+    assert list(reversed(x.tk).stride()) == list(reversed(x.torch).stride())
+    assert repr(reversed(x.tk)) == repr(reversed(x.torch))

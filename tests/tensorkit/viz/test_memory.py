@@ -1,0 +1,102 @@
+"""The picture of memory: what it says, that it is the same every time, that it is accessible."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tensorkit as tk
+from tensorkit import viz
+from tensorkit.viz._memory import MOST_BOXES, _describe, _index_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _matrix(n_rows=2, n_columns=3):
+    return tk.arange(n_rows * n_columns).as_strided((n_rows, n_columns), (n_columns, 1))
+
+
+def test_the_text_names_every_number():
+    a = _matrix()
+    text = viz.memory(a=a, column=a[:, 1]).text
+    assert "storage: 6 elements, int64, 48 bytes" in text
+    assert "shape (2, 3), strides (3, 1), offset 0, contiguous" in text
+    assert "shape (2,), strides (3,), offset 1, not contiguous" in text
+
+
+def test_views_share_a_row_and_other_storages_get_their_own():
+    a = _matrix()
+    rows = _describe([("a", a), ("b", a[0]), ("c", a.clone())])
+    assert [[lane.name for lane in row.lanes] for row in rows] == [["a", "b"], ["c"]]
+
+
+@given(
+    shape=st.lists(st.integers(0, 4), max_size=3).map(tuple),
+    steps=st.lists(st.integers(0, 5), min_size=3, max_size=3),
+    offset=st.integers(0, 3),
+)
+def test_a_box_is_marked_exactly_if_the_tensor_sees_it(shape, steps, offset):
+    strides = tuple(steps[: len(shape)])
+    x = tk.arange(64).as_strided(shape, strides, offset)
+    flat = x.tolist()
+    while flat and isinstance(flat, list) and isinstance(flat[0], list):
+        flat = [value for part in flat for value in part]
+    seen = set(flat) if isinstance(flat, list) else {flat}
+    if 0 in shape:
+        seen = set()
+    marked = {p for p in range(64) if _index_of(p - offset, shape, strides) is not None}
+    assert marked == seen
+
+
+def test_many_elements_are_shortened():
+    x = tk.arange(10_000).as_strided((100, 100), (100, 1))
+    (row,) = _describe([("x", x), ("y", x[50:, ::7])])
+    assert len(row.boxes) <= MOST_BOXES
+    assert {0, 9_999, 5_000, 5_007, 5_100} <= set(row.boxes)
+
+
+@pytest.mark.parametrize("x", [tk.tensor(2.5), tk.empty(0), tk.tensor([True, False])])
+def test_unusual_tensors_are_drawn(x):
+    picture = viz.memory(x)
+    assert "1 element" in picture.text or f"{x.numel()} elements" in picture.text
+    ET.fromstring(picture.svg)
+
+
+def test_the_picture_is_the_same_every_time_and_holds_no_addresses():
+    a = _matrix()
+    first, second = viz.memory(a, a[1]), viz.memory(_matrix(), tk.zeros(0))
+    assert first.svg == viz.memory(a, a[1]).svg
+    assert str(a.data_ptr()) not in first.svg + first.text
+    assert " id=" not in first.svg + second.svg
+
+
+def test_the_picture_has_a_title_a_description_and_a_role():
+    picture = viz.memory(_matrix())
+    root = ET.fromstring(picture.svg)
+    assert root.get("role") == "img"
+    assert root.find(f"{SVG}title").text.startswith("Memory of tensor 1")
+    assert root.find(f"{SVG}desc").text == picture.text
+
+
+def test_a_notebook_gets_svg_and_text():
+    bundle = viz.memory(_matrix())._repr_mimebundle_()
+    assert set(bundle) == {"image/svg+xml", "text/plain"}
+
+
+def test_save_writes_svg_and_text_and_refuses_other_endings(tmp_path):
+    picture = viz.memory(_matrix())
+    picture.save(tmp_path / "a.svg")
+    picture.save(str(tmp_path / "a.txt"))
+    assert (tmp_path / "a.svg").read_text() == picture.svg
+    assert (tmp_path / "a.txt").read_text() == picture.text + "\n"
+    with pytest.raises(ValueError, match=r"saved as \.svg or \.txt"):
+        picture.save(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("value", [[1, 2], 3, None])
+def test_what_is_not_a_tensor_is_refused_with_a_sentence(value):
+    with pytest.raises(TypeError, match="memory\\(\\) draws tensors; tensor 1 is of class"):
+        viz.memory(value)
+    with pytest.raises(TypeError, match="got none"):
+        viz.memory()
