@@ -20,6 +20,7 @@ lab: $(READY)  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
 
 test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
+	@echo "Not run here: the browser test, which needs Chromium (make browser-test)."
 
 check: $(READY)  ## lint and types
 	$(BIN)/ruff format --check

@@ -32,7 +32,16 @@ from course.errors import CourseError
 FOLDER = "tensorkit-course"
 """The folder that the archive unpacks to."""
 
-AUTHORS_ONLY = ("audit.py", "build.py", "bundle.py", "demo.py", "release.py", "text.py", "grading")
+AUTHORS_ONLY = (
+    "audit.py",
+    "build.py",
+    "bundle.py",
+    "demo.py",
+    "demo_learners.py",
+    "grading",
+    "release.py",
+    "text.py",
+)
 """What of `course` stays at home: writing, releasing and grading."""
 
 README = """\

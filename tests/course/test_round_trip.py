@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from course import demo, exercise, paths
+from course import demo, demo_learners, exercise, paths
 from course.check import judge
 from course.demo import Rehearsal
 from course.errors import CourseError
@@ -107,7 +107,7 @@ def test_feedback_holds_a_table_for_every_check(rehearsal: Rehearsal) -> None:
 
 def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:
     page = rehearsal.feedback["partial"].read_text(encoding="utf-8")
-    slip = demo.mistaken_in(list(EXERCISES.values()))
+    slip = demo_learners.mistaken_in(list(EXERCISES.values()))
     assert rehearsal.learners[1].answers[slip.exercise.id] == slip.text
     assert escape(slip.mistake.message.partition("`")[0]) in page
 
@@ -156,7 +156,7 @@ def test_a_program_that_fails_is_reported_with_its_words(tmp_path: Path) -> None
 
 def test_a_chapter_with_too_few_exercises_is_refused() -> None:
     with pytest.raises(CourseError, match="need four exercises"):
-        demo.class_of([demo.mistaken_in(list(EXERCISES.values())).exercise] * 3)
+        demo_learners.class_of([demo_learners.mistaken_in(list(EXERCISES.values())).exercise] * 3)
 
 
 def test_a_folder_that_is_not_empty_is_refused(
