@@ -4,6 +4,7 @@ First ``_describe`` turns the tensors into plain data (``Row``, ``Lane``); then 
 ``_as_svg`` write that data down. Only public attributes of tensors are used.
 """
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -86,7 +87,10 @@ class MemoryPicture:
         Path(path).write_text(contents[suffix], encoding="utf-8")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"image/svg+xml": self.svg, "text/plain": self.text}
+        # an <img> carries its alternative wherever the notebook goes, and runs no script
+        data = base64.b64encode(self.svg.encode()).decode()
+        image = f'<img alt="{escape(self.text)}" src="data:image/svg+xml;base64,{data}">'
+        return {"text/html": image, "text/plain": self.text}
 
     def __repr__(self) -> str:
         return self.text

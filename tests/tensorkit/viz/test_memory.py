@@ -81,7 +81,7 @@ def test_the_picture_has_a_title_a_description_and_a_role():
 
 def test_a_notebook_gets_svg_and_text():
     bundle = viz.memory(_matrix())._repr_mimebundle_()
-    assert set(bundle) == {"image/svg+xml", "text/plain"}
+    assert set(bundle) == {"text/html", "text/plain"}
 
 
 def test_save_writes_svg_and_text_and_refuses_other_endings(tmp_path):
