@@ -7,6 +7,7 @@ from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, message
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
+from tensorkit.rounding import multiply_add
 
 Operands = tuple[Operand, ...]
 
@@ -39,8 +40,14 @@ def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) ->
     _check_alpha(operands, promoted, alpha=alpha)
 
 
-def _scaled(xp: Any, y: Any, alpha: Any) -> Any:
-    return xp.multiply(y, xp.asarray(alpha).astype(y.dtype))
+def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
+    """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
+    alpha = xp.asarray(alpha).astype(y.dtype)
+    if y.dtype.kind != "f":
+        return xp.add(x, xp.multiply(y, alpha))
+    dtype = y.dtype
+    x, y, alpha = (each.astype(xp.float64) for each in (x, y, alpha))
+    return multiply_add(xp, y, alpha, x, dtype)
 
 
 @op(kind="binary", symbol="+", refuse=_check_alpha)
@@ -52,7 +59,7 @@ def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
     tensor([1.5000, 2.5000])
     """
-    return xp.add(x, y) if alpha == 1 else xp.add(x, _scaled(xp, y, alpha))
+    return xp.add(x, y) if alpha == 1 else _plus_scaled(xp, x, y, alpha)
 
 
 @op(kind="binary", symbol="-", refuse=_check_difference)
@@ -62,10 +69,10 @@ def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     >>> tk.sub(tk.tensor([3., 5.]), tk.tensor([1., 1.]))
     tensor([2., 4.])
     """
-    return xp.subtract(x, y) if alpha == 1 else xp.subtract(x, _scaled(xp, y, alpha))
+    return xp.subtract(x, y) if alpha == 1 else _plus_scaled(xp, x, y, -alpha)
 
 
-@op(kind="binary", symbol="*")
+@op(kind="binary", symbol="*", exact_number=True)
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -75,7 +82,7 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
     return xp.multiply(x, y)
 
 
-@op(kind="binary", symbol="/", result="floating")
+@op(kind="binary", symbol="/", result="floating", exact_number=True)
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -103,6 +110,7 @@ def _check_divisor(xp: Any, x: Any, y: Any) -> None:
     kernel="div_floor_cpu",
     overloaded=True,
     two_numbers=True,
+    exact_number=True,
 )
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
@@ -125,7 +133,7 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(x.dtype)
 
 
-@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu")
+@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu", exact_number=True)
 def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
     """Quotient rounded towards zero; keeps integer dtypes. Public as ``div(rounding_mode=)``.
 
@@ -199,6 +207,7 @@ _EXACT_POWERS = {
     -2.0: lambda xp, x: 1 / (x * x),
     -1.0: lambda xp, x: 1 / x,
     0.5: lambda xp, x: xp.sqrt(x),
+    -0.5: lambda xp, x: 1 / xp.sqrt(x),
 }
 
 

@@ -5,6 +5,7 @@ check the kinds of the arguments, find the dtype, broadcast the shapes, convert,
 result out as PyTorch would.
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -48,6 +49,7 @@ class Definition(NamedTuple):
     number_is_option: bool
     overloaded: bool
     two_numbers: bool
+    exact_number: bool
 
 
 class Operand(NamedTuple):
@@ -230,31 +232,33 @@ def _compute(
     check_category(definition, dtype)
     half = dtype is dtypes.float16 and definition.result != "bool"
 
+    if half and "alpha" in options:
+        options = {**options, "alpha": float(quietly(np.float16, options["alpha"]))}
+
     def run() -> Any:
-        arrays = _half_arrays(operands) if half else [_convert(each, dtype) for each in operands]
+        if half:
+            arrays = _half_arrays(definition, operands)
+        else:
+            arrays = [_convert(each, dtype) for each in operands]
         array = np.asarray(definition.forward(device.backend.xp, *arrays, **options))
         return array.astype(dtype.numpy) if half else array
 
     return quietly(run)
 
 
-def _half_arrays(operands: tuple[Operand, ...]) -> list[Any]:
-    """Operands of a float16 operation, which is computed in float32 and rounded once.
+def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[Any]:
+    """Operands of a float16 operation.
 
-    As in PyTorch's kernels a number, or a 0-d tensor as second operand, keeps its full value; all
-    else is rounded to float16 first.
+    As in PyTorch's kernels they are rounded to float16, then computed with in float32. The
+    definitions with ``exact_number`` differ: a single number as second operand keeps its full
+    value, and without one each step is rounded to float16.
     """
-    scalars = [place for place, operand in enumerate(operands) if not operand.shape]
-    exact = scalars[-1] if scalars and len(operands) > 1 else None
-    if exact == 0 and not operands[0].is_number:
-        exact = None
-    arrays = []
-    for place, operand in enumerate(operands):
-        if place == exact:
-            arrays.append(_convert(operand, dtypes.float32))
-        else:
-            arrays.append(_convert(operand, dtypes.float16).astype(np.float32))
-    return arrays
+    if definition.exact_number:
+        if math.prod(operands[1].shape) != 1:
+            return [_convert(operand, dtypes.float16) for operand in operands]
+        half = _convert(operands[0], dtypes.float16)
+        return [half.astype(np.float32), _convert(operands[1], dtypes.float32)]
+    return [_convert(operand, dtypes.float16).astype(np.float32) for operand in operands]
 
 
 def binary(
@@ -363,6 +367,8 @@ def reflected(definition: Definition, y: Any, x: Any) -> Any:
         if result is not None:
             return result
     if as_number(x) is not None:
+        if definition.name == "mul":  # in PyTorch the number comes second: see _half_arrays
+            x, y = y, x
         return binary(definition, x, y, {})
     if isinstance(x, np.ndarray):
         _refuse_array(definition, x, y)

@@ -5,6 +5,8 @@ Differences that no expression below can show:
   (integer division by zero).
 - arange and linspace may differ in the last digit: PyTorch adds up in blocks whose width depends
   on the processor. So may randn and powers: logarithms, cosines and powers are approximations.
+- add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
+  processor and rounds the product, too, in the elements that are left over.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
 

@@ -16,6 +16,7 @@ LAYERS = [
     "errors",
     "dtypes",
     "layout",
+    "rounding",
     "devices",
     "storage",
     "base",
