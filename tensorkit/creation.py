@@ -1,6 +1,5 @@
 """New tensors: from data, from numbers, from shapes, from other tensors, from random streams."""
 
-import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, dtypes, layout, ranges
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType, as_dtype
@@ -28,6 +27,8 @@ from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
+
+_ABSENT: Any = object()  # an argument that was not given, where None is refused
 
 # From data
 
@@ -446,9 +447,9 @@ def eye(
 
 
 def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
+    start: Any = _ABSENT,
+    end: Any = _ABSENT,
+    step: Any = _ABSENT,
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
@@ -462,22 +463,7 @@ def arange(
     >>> tk.arange(1., 2., 0.5)
     tensor([1.0000, 1.5000])
     """
-    if start is None and end is None:
-        raise TypeError(
-            "arange() received an invalid combination of arguments - got (), but expected one of:\n"
-            " * (Number end)\n * (Number start, Number end, Number step = 1)"
-        )
-    if end is None:
-        start, end = 0, start
-    elif start is None:
-        start = 0
-    bounds = []
-    for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step))):
-        number = value._array.item() if isinstance(value, TensorBase) else general.as_number(value)
-        if number is None:
-            raise must_be("arange", name, max(position, 1), "Number", value)
-        bounds.append(number)
-    first, last, gap = bounds
+    bounds = first, _, gap = _bounds(start, end, step)
     if dtype is not None:
         found = as_dtype("arange", dtype)
     elif any(isinstance(number, float) for number in bounds):
@@ -486,38 +472,43 @@ def arange(
         found = dtypes.int64
     if found is dtypes.bool_:
         raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=found)
-    count = _count(first, last, gap, found)
     where = as_device(device)
-    if found.is_floating_point:
-        array = quietly(
-            lambda: (first + gap * np.arange(count, dtype=np.float64)).astype(found.numpy)
-        )
-    else:
-        array = int(first) + int(gap) * np.arange(count, dtype=np.int64)
-        array = array.astype(found.numpy)
+    array = quietly(ranges.counted, first, gap, ranges.count(*bounds, found), found)
     return base.place(array, where, found, layout.contiguous_strides(array.shape))
 
 
-def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
-    if gap == 0:
-        raise DTypeError("step must be nonzero")
-    if not (math.isfinite(first) and math.isfinite(last)):
-        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
-    if (last - first) * gap < 0:
-        raise DTypeError(
+def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """First number, end and step of ``arange``, whose only argument is the end."""
+    if end is _ABSENT and step is _ABSENT and start is not _ABSENT:
+        number = _scalar(start)
+        if number is None:
+            raise must_be("arange", "end", 1, "Number", start)
+        return 0, number, 1
+    bounds = [_scalar(value) for value in (start, end, step)]
+    if start is _ABSENT and step is _ABSENT:
+        bounds[0] = 0
+    if step is _ABSENT:
+        bounds[2] = 1
+    if any(number is None for number in bounds):
+        named = "step=" if end is _ABSENT else ""
+        given = (("", start), ("", end), (named, step))
+        got = [name + type_name(value) for name, value in given if value is not _ABSENT]
+        raise TypeError(
             message(
-                "upper bound and lower bound inconsistent with step sign",
-                f"From {first}, steps of {gap} never reach {last}.",
+                "arange() received an invalid combination of arguments - "
+                f"got ({', '.join(got)}), but expected one of:",
+                " * (Number end)",
+                " * (Number start, Number end, Number step = 1)",
             )
         )
-    if dtype is dtypes.int64 and gap and math.isfinite(gap) and not int(gap):
-        raise ValueError(
-            message("step must be nonzero", f"As {dtype}, the step {gap} is truncated to 0.")
-        )
-    if dtype is dtypes.int64:
-        first, last, gap = int(first), int(last), int(gap)
-        return -(-(last - first) // gap)
-    return math.ceil((last - first) / gap)
+    return bounds[0], bounds[1], bounds[2]
+
+
+def _scalar(value: Any) -> Any:
+    """A number, also from a 0-d tensor; None if ``value`` is neither."""
+    if isinstance(value, TensorBase):
+        return None if value._form.shape else value._array.item()
+    return general.as_number(value)
 
 
 def linspace(
@@ -530,28 +521,57 @@ def linspace(
 ) -> "Tensor":
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
+    For integer dtypes the ends and the numbers are cut off to integers.
+
     >>> tk.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    if isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
-        raise must_be("linspace", "steps", 3, "int", steps)
-    if steps < 0:
+    _refuse_dimensions(start, end)
+    first, last, n = _scalar(start), _scalar(end), _integer(steps)
+    if first is None or last is None or n is None:
+        kinds = ", ".join(type_name(value) for value in (start, end, steps))
+        raise TypeError(
+            message(
+                f"linspace() received an invalid combination of arguments - got ({kinds}), "
+                "but expected one of:",
+                " * (Number or 0-d Tensor start, Number or 0-d Tensor end, int steps)",
+            )
+        )
+    if n < 0:
         raise DTypeError("number of steps must be non-negative")
     found = _dtype_or_default("linspace", dtype)
+    if found is dtypes.bool_ and n > 1:
+        raise NotSupportedError("\"linspace_cpu\" not implemented for 'Bool'", dtype=found)
     where = as_device(device)
-    inner = found.numpy if found.is_floating_point else np.dtype(np.float64)
-    first, last = np.asarray(float(start), inner), np.asarray(float(end), inner)
-
-    def run() -> Any:
-        gap = ((last - first) / np.asarray(max(steps - 1, 1), inner)).astype(inner)
-        index = np.arange(steps)
-        # Counted from both ends, so that the last number is exactly `end`.
-        forwards = first + gap * index.astype(inner)
-        backwards = last - gap * (steps - 1 - index).astype(inner)
-        return np.where(index < steps // 2 if steps > 1 else index < 1, forwards, backwards)
-
-    array = quietly(run).astype(found.numpy)
+    array = quietly(ranges.spaced, first, last, n, found)
     return base.place(array, where, found, layout.contiguous_strides(array.shape))
+
+
+def _refuse_dimensions(start: Any, end: Any) -> None:
+    wrong = [
+        f"{name} with {len(value._form.shape)} dimension(s)"
+        for name, value in (("start", start), ("end", end))
+        if isinstance(value, TensorBase) and value._form.shape
+    ]
+    if wrong:
+        raise DTypeError(
+            "linspace only supports 0-dimensional start and end tensors, "
+            f"but got {' and '.join(wrong)}."
+        )
+
+
+def _integer(value: Any) -> int | None:
+    """An integer, also from a 0-d integer tensor; None if ``value`` is neither."""
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        return None
+    if isinstance(value, TensorBase) and (
+        value._form.shape or value._form.dtype.category != dtypes.INTEGER
+    ):
+        return None
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
 
 
 # Like another tensor: same shape, dtype and order in memory

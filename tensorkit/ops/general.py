@@ -75,6 +75,8 @@ def as_number(value: Any) -> Number | None:
     """A Python number, or None if ``value`` is not one. NumPy scalars count as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert")
     if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, complex):

@@ -3,8 +3,10 @@
 Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
-- arange and linspace may differ in the last digit: PyTorch adds up in blocks whose width depends
-  on the processor. So may randn and powers: logarithms, cosines and powers are approximations.
+- arange and linspace round as PyTorch does on processors with fused multiply-add (all common
+  ones) and vectors of 32 bytes; elsewhere, and in ranges of more than 32,768 numbers, which it
+  divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
+  and powers are approximations.
 - add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
   processor and rounds the product, too, in the elements that are left over.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.

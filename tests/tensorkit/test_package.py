@@ -29,6 +29,7 @@ LAYERS = [
     "ops.views",
     "ops.indexing",
     "random",
+    "ranges",
     "creation",
     "functional",
     "printing",
