@@ -480,11 +480,11 @@ def arange(
 def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     """First number, end and step of ``arange``, whose only argument is the end."""
     if end is _ABSENT and step is _ABSENT and start is not _ABSENT:
-        number = _scalar(start)
+        number = general.as_scalar(start)
         if number is None:
             raise must_be("arange", "end", 1, "Number", start)
         return 0, number, 1
-    bounds = [_scalar(value) for value in (start, end, step)]
+    bounds = [general.as_scalar(value) for value in (start, end, step)]
     if start is _ABSENT and step is _ABSENT:
         bounds[0] = 0
     if step is _ABSENT:
@@ -504,13 +504,6 @@ def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     return bounds[0], bounds[1], bounds[2]
 
 
-def _scalar(value: Any) -> Any:
-    """A number, also from a 0-d tensor; None if ``value`` is neither."""
-    if isinstance(value, TensorBase):
-        return None if value._form.shape else value._array.item()
-    return general.as_number(value)
-
-
 def linspace(
     start: Any,
     end: Any,
@@ -527,7 +520,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     _refuse_dimensions(start, end)
-    first, last, n = _scalar(start), _scalar(end), _integer(steps)
+    first, last, n = general.as_scalar(start), general.as_scalar(end), _integer(steps)
     if first is None or last is None or n is None:
         kinds = ", ".join(type_name(value) for value in (start, end, steps))
         raise TypeError(

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, message
+from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
 from tensorkit.rounding import multiply_add
@@ -164,7 +164,13 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
 
 def _check_exponent(operands: Operands, promoted: DType) -> None:
     exponent = operands[1]
-    if exponent.is_number and not promoted.is_floating_point and exponent.array < 0:
+    if promoted is dtypes.bool_ and not exponent.is_number:
+        raise NotSupportedError(
+            message("\"pow\" not implemented for 'Bool'", repair="x.int()"), dtype=promoted
+        )
+    if not exponent.is_number:
+        return
+    if not promoted.is_floating_point and exponent.array < 0:
         raise DTypeError(
             message(
                 "Integers to negative integer powers are not allowed.",
@@ -172,12 +178,13 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
                 repair=f"x.float() ** {exponent.array}",
             )
         )
+    if not promoted.is_floating_point or promoted is dtypes.float16:
+        check_value(exponent.array, promoted)
 
 
 @op(
     kind="binary",
     symbol="** or pow()",
-    dtypes="numeric",
     kernel="pow",
     refuse=_check_exponent,
     overloaded=True,
@@ -191,6 +198,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.pow(tk.tensor([1., 2., 3.]), 2)
     tensor([1., 4., 9.])
     """
+    if y.dtype.kind == "b":  # only with the numbers True and False as exponents
+        return xp.logical_or(x, xp.logical_not(y))
     if y.dtype.kind in "iu":
         return _integer_power(xp, x, y)
     if y.ndim == 0:

@@ -76,12 +76,20 @@ def as_number(value: Any) -> Number | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise OverflowError("int too big to convert")
+        negative = "can't convert negative int to unsigned"
+        raise OverflowError(negative if value < 0 else "int too big to convert")
     if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, complex):
         dtypes.refuse("complex64")
     return None
+
+
+def as_scalar(value: Any) -> Number | None:
+    """A Python number, also from a 0-d tensor, or None if ``value`` is neither."""
+    if isinstance(value, TensorBase):
+        return None if value._form.shape else value._array.item()
+    return as_number(value)
 
 
 def _operand(value: Any) -> Operand | None:
@@ -217,10 +225,21 @@ def _device(*values: Any) -> Device:
     return CPU
 
 
-def _check_options(definition: Definition, options: dict[str, Any]) -> None:
+def _checked(
+    definition: Definition, options: dict[str, Any], called: str = "function"
+) -> dict[str, Any]:
+    """The options, with numbers as Python numbers; TypeError for what the operation lacks."""
     for name in options:
         if name not in definition.options:
             raise TypeError(f"{definition.name}() got an unexpected keyword argument '{name}'")
+    if "alpha" not in options:
+        return options
+    alpha = as_scalar(options["alpha"])
+    if alpha is None:
+        name = definition.name + ("_" if called == "in place" else "")
+        kind = _kind(options["alpha"])
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {kind}")
+    return {**options, "alpha": alpha}
 
 
 def _compute(
@@ -267,7 +286,7 @@ def binary(
     definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
 ) -> "Tensor":
     """A new tensor from two tensors or numbers."""
-    _check_options(definition, options)
+    options = _checked(definition, options)
     operands = _operands(definition, x, y, called)
     device = _device(x, y)
     compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
@@ -391,7 +410,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
-    _check_options(definition, options)
+    options = _checked(definition, options, "in place")
     operands = _operands(definition, x, y, "in place")
     if definition.refuse is not None:
         definition.refuse(operands, result_type(operands), **options)
