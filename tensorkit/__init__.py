@@ -52,7 +52,7 @@ from tensorkit.dtypes import (
     set_default_dtype,
     uint8,
 )
-from tensorkit.functional import allclose, div, equal, isclose, result_type
+from tensorkit.functional import allclose, div, equal, isclose, pow, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
@@ -60,7 +60,6 @@ from tensorkit.ops.arithmetic import (
     floor_divide,
     mul,
     neg,
-    pow,
     reciprocal,
     remainder,
     sub,

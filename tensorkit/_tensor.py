@@ -213,7 +213,7 @@ class Tensor(TensorBase):
         >>> tk.arange(6).as_strided((3,), (2,))
         tensor([0, 2, 4])
         """
-        return views.as_strided(self, size, stride, storage_offset)
+        return views.strided(self, size, stride, storage_offset, 1)
 
     def select(self, dim: int, index: int) -> "Tensor":
         """View of one entry along ``dim``; the dimension disappears."""
@@ -646,12 +646,16 @@ class Tensor(TensorBase):
         return base.place(reverse.copy(), self.device, self.dtype, strides)
 
     def __contains__(self, element: Any) -> Any:
-        if not isinstance(element, TensorBase) and general.as_number(element) is None:
+        if not isinstance(element, (TensorBase, complex)) and general.as_number(element) is None:
             raise DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."
             )
-        return (self == element)._array.any().item()
+        if isinstance(element, complex):
+            return element.imag == 0 and element.real in self
+        # The element comes first, as in PyTorch: so the words of an error name the sizes.
+        same = element == self if isinstance(element, TensorBase) else self == element
+        return same._array.any().item()
 
     def __bool__(self) -> Any:
         if self._array.size != 1:

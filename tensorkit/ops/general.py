@@ -7,6 +7,7 @@ result out as PyTorch would.
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -90,6 +91,64 @@ def as_scalar(value: Any) -> Number | None:
     if isinstance(value, TensorBase):
         return None if value._form.shape else value._array.item()
     return as_number(value)
+
+
+def as_int(value: Any) -> int | None:
+    """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        return None
+    try:
+        number = index(value)
+    except TypeError:  # an array or tensor of several elements
+        return None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def need_int(function: str, argument: str, position: int, value: Any) -> int:
+    """``as_int``, or TypeError with PyTorch's words."""
+    number = as_int(value)
+    if number is None:
+        raise must_be(function, argument, position, "int", value)
+    return number
+
+
+def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
+    """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
+    if not isinstance(values, (tuple, list)):
+        raise must_be(function, argument, position, "tuple of ints", values)
+    first = as_int_or_large(values[0]) if values else 0
+    if first is None:
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, "
+            f"but found element of type {_kind(values[0])} at pos 0"
+        )
+    return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
+
+
+def as_int_or_large(value: Any) -> int | None:
+    """``as_int`` that leaves the refusal of large numbers to the caller."""
+    try:
+        return as_int(value)
+    except ValueError:
+        return index(value)
+
+
+def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
+    number = int(value) if isinstance(value, bool) else as_int_or_large(value)
+    failed = f"{function}(): argument '{argument}' failed to unpack the object at pos {position}"
+    if number is None:
+        kind = _kind(value)
+        raise TypeError(f'{failed} with error "type must be tuple of ints,but got {kind}"')
+    if not -(2**63) <= number < 2**63:
+        raise TypeError(
+            message(
+                f'{failed} with error "Overflow when unpacking long long',
+                f"Sizes have 64 bits; {number} needs more.",
+            )
+        )
+    return number
 
 
 def _operand(value: Any) -> Operand | None:

@@ -33,8 +33,14 @@ KNOWN_DIFFERENCES = {
     "torch.tensor(1 + 2j)": "there are no complex numbers",
     # Words of Python itself for missing or extra arguments.
     "torch.full((2,))": "Python's own sentence for a missing argument",
+    "torch.randint_like(t3)": "Python's own sentence for a missing argument",
+    "torch.iinfo()": "Python's own sentence for a missing argument",
+    "t3.select(0)": "Python's own sentence for a missing argument",
+    "torch.rand()": "the sentence of zeros() serves all functions that take a size",
+    "torch.arange(end=5, step=2)": "PyTorch names the keywords in the order of a hash table",
     "torch.abs()": "Python's own sentence for a missing argument",
     "torch.linspace(0, 1)": "Python's own sentence for a missing argument",
+    "torch.zeros([1] * 65).ndim": "NumPy's arrays have at most 64 dimensions",
     # NumPy 2's protocol: PyTorch warns (DeprecationWarning) and fails where tensorkit shares.
     "np.asarray(m, copy=False)": "tensorkit shares the memory, as asked",
     "torch.Tensor([1., 2.])": "the old constructor is refused: use tk.tensor",

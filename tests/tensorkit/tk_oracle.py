@@ -140,7 +140,7 @@ def assert_same(theirs, ours, rtol=0.0):
             np.testing.assert_array_equal(
                 np.signbit(ours.numpy()[zero]), np.signbit(theirs.numpy()[zero])
             )
-    elif isinstance(theirs, torch.dtype):
+    elif isinstance(theirs, (torch.dtype, torch.device, torch.finfo, torch.iinfo)):
         assert repr(ours) == repr(theirs)
     elif isinstance(theirs, float) and theirs != theirs:
         assert ours != ours
