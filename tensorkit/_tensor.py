@@ -4,11 +4,11 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, dtypes, functional, layout, printing
+from tensorkit import absent, base, dtypes, functional, layout, printing
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType
@@ -715,6 +715,13 @@ class Tensor(TensorBase):
                 )
             )
         return str(self)
+
+    if not TYPE_CHECKING:  # a checker would believe that a tensor has every attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in absent.ATTRIBUTES:
+                raise AttributeError(absent.sentence("Tensor", name))
+            raise AttributeError(f"'Tensor' object has no attribute '{name}'")
 
     def __hash__(self) -> Any:
         return id(self)

@@ -9,6 +9,9 @@ Differences that no expression below can show:
   and powers are approximations.
 - add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
   processor and rounds the product, too, in the elements that are left over.
+- Views of one storage that are pickled together come back with a storage each.
+- In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
+  it before they write; PyTorch reads what it has already written, in an order of its own.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
 
@@ -24,6 +27,9 @@ KNOWN_DIFFERENCES = {
     "np.array([1., 2., 3.]) + t3": "mixing with arrays is refused, in both orders",
     "t3 == np.array([1., 2., 3.])": "mixing with arrays is refused, in both orders",
     "np.sin(t3)": "NumPy's functions do not take tensors: tensor.numpy() first",
+    "i3 + np.bool_(True)": "NumPy's bool counts as Python's; PyTorch takes it for a float",
+    "i3 * np.bool_(True)": "NumPy's bool counts as Python's; PyTorch takes it for a float",
+    "torch.full((2,), np.bool_(True))": "NumPy's bool counts as Python's",
     # Not in this version; each raises a sentence that says so.
     "m[True]": "masks and lists of positions are a later step",
     "m[[0, 1]]": "masks and lists of positions are a later step",
