@@ -479,7 +479,11 @@ class Tensor(TensorBase):
     __mod__ = arithmetic.remainder.operator
     __rmod__ = arithmetic.remainder.reflected
     __imod__ = arithmetic.remainder.inplace_operator
-    __pow__ = arithmetic.pow.operator
+
+    def __pow__(self, exponent: Any, modulo: Any = None) -> "Tensor":
+        # Python's pow(x, y, modulo) calls this with three arguments.
+        return NotImplemented if modulo is not None else arithmetic.pow.operator(self, exponent)
+
     __rpow__ = arithmetic.pow.reflected
     __ipow__ = arithmetic.pow.inplace_operator
     __neg__ = arithmetic.neg

@@ -483,7 +483,9 @@ def arange(
     if found is dtypes.bool_:
         raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=found)
     where = as_device(device)
-    array = quietly(ranges.counted, first, gap, ranges.count(*bounds, found), found)
+    n = ranges.count(*bounds, found)
+    layout.check_size((n,), found.itemsize)
+    array = quietly(ranges.counted, first, gap, n, found)
     return base.place(array, where, found, layout.contiguous_strides(array.shape))
 
 
@@ -546,6 +548,7 @@ def linspace(
     if found is dtypes.bool_ and n > 1:
         raise NotSupportedError("\"linspace_cpu\" not implemented for 'Bool'", dtype=found)
     where = as_device(device)
+    layout.check_size((n,), found.itemsize)
     array = quietly(ranges.spaced, first, last, n, found)
     return base.place(array, where, found, layout.contiguous_strides(array.shape))
 
@@ -765,12 +768,8 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
             )
         )
     for position, name in enumerate(names[:-1], start=1):
-        value: Any = values[name]
-        if isinstance(value, TensorBase):
-            values[name] = value._array.item()
-        elif isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-            raise must_be("randint", name, position, "int", value)
-    return int(values["low"]), int(values["high"]), values["size"]
+        values[name] = general.need_int("randint", name, position, values[name])
+    return values["low"], values["high"], values["size"]
 
 
 def _fill_integers(x: "Tensor", low: int, high: int) -> "Tensor":

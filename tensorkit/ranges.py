@@ -63,13 +63,16 @@ def counted(first: Any, gap: Any, n: int, dtype: DType) -> Any:
     if accumulator.kind == "i":
         return (int(first) + int(gap) * np.arange(n, dtype=np.int64)).astype(dtype.numpy)
     start, step = (np.float64(accumulator.type(number)) for number in (first, gap))
-    index = np.arange(n, dtype=np.float64)
     block = _BLOCK_BYTES // dtype.itemsize
-    in_blocks = index < n - n % (2 * block)  # the rest is counted from the start
-    within = np.where(in_blocks, index % block, index)
-    base = multiply_add(np, step, index - within, start, accumulator).astype(dtype.numpy)
-    base = np.where(in_blocks, base.astype(np.float64), start)
-    return multiply_add(np, step, within, base, accumulator).astype(dtype.numpy)
+    n_in_blocks = n - n % (2 * block)
+
+    def from_(base: Any, index: Any) -> Any:
+        return multiply_add(np, step, index.astype(np.float64), base, accumulator)
+
+    bases = from_(start, np.arange(0, n_in_blocks, block)).astype(dtype.numpy).astype(np.float64)
+    blocks = from_(bases[:, np.newaxis], np.arange(block))
+    rest = from_(start, np.arange(n_in_blocks, n))
+    return np.concatenate([blocks.ravel(), rest]).astype(dtype.numpy)
 
 
 def spaced(first: Any, last: Any, n: int, dtype: DType) -> Any:

@@ -58,6 +58,8 @@ def _odd_sum(xp: Any, x: Any, y: Any) -> Any:
     """The sum, rounded to the neighbour with an odd last digit unless it is exact."""
     total, rest = _sum(x, y)
     total, rest = xp.asarray(total), xp.asarray(rest)
-    is_even = total.view(xp.int64) % 2 == 0
-    other = xp.nextafter(total, xp.copysign(xp.inf, rest))
-    return xp.where((rest != 0) & is_even, other, total)
+    bits = total.view(xp.int64)
+    # The neighbour towards the rest: one step away from zero if their signs agree.
+    neighbour = bits + xp.where((rest > 0) == (total > 0), 1, -1)
+    is_even = bits & 1 == 0
+    return xp.where((rest != 0) & is_even, neighbour, bits).view(xp.float64)

@@ -417,6 +417,13 @@ torch.tensor(object())
 torch.tensor(["a","b"])
 torch.tensor([["a"]])
 torch.tensor("")
+pow(torch.ones(2), 2, 3)
+torch.randint(0,2**63,(2,))
+torch.randint(0,2**64,(2,))
+torch.randint(2.5,(2,))
+torch.randint(torch.tensor(0.),(2,))
+torch.arange(2**62)
+torch.linspace(0,1,2**62)
 """
 
 
