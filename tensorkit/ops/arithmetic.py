@@ -206,15 +206,22 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
         exact = _EXACT_POWERS.get(float(y))
         if exact is not None:
             return exact(xp, x)
+    if y.size == 1 and float(y.reshape(())) in _ROOTS:
+        if isinstance(y, xp.generic):  # a number, not a tensor
+            return _ROOTS[float(y)](xp, x)
+        # NumPy, too, would take a root, but here -inf and -0. count as positive.
+        y = xp.full(xp.broadcast_shapes(x.shape, y.shape), y)
     return xp.power(x, y)
 
 
-# Exponents for which a product or a root is both faster and exact to the last digit.
+# Exponents for which a product is both faster and exact to the last digit.
 _EXACT_POWERS = {
     2.0: lambda xp, x: x * x,
     3.0: lambda xp, x: x * x * x,
     -2.0: lambda xp, x: 1 / (x * x),
     -1.0: lambda xp, x: 1 / x,
+}
+_ROOTS = {
     0.5: lambda xp, x: xp.sqrt(x),
     -0.5: lambda xp, x: 1 / xp.sqrt(x),
 }

@@ -248,8 +248,8 @@ def check_category(definition: Definition, dtype: DType) -> None:
 
 
 def _convert(operand: Operand, dtype: DType) -> Any:
-    if operand.is_number:
-        return number_array(operand.array, dtype)
+    if operand.is_number:  # as a NumPy scalar, by which a forward can tell it from a tensor
+        return number_array(operand.array, dtype)[()]
     if operand.array.dtype == dtype.numpy:
         return operand.array
     return operand.array.astype(dtype.numpy)
@@ -338,7 +338,8 @@ def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[
             return [_convert(operand, dtypes.float16) for operand in operands]
         half = _convert(operands[0], dtypes.float16)
         return [half.astype(np.float32), _convert(operands[1], dtypes.float32)]
-    return [_convert(operand, dtypes.float16).astype(np.float32) for operand in operands]
+    halves = [np.asarray(_convert(operand, dtypes.float16)) for operand in operands]
+    return [half.astype(np.float32) for half in halves]
 
 
 def binary(
@@ -422,7 +423,7 @@ def plain_with_number(
 def _number_forward(
     forward: Callable[..., Any], array: Any, number: float, number_first: bool
 ) -> Any:
-    scalar = np.array(number, array.dtype)
+    scalar = array.dtype.type(number)
     xp = CPU.backend.xp
     return forward(xp, scalar, array) if number_first else forward(xp, array, scalar)
 

@@ -425,6 +425,27 @@ torch.randint(torch.tensor(0.),(2,))
 torch.arange(2**62)
 torch.linspace(0,1,2**62)
 """
+ROOTS = r"""
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**.5
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-.5
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-1
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-2
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**2
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**3
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float32)**-.5
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float32)**.5
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float32)**torch.tensor(.5)
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float32)**torch.tensor(-.5)
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float32)**torch.tensor(-2)
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**torch.tensor(-.5)
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**torch.tensor(.5)
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**torch.tensor([-.5]).half()
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan])**torch.tensor([-.5])
+torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan])**torch.tensor([.5])
+torch.tensor(-inf)**-.5
+torch.tensor(-inf)**torch.tensor(-.5)
+torch.tensor(-inf)**.5
+"""
 
 
 def _run(line, library):
