@@ -9,8 +9,8 @@ Differences that no expression below can show:
   and powers are approximations.
 - add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
   processor and rounds the product, too, in the elements that are left over.
-- The remainder of a number more than about 1e30 times as large as the divisor: PyTorch's vectors
-  give nan or other digits, tensorkit the exact remainder.
+- The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
+  vectors give nan, tensorkit the exact remainder.
 - A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.
 - Views of one storage that are pickled together come back with a storage each.
 - In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
