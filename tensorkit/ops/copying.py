@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import quietly
-from tensorkit.dtypes import DType
+from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import general
@@ -52,9 +52,12 @@ def contiguous(x: "Tensor") -> "Tensor":
 def copy_(target: "Tensor", source: Any) -> "Tensor":
     """Write the values of ``source`` into ``target``; they are broadcast and cast."""
     if not isinstance(source, TensorBase):
-        if as_number(source) is None:
+        number = as_number(source)
+        if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
-        return fill_(target, source)
+        general.check_overlap(target)
+        general.write(target, np.asarray(number))  # cast as a tensor would be, without a check
+        return target
     if source is target:
         return target
     general.check_overlap(target, source)
@@ -78,18 +81,18 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
                 a_shape=(),
                 b_shape=tuple(value._form.shape),
             )
-        number = value._array.item()
-    else:
-        found = as_number(value)
-        if found is None:
-            raise TypeError(
-                "fill_() received an invalid combination of arguments - got "
-                f"({type(value).__name__}), but expected one of:\n"
-                " * (Tensor value)\n * (Number value)"
-            )
-        number = found
+        general.write(target, value._array)
+        return target
+    number = as_number(value)
+    if number is None:
+        raise TypeError(
+            "fill_() received an invalid combination of arguments - got "
+            f"({type(value).__name__}), but expected one of:\n"
+            " * (Tensor value)\n * (Number value)"
+        )
     dtype = target._form.dtype
-    general.check_value(number, dtype)
+    if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
+        general.check_value(number, dtype)
     general.write(target, stored(number, dtype))
     return target
 

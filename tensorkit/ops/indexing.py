@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.base import TensorBase
+from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
     IndexRangeError,
     NotSupportedError,
@@ -20,7 +21,6 @@ from tensorkit.errors import (
 )
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, general
-from tensorkit.ops.general import as_number
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -33,8 +33,10 @@ def getitem(x: TensorBase, index: Any) -> "Tensor":
 
 def setitem(x: TensorBase, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
-    if isinstance(value, (bool, int, float)):
-        general.check_value(value, x._form.dtype)
+    if isinstance(value, np.integer):
+        value = int(value)
+    if not isinstance(value, TensorBase):
+        _check_assigned(x._form.dtype, value)
     target = getitem(x, index)
     if isinstance(value, TensorBase):
         source = base.layout_of(value)
@@ -45,19 +47,27 @@ def setitem(x: TensorBase, index: Any, value: Any) -> None:
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
         stretched = layout.expand(source, wanted, kind)
         copying.copy_(target, base.view_of(value, stretched))
-    elif isinstance(value, (bool, int, float)) and as_number(value) is not None:
-        general.check_overlap(target)
-        copying.fill_(target, value)
     else:
-        word = x._form.dtype.word
-        repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
-        if isinstance(value, np.ndarray):
-            repair = "x[...] = tk.from_numpy(array)"
-        elif isinstance(value, np.generic):
-            repair = "x[...] = value.item()"
-        raise TypeError(
-            message(f"can't assign a {type_name(value)} to a torch.{word}Tensor", repair=repair)
-        )
+        general.check_overlap(target)
+        general.write(target, copying.stored(value, x._form.dtype))
+
+
+def _check_assigned(dtype: DType, value: Any) -> None:
+    """Raise unless ``value`` is a number that ``dtype`` holds; float16 turns large ones to inf."""
+    if isinstance(value, (bool, int, float)):
+        if not isinstance(value, float) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        if dtype is not float16:
+            general.check_value(value, dtype)
+        return
+    repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
+    if isinstance(value, np.ndarray):
+        repair = "x[...] = tk.from_numpy(array)"
+    elif isinstance(value, np.generic):
+        repair = "x[...] = value.item()"
+    raise TypeError(
+        message(f"can't assign a {type_name(value)} to a torch.{dtype.word}Tensor", repair=repair)
+    )
 
 
 def locate(source: Layout, index: Any) -> Layout:

@@ -55,6 +55,7 @@ def op(
     number_is_option: bool = False,
     overloaded: bool = False,
     two_numbers: bool = False,
+    exact_number: bool = False,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
 
@@ -65,7 +66,8 @@ def op(
     ``number_first`` and ``two_numbers``: whether the function takes a Python number as its first
     argument, and numbers only. ``overloaded``: PyTorch has several signatures for it and words
     its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
-    unary operation, which matters for strides.
+    unary operation, which matters for strides. ``exact_number``: in float16, a number as second
+    argument is not rounded first.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -82,6 +84,7 @@ def op(
             number_is_option=number_is_option,
             overloaded=overloaded,
             two_numbers=two_numbers or not overloaded,
+            exact_number=exact_number,
         )
         return _FACTORIES[kind](definition)
 

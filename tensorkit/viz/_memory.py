@@ -134,7 +134,8 @@ def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     for number, (name, x) in enumerate(pairs):
         storage = x.untyped_storage()
         # An empty storage has no address: each stands for itself.
-        key = (storage.data_ptr(), storage.nbytes()) if storage.nbytes() else number
+        # Memory seen as two dtypes has other boxes for each.
+        key = (storage.data_ptr(), storage.nbytes(), x.dtype) if storage.nbytes() else number
         groups.setdefault(key, []).append((name, x))
     return [
         _row("storage" if len(groups) == 1 else f"storage {number}", group)
