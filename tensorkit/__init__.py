@@ -8,7 +8,16 @@ tensor([10., 20., 30.])
 from math import inf, nan, pi
 from typing import Any
 
+from tensorkit import autograd as autograd
 from tensorkit._tensor import Tensor
+from tensorkit.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from tensorkit.creation import (
     arange,
     as_tensor,
@@ -63,12 +72,27 @@ from tensorkit.ops.arithmetic import (
     pow,
     reciprocal,
     remainder,
+    sign,
     sub,
 )
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import eq, ge, gt, le, lt, ne
 from tensorkit.ops.copying import clone
-from tensorkit.ops.views import as_strided
+from tensorkit.ops.elementary import cos, exp, log, relu, sigmoid, sin, sqrt, tanh
+from tensorkit.ops.products import bmm, dot, matmul, mm, mv
+from tensorkit.ops.reduction import mean, sum
+from tensorkit.ops.selection import where
+from tensorkit.ops.views import (
+    as_strided,
+    flatten,
+    permute,
+    reshape,
+    select,
+    squeeze,
+    t,
+    transpose,
+    unsqueeze,
+)
 from tensorkit.printing import set_printoptions
 from tensorkit.random import Generator, initial_seed, manual_seed
 
@@ -91,19 +115,25 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "bmm",
     "bool",
     "can_cast",
     "clone",
+    "cos",
     "device",
     "div",
+    "dot",
     "double",
     "dtype",
     "empty",
     "empty_like",
+    "enable_grad",
     "eq",
     "equal",
+    "exp",
     "eye",
     "finfo",
+    "flatten",
     "float",
     "float16",
     "float32",
@@ -118,25 +148,35 @@ __all__ = [
     "half",
     "iinfo",
     "inf",
+    "inference_mode",
     "initial_seed",
     "int",
     "int8",
     "int16",
     "int32",
     "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
     "is_tensor",
     "isclose",
     "le",
     "linspace",
+    "log",
     "long",
     "lt",
     "manual_seed",
+    "matmul",
+    "mean",
+    "mm",
     "mul",
+    "mv",
     "nan",
     "ne",
     "neg",
+    "no_grad",
     "ones",
     "ones_like",
+    "permute",
     "pi",
     "pow",
     "promote_types",
@@ -148,14 +188,29 @@ __all__ = [
     "randn_like",
     "randperm",
     "reciprocal",
+    "relu",
     "remainder",
+    "reshape",
     "result_type",
+    "select",
     "set_default_dtype",
+    "set_grad_enabled",
     "set_printoptions",
     "short",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "squeeze",
     "sub",
+    "sum",
+    "t",
+    "tanh",
     "tensor",
+    "transpose",
     "uint8",
+    "unsqueeze",
+    "where",
     "zeros",
     "zeros_like",
 ]
@@ -171,12 +226,11 @@ _INSTEAD = {
 _KNOWN_TO_TORCH = set(
     # one word after the other: as a list these would be a page
     """
-    amax amin argmax argmin argsort asarray autograd bfloat16 bmm cat chunk clamp complex64
-    complex128 concat cos cuda cumsum dot einsum exp flatten flip float_power gather isfinite isinf
-    isnan linalg load log logical_and logical_not logical_or logical_xor matmul max maximum mean
-    median min minimum mm mv nn no_grad nonzero norm optim outer permute prod relu reshape round
-    rsub save sigmoid sin softmax sort split sqrt square squeeze stack std sum tanh transpose tril
-    triu true_divide unique unsqueeze utils var where
+    amax amin argmax argmin argsort asarray bfloat16 cat chunk clamp complex64 complex128 concat
+    cuda cumsum einsum flip float_power gather isfinite isinf isnan linalg load logical_and
+    logical_not logical_or logical_xor max maximum median min minimum nn nonzero norm optim outer
+    prod round rsub save softmax sort split square stack std tril triu true_divide unique utils
+    var
     """.split()  # noqa: SIM905
 )
 

@@ -23,15 +23,26 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 _MOST_FORMS = 10_000
+_MOST_PARTS = 100
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
 
 
 class Form:
     """Device, dtype, shape and strides of a tensor."""
 
-    __slots__ = ("boolean", "device", "dtype", "is_contiguous", "plain", "shape", "strides")
+    __slots__ = (
+        "boolean",
+        "device",
+        "dtype",
+        "is_contiguous",
+        "parts",
+        "plain",
+        "shape",
+        "strides",
+    )
 
     boolean: "Form"  # the contiguous bool form of the same shape; only plain forms have it
+    parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
         self.device = device
@@ -39,6 +50,7 @@ class Form:
         self.shape = Size(shape)
         self.strides = strides
         self.is_contiguous = is_contiguous(shape, strides)
+        self.parts = {}
         self.plain = (
             device is CPU
             and dtype.is_floating_point
@@ -67,15 +79,51 @@ def boolean_form(form: Form) -> Form:
         return form.boolean
 
 
-class TensorBase:
-    """The slots of a tensor; the public class is ``tensorkit.Tensor``."""
+def part_form(form: Form, length_and_step: tuple[int, int] | None) -> Form:
+    """The form of ``x[i]`` (None) or of ``x[a:b:step]``, remembered by the form of ``x``."""
+    part = form.parts.get(length_and_step)
+    if part is None:
+        shape, strides = tuple(form.shape[1:]), form.strides[1:]
+        if length_and_step is not None:
+            length, step = length_and_step
+            shape, strides = (length, *shape), (form.strides[0] * step, *strides)
+        if len(form.parts) >= _MOST_PARTS:
+            form.parts.clear()
+        part = form.parts[length_and_step] = form_of(form.device, form.dtype, shape, strides)
+    return part
 
-    __slots__ = ("__weakref__", "_array", "_form", "_offset", "_storage")
+
+class TensorBase:
+    """The slots of a tensor; the public class is ``tensorkit.Tensor``.
+
+    ``_node`` is None for a tensor that autograd need not look at, which is most of them; what else
+    it may be is told in ``autograd.graph``. The slots below it stay empty until they are needed.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_base",
+        "_edge",
+        "_form",
+        "_grad",
+        "_hooks",
+        "_node",
+        "_offset",
+        "_seen",
+        "_storage",
+    )
 
     _array: np.ndarray[Any, Any]
     _form: Form
     _offset: int  # only meaningful once there is a storage
     _storage: Storage | None
+    _node: Any
+    _base: "Tensor"  # of a view: the tensor it was made from, itself no view
+    _edge: Any  # of a view: the node it came from, when the storage had version _seen
+    _seen: int
+    _grad: "Tensor | None"
+    _hooks: dict[int, Any]  # of a leaf: called with its gradient
 
 
 public: Any = TensorBase
@@ -93,6 +141,7 @@ def new(array: Any, form: Form) -> "Tensor":
     result._array = array
     result._form = form
     result._storage = None
+    result._node = None
     return result
 
 
@@ -100,8 +149,7 @@ def storage_of(x: TensorBase) -> Storage:
     """The storage of ``x``, made now if nobody needed it before."""
     if x._storage is None:
         form = x._form
-        flat = form.device.backend.flatten(x._array, form.strides)
-        x._storage = Storage(flat, form.device, form.dtype)
+        x._storage = Storage(x._array, form.device, form.dtype, form.strides)
         x._offset = 0
     return x._storage
 
@@ -121,7 +169,7 @@ def view_of(x: TensorBase, layout: Layout) -> "Tensor":
 def on_storage(storage: Storage, layout: Layout) -> "Tensor":
     """A tensor that looks at ``storage`` through ``layout``."""
     shape, strides, offset = layout
-    array = storage.device.backend.view(storage._array, shape, strides, offset)
+    array = storage.device.backend.view(storage.flat, shape, strides, offset)
     result = new(array, form_of(storage.device, storage.dtype, shape, strides))
     result._storage = storage
     result._offset = offset

@@ -11,7 +11,7 @@ NumPy settings nor the warning filters, and every thread has a context of its ow
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,19 @@ class _Quiet(threading.local):
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.run = context.run
+        self.run = self._run = context.run
+
+    def decline(self) -> None:
+        """From now on raise RuntimeError: every call then takes the general path."""
+        self.run = _decline
+
+    def accept(self) -> None:
+        """Run functions again."""
+        self.run = self._run
+
+
+def _decline(function: Callable[..., Any], *args: Any) -> NoReturn:
+    raise RuntimeError("fast paths are closed in this thread")
 
 
 quiet = _Quiet()

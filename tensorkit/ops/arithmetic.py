@@ -1,12 +1,15 @@
 """Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
 
+import math
 from typing import Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, message
+from tensorkit.ops.elementary import log
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
+from tensorkit.ops.selection import where, zeros_as
 
 Operands = tuple[Operand, ...]
 
@@ -55,6 +58,12 @@ def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     return xp.add(x, y) if alpha == 1 else xp.add(x, _scaled(xp, y, alpha))
 
 
+add.grad(
+    x=lambda g: g,
+    y=lambda g, alpha: g if alpha == 1 else g * alpha,
+)
+
+
 @op(kind="binary", symbol="-", refuse=_check_difference)
 def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
@@ -63,6 +72,13 @@ def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     tensor([2., 4.])
     """
     return xp.subtract(x, y) if alpha == 1 else xp.subtract(x, _scaled(xp, y, alpha))
+
+
+sub.grad(
+    x=lambda g: g,
+    y=lambda g, alpha: -g if alpha == 1 else -g * alpha,
+)
+sub.grad(number="reflected", node="RsubBackward1", option=True, y=lambda g: -g)
 
 
 @op(kind="binary", symbol="*")
@@ -75,6 +91,12 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
     return xp.multiply(x, y)
 
 
+mul.grad(
+    x=lambda g, y: g * y,
+    y=lambda g, x: g * x,
+)
+
+
 @op(kind="binary", symbol="/", result="floating")
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
@@ -83,6 +105,12 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     tensor([0.5000, 1.0000])
     """
     return xp.divide(x, y)
+
+
+div.grad(
+    x=lambda g, y: g / y,
+    y=lambda g, x, y: -g * ((x / y) / y),
+)
 
 
 def _check_divisor(xp: Any, x: Any, y: Any) -> None:
@@ -109,9 +137,18 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
 
     Raises RuntimeError where integers are divided by zero.
 
+    PyTorch has no derivative for it, nor have we; ``div(rounding_mode="floor")`` has, and it is 0.
+
     >>> tk.floor_divide(tk.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
+    return _floor_of_quotient(xp, x, y)
+
+
+floor_divide.grad(node="NotImplemented")
+
+
+def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
     if y.dtype.kind in "iu":
         return xp.floor_divide(x, y)
@@ -123,6 +160,23 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
     zero = xp.copysign(xp.zeros_like(quotient), x / y)
     return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(x.dtype)
+
+
+@op(kind="binary", dtypes="numeric", kernel="div_floor_cpu")
+def floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
+    """``floor_divide`` with a derivative, which is 0. Public as ``div(rounding_mode=)``.
+
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    return _floor_of_quotient(xp, x, y)
+
+
+floor_of_quotient.grad(
+    node="DivBackward2",
+    x=lambda g: zeros_as(g),
+    y=lambda g: zeros_as(g),
+)
 
 
 @op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu")
@@ -140,6 +194,13 @@ def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
     return xp.trunc(xp.divide(x, y))
 
 
+trunc_divide.grad(
+    node="DivBackward2",
+    x=lambda g: zeros_as(g),
+    y=lambda g: zeros_as(g),
+)
+
+
 @op(kind="binary", symbol="%", dtypes="numeric", kernel="remainder_cpu", overloaded=True)
 def remainder(xp: Any, x: Any, y: Any) -> Any:
     """What is left of ``x`` after ``floor_divide``; it has the sign of ``y``.
@@ -152,6 +213,15 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
         return xp.remainder(x, y)
     rest = xp.fmod(x, y)
     return xp.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+
+
+remainder.grad(
+    node="RemainderBackward1",
+    x=lambda g: g,
+    y=lambda g, x, y: -g * floor_of_quotient(x, y),
+)
+remainder.grad(number="y", node="RemainderBackward0", option=True, x=lambda g: g)
+remainder.grad(number="x", node="NotImplemented")
 
 
 def _check_exponent(operands: Operands, promoted: DType) -> None:
@@ -194,6 +264,7 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
 
 # Exponents for which a product or a root is both faster and exact to the last digit.
 _EXACT_POWERS = {
+    1.0: lambda xp, x: x.copy(),
     2.0: lambda xp, x: x * x,
     3.0: lambda xp, x: x * x * x,
     -2.0: lambda xp, x: 1 / (x * x),
@@ -212,6 +283,35 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     return result
 
 
+def _slope(g: Any, x: Any, y: Any) -> Any:
+    return zeros_as(g) if y == 0 else g * (y * pow(x, y - 1))
+
+
+def _exponent_slope(g: Any, x: Any, y: Any, out: Any) -> Any:
+    # 0 ** y is 0 for every y > 0, and counts as flat at y = 0
+    return where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
+
+
+def _exponent_slope_of_number(g: Any, x: float, y: Any, out: Any) -> Any:
+    if x == 0:
+        return where(y >= 0, 0.0, g * (out * -math.inf))
+    return g * (out * (math.log(x) if x > 0 else math.nan))
+
+
+pow.grad(
+    node="PowBackward1",
+    x=lambda g, x, y: where(y == 0, 0.0, g * (y * pow(x, y - 1))),
+    y=lambda g, x, y, out: _exponent_slope(g, x, y, out),
+)
+pow.grad(number="y", node="PowBackward0", option=True, x=lambda g, x, y: _slope(g, x, y))
+pow.grad(
+    number="x",
+    node="PowBackward2",
+    option=True,
+    y=lambda g, x, y, out: _exponent_slope_of_number(g, x, y, out),
+)
+
+
 @op(kind="unary", result="floating")
 def reciprocal(xp: Any, x: Any) -> Any:
     """``1 / x``, element by element; integers give the default dtype.
@@ -220,6 +320,9 @@ def reciprocal(xp: Any, x: Any) -> Any:
     tensor([1.0000, 0.5000, 0.2500])
     """
     return xp.divide(x.dtype.type(1), x)
+
+
+reciprocal.grad(x=lambda g, out: -g * (out * out))
 
 
 def _check_negation(operands: Operands, promoted: DType) -> None:
@@ -240,6 +343,9 @@ def neg(xp: Any, x: Any) -> Any:
     return xp.negative(x)
 
 
+neg.grad(x=lambda g: -g)
+
+
 @op(kind="unary", dtypes="numeric", kernel="abs_cpu")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value of each element.
@@ -248,3 +354,17 @@ def abs(xp: Any, x: Any) -> Any:
     tensor([1, 2])
     """
     return xp.absolute(x)
+
+
+@op(kind="unary")
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1: the sign of each element.
+
+    >>> tk.sign(tk.tensor([3., 0., -3.]))
+    tensor([ 1.,  0., -1.])
+    """
+    return x if x.dtype == bool else xp.sign(x)
+
+
+sign.grad(x=lambda g: zeros_as(g))
+abs.grad(x=lambda g, x: g * sign(x))
