@@ -246,6 +246,8 @@ class Tensor(TensorBase):
 
     def view(self, *shape: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
+        if not shape or isinstance(shape[0], float):
+            raise general.no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, _ints("view", "size", shape))
 
     def reshape(self, *shape: Any) -> "Tensor":
@@ -320,7 +322,7 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None:
-        leaves.set_requires_grad(self, value)
+        leaves.set_requires_grad(self, value, by_assignment=True)
 
     def requires_grad_(self, requires_grad: Any = True) -> "Tensor":
         """Record operations on this tensor from now on, or no longer; only for leaves.

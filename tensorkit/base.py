@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit.devices import CPU, Device
-from tensorkit.dtypes import DType, bool_
+from tensorkit.dtypes import DType, bool_, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
 from tensorkit.storage import Storage
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _MOST_FORMS = 10_000
 _MOST_PARTS = 100
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
+
+
+_contiguous_forms: dict[tuple[Device, Any, Ints], "Form"] = {}
 
 
 class Form:
@@ -39,10 +42,12 @@ class Form:
         "plain",
         "shape",
         "strides",
+        "views",
     )
 
     boolean: "Form"  # the contiguous bool form of the same shape; only plain forms have it
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
+    views: "dict[Any, tuple[Form, int, Ints]]"  # see planned_view
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
         self.device = device
@@ -51,6 +56,7 @@ class Form:
         self.strides = strides
         self.is_contiguous = is_contiguous(shape, strides)
         self.parts = {}
+        self.views = {}
         self.plain = (
             device is CPU
             and dtype.is_floating_point
@@ -67,6 +73,18 @@ def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
         if len(_forms) >= _MOST_FORMS:
             _forms.clear()
         form = _forms[key] = Form(device, dtype, shape, strides)
+    return form
+
+
+def contiguous_form(device: Device, dtype: Any, shape: Ints) -> Form:
+    """The contiguous form of an array of this NumPy dtype and shape."""
+    key = (device, dtype, shape)
+    form = _contiguous_forms.get(key)
+    if form is None:
+        if len(_contiguous_forms) >= _MOST_FORMS:
+            _contiguous_forms.clear()
+        form = form_of(device, of_numpy(dtype), shape, contiguous_strides(shape))
+        _contiguous_forms[key] = form
     return form
 
 
@@ -171,6 +189,38 @@ def on_storage(storage: Storage, layout: Layout) -> "Tensor":
     shape, strides, offset = layout
     array = storage.device.backend.view(storage.flat, shape, strides, offset)
     result = new(array, form_of(storage.device, storage.dtype, shape, strides))
+    result._storage = storage
+    result._offset = offset
+    return result
+
+
+def planned_view(x: TensorBase, locate: Any, args: tuple[Any, ...]) -> "Tensor":
+    """The view of ``x`` that ``locate(layout of x, *args)`` describes.
+
+    What it describes depends on the form only, up to the offset, so the form remembers it.
+    """
+    form = x._form
+    key = (locate, args)
+    try:
+        plan = form.views.get(key)
+    except TypeError:  # a list of dimensions
+        packed = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
+        return planned_view(x, locate, packed)
+    if plan is None:
+        shape, strides, offset = locate(Layout(tuple(form.shape), form.strides, 0), *args)
+        if len(form.views) >= _MOST_PARTS:
+            form.views.clear()
+        itemsize = form.dtype.itemsize
+        plan = form.views[key] = (
+            form_of(form.device, form.dtype, shape, strides),
+            offset,
+            tuple(stride * itemsize for stride in strides),
+        )
+    view_form, offset, byte_strides = plan
+    storage = storage_of(x)
+    offset += x._offset
+    backend = form.device.backend
+    result = new(backend.view_bytes(storage.flat, view_form.shape, byte_strides, offset), view_form)
     result._storage = storage
     result._offset = offset
     return result

@@ -71,12 +71,16 @@ class Backend:
 
     def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """An array that looks at the memory of the one-dimensional array ``flat``."""
+        itemsize = flat.dtype.itemsize
+        return self.view_bytes(flat, shape, tuple(stride * itemsize for stride in strides), offset)
+
+    def view_bytes(
+        self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Any:
+        """The same, with strides counted in bytes as array libraries do."""
         if 0 in shape:  # nothing to see; an offset may lie beyond the end
             return self.xp.empty(shape, flat.dtype)
-        itemsize = flat.dtype.itemsize
-        return self.xp.ndarray(
-            shape, flat.dtype, flat, offset * itemsize, [stride * itemsize for stride in strides]
-        )
+        return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
 
     def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
         """The memory of a dense array of its own, as a one-dimensional array."""

@@ -87,7 +87,7 @@ def text(x: TensorBase) -> str:
     if edge is x:
         suffixes.append("requires_grad=True")
     elif edge is not None:
-        suffixes.append(f"grad_fn=<{edge.name()}>")
+        suffixes.append(f"grad_fn={edge!r}")
     return _with_suffixes(prefix + body, suffixes, len(prefix))
 
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import base, layout
+from tensorkit.autograd import leaves
 from tensorkit.autograd.graph import AutogradError, GeneralNode, Node, PairNode, ResultNode
-from tensorkit.autograd.history import CopySlices, edge_of
+from tensorkit.autograd.history import CopySlices, edge_of, is_ours
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import ShapeError, message
@@ -51,7 +52,11 @@ def backward(
     if inputs is not None and not isinstance(inputs, TensorBase) and not len(inputs):
         raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
     given = [None] * len(roots) if grad_tensors is None else list(_several(grad_tensors))
-    wanted = None if inputs is None else [_wanted_edge(x) for x in _several(inputs)]
+    wanted = None
+    if inputs is not None:
+        for x in _several(inputs):
+            leaves.retain_grad(x)  # raises where x does not require grad
+        wanted = [_wanted_edge(x) for x in _several(inputs)]
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the "
@@ -65,7 +70,8 @@ def backward(
     run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
     collected = run(roots, given, wanted)
     for edge, gradient in collected.values():
-        run.work.accumulate(edge, gradient)
+        if isinstance(edge, TensorBase):
+            run.work.accumulate(edge, gradient)
 
 
 def grad(
@@ -182,7 +188,7 @@ def _first_gradient(root: "Tensor", given: Any, place: int) -> "Tensor":
 def _depth_in_library() -> int:
     """How many callers of ``backward`` belong to the library: ``Tensor.backward`` is one."""
     frame, depth = sys._getframe(2), 0
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("tensorkit."):
+    while frame.f_back is not None and is_ours(frame):
         frame, depth = frame.f_back, depth + 1
     return depth
 
@@ -247,7 +253,8 @@ class _Run:
                     self.arrived[id(node)] = (node, gradient)
                 if node not in passing:  # type: ignore[operator]
                     continue
-            self._pass_on(node, work.gradients(node, gradient), uses, ready)
+            run = node.tensor_gradients if self.create_graph else node.gradients
+            self._pass_on(node, run(gradient), uses, ready)
             if not keep:
                 node.release()
             # The last reference goes before the next node runs: its memory can be used again.
@@ -258,7 +265,8 @@ class _Run:
     ) -> None:
         """Give each edge of ``node`` its gradient; what has all of them becomes ready."""
         pending = self.pending
-        for edge, value in zip(node.edges, values, strict=True):
+        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
+        for edge, value in zip(edges, values, strict=False):
             if edge is None:
                 continue
             form = edge._form
@@ -323,7 +331,10 @@ def _count_uses(starts: Iterable[Any]) -> dict[Any, int]:
             uses[edge] = 0
             found.append(edge)
     while found:
-        for edge in found.pop().edges:
+        node = found.pop()
+        # reading the fields of the commonest kind saves the call of a property
+        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
+        for edge in edges:
             if edge.__class__ in _NODES:
                 if edge in uses:
                     uses[edge] += 1
@@ -373,9 +384,6 @@ class _OnArrays:
     def start(self, gradient: "Tensor") -> Any:
         return gradient._array
 
-    def gradients(self, node: Node, g: Any) -> tuple[Any, ...]:
-        return node.gradients(g)
-
     def as_needed(self, value: Any, form: Form) -> Any:
         """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
         value = np.asarray(value)
@@ -417,9 +425,6 @@ class _OnTensors:
 
     def start(self, gradient: "Tensor") -> Any:
         return gradient
-
-    def gradients(self, node: Node, g: Any) -> tuple[Any, ...]:
-        return node.tensor_gradients(g)
 
     def as_needed(self, value: "Tensor", form: Form) -> "Tensor":
         """``value`` in the shape and dtype of ``form``."""

@@ -19,6 +19,7 @@ needs its own result keeps the array and the storage, not the tensor.
 """
 
 import builtins
+import re
 from collections.abc import Callable
 from itertools import zip_longest
 from types import CodeType, FunctionType
@@ -55,13 +56,25 @@ class AutogradError(TensorkitError, RuntimeError):
 
 # Rules
 
-TORCH_NAMES = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes"}
+_SAVED_AS = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes"}
+_SAVED_ELSEWHERE = {"pow": "exponent", "mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor"}
+_WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
 
 
 class Rule:
     """The gradient formulas of an operation, on tensors and on arrays."""
 
-    __slots__ = ("_on_arrays", "formulas", "inputs", "keeps", "name", "needs", "node", "option")
+    __slots__ = (
+        "_on_arrays",
+        "formulas",
+        "inputs",
+        "keeps",
+        "name",
+        "needs",
+        "node",
+        "option",
+        "readers",
+    )
 
     def __init__(
         self,
@@ -79,6 +92,7 @@ class Rule:
         # What a formula needs beside the gradient g: the names of its other parameters.
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
         self.keeps = {name for needs in self.needs for name in needs}
+        self.readers = tuple(_READERS.get(needs, _reader(needs)) for needs in self.needs)
         self._on_arrays: tuple[Any, ...] | None = None
 
     @property
@@ -93,6 +107,26 @@ class Rule:
         return {
             name for needs, want in zip(self.needs, wanted, strict=True) if want for name in needs
         }
+
+
+def _reader(needs: tuple[str, ...]) -> Callable[[Any], Any]:
+    """A function that reads from a PairNode what a formula needs, as arrays."""
+    return lambda node: [node.array(name) for name in needs]
+
+
+# The commonest by hand: half the time of a loop.
+_READERS: dict[tuple[str, ...], Any] = {
+    (): None,
+    ("x",): lambda node: (node.array("x"),),
+    ("y",): lambda node: (node.array("y"),),
+}
+
+
+def saved_as(rule: Rule, name: str) -> str:
+    """PyTorch's name for a saved value: ``_saved_other`` for ``y``."""
+    if name == "y" and rule.name in _SAVED_ELSEWHERE:
+        return f"_saved_{_SAVED_ELSEWHERE[rule.name]}"
+    return f"_saved_{_SAVED_AS.get(name, name)}"
 
 
 def _names(formula: Callable[..., Any]) -> tuple[str, ...]:
@@ -233,7 +267,8 @@ class Node:
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
-        return self.rule.node
+        node = self.rule.node
+        return f"torch::autograd::{node}" if node in _WITH_NAMESPACE else node
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -259,7 +294,7 @@ class Node:
 
     def __getattr__(self, attribute: str) -> Any:
         for name in self.rule.keeps:
-            if attribute == f"_saved_{TORCH_NAMES.get(name, name)}":
+            if attribute == saved_as(self.rule, name):
                 value = self.value(name)
                 return tuple(value) if name == "shape" else value
         raise AttributeError(f"'{self.rule.node}' object has no attribute '{attribute}'")
@@ -280,7 +315,7 @@ class AccumulateGrad:
 
     def name(self) -> str:
         """The name of this node."""
-        return "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AccumulateGrad) and other.variable is self.variable
@@ -316,24 +351,14 @@ class PairNode(Node):
         """The gradients for both edges."""
         rule = self.rule
         formulas = rule._on_arrays or rule.on_arrays
-        if self.left is None:
-            first = None
-        else:
-            formula, needs = formulas[0], rule.needs[0]
-            if not needs:
-                first = formula(g)
-            elif len(needs) == 1:
-                first = formula(g, self.array(needs[0]))
-            else:
-                first = formula(g, *[self.array(name) for name in needs])
-        if self.right is None:
-            return (first, None)
-        formula, needs = formulas[1], rule.needs[1]
-        if not needs:
-            return (first, formula(g))
-        if len(needs) == 1:
-            return (first, formula(g, self.array(needs[0])))
-        return (first, formula(g, *[self.array(name) for name in needs]))
+        first = second = None
+        if self.left is not None:
+            read = rule.readers[0]
+            first = formulas[0](g) if read is None else formulas[0](g, *read(self))
+        if self.right is not None:
+            read = rule.readers[1]
+            second = formulas[1](g) if read is None else formulas[1](g, *read(self))
+        return (first, second)
 
     def array(self, name: str) -> Any:
         """A saved input as an array; a number as it is."""
@@ -357,8 +382,7 @@ class PairNode(Node):
     def _check(self, name: str, saved: TensorBase) -> None:
         expected = self.versions and self.versions[name == "y"]
         if version_of(saved) != expected:
-            edge = self.left if name == "x" else self.right
-            refuse_stale(self, name, saved._form, saved._storage, expected, edge)
+            refuse_stale(self, name, saved._form, saved._storage, expected, saved._node)
 
     def value(self, name: str) -> Any:
         """A saved input as a tensor or number."""
@@ -455,8 +479,8 @@ class GeneralNode(Node):
         if saved is FREED:
             refuse_freed()
         if isinstance(saved, _Saved) and version_of(saved.tensor) != saved.version:
-            storage = saved.tensor._storage
-            refuse_stale(self, name, saved.tensor._form, storage, saved.version, self._edge(name))
+            tensor = saved.tensor
+            refuse_stale(self, name, tensor._form, tensor._storage, saved.version, tensor._node)
         if isinstance(saved, _SavedResult) and saved.storage.version != saved.version:
             refuse_stale(self, name, saved.form, saved.storage, saved.version, self)
         return saved
@@ -523,14 +547,15 @@ def refuse_stale(
 ) -> None:
     """Raise: a saved tensor was written to. Names the node that saved it and the line that wrote.
 
-    ``origin`` is the edge of the saved tensor.
+    ``origin`` is the node that the saved tensor has now.
     """
     assert storage is not None
     made_by = ""
     if isinstance(origin, Node):
-        made_by = f", which is output 0 of {origin.rule.node.partition('Backward')[0]},"
-    saved_as = f"_saved_{TORCH_NAMES.get(name, name)}"
-    details = [f"<{node.rule.node}> needs the values of {saved_as} as they were."]
+        made_by = f", which is output 0 of {re.sub('Backward[0-9]+$', '', origin.name())},"
+    details = [
+        f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
+    ]
     if storage.writer is not None:
         operation, file, line = storage.writer
         details.append(f"{operation} changed it: {file}, line {line}.")

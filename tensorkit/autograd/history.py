@@ -11,6 +11,7 @@ holds the node of the write and applies it to that part of the gradient.
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base
@@ -257,11 +258,11 @@ def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) ->
     return result
 
 
-def begin_view(result: "Tensor", x: TensorBase, version: int) -> None:
+def begin_view(result: "Tensor", x: TensorBase) -> None:
     """``as_view`` for the commonest case: ``x`` has no history and is no view."""
     result._base = x  # type: ignore[assignment]
     result._edge = None
-    result._seen = version
+    result._seen = result._storage.version  # type: ignore[union-attr]
     result._node = VIEW
 
 
@@ -303,28 +304,33 @@ def check_write(x: TensorBase, *others: Any) -> bool:
                 repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
             )
         )
+    tracked = own or any(map(_tracked, others))
     if is_view(x):
-        if x._base._node is LEAF:
-            raise AutogradError(
-                message(
-                    "a view of a leaf Variable that requires grad is being used in an in-place "
-                    "operation.",
-                    "The view shares the leaf's memory, and a leaf has no history.",
-                    repair="x = x.clone()    # before you write to a part of it",
-                )
+        _check_view(x, tracked)
+    return tracked
+
+
+def _check_view(x: TensorBase, tracked: bool) -> None:
+    """Raise where a recorded write to the view ``x`` would have no clear meaning."""
+    if x._node is HIDDEN_VIEW and (tracked or requires_grad(x._base)):
+        raise AutogradError(
+            message(
+                "A view was created in no_grad mode and is being modified inplace with grad mode "
+                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+                "You can clarify your code by moving both the view and the inplace either both "
+                "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                "outside (if you want the inplace to be tracked).",
             )
-        tracked = own or requires_grad(x._base) or any(map(_tracked, others))
-        if x._node is HIDDEN_VIEW and tracked:
-            raise AutogradError(
-                message(
-                    "A view was created in no_grad mode and is being modified inplace with grad "
-                    "mode enabled. Given that this use case is ambiguous and error-prone, it is "
-                    "forbidden. You can clarify your code by moving both the view and the inplace "
-                    "either both inside the no_grad block (if you don't want the inplace to be "
-                    "tracked) or both outside (if you want the inplace to be tracked).",
-                )
+        )
+    if x._base._node is LEAF:
+        raise AutogradError(
+            message(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation.",
+                "The view shares the leaf's memory, and a leaf has no history.",
+                repair="x = x.clone()    # before you write to a part of it",
             )
-    return own or any(map(_tracked, others))
+        )
 
 
 def _tracked(value: Any) -> bool:
@@ -336,9 +342,14 @@ def written(x: TensorBase, operation: str) -> None:
     storage = base.storage_of(x)
     storage.version += 1
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("tensorkit."):
+    while frame.f_back is not None and is_ours(frame):
         frame = frame.f_back
     storage.writer = (operation, frame.f_code.co_filename, frame.f_lineno)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether a frame runs code of this library, not of its user."""
+    return str(frame.f_globals.get("__name__", "")).startswith("tensorkit.")
 
 
 def rebase(x: TensorBase, node: Node) -> None:

@@ -10,27 +10,34 @@ from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node
 from tensorkit.autograd.history import edge_of, is_view
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.errors import message, type_name
+from tensorkit.errors import message, sizes, type_name
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def set_requires_grad(x: "Tensor", value: Any) -> None:
-    """Make ``x`` a leaf that requires grad, or one that does not."""
+def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> None:
+    """Make ``x`` a leaf that requires grad, or one that does not.
+
+    What is no leaf may only be asked for what it is anyway, and not ``by_assignment``.
+    """
     if not isinstance(value, bool):
         raise TypeError(f"requires_grad must be a bool, not {type_name(value)}")
     edge = edge_of(x)
     if isinstance(edge, Node):
-        if value:
+        if value and not by_assignment:
             return
+        advice = (
+            ""
+            if value
+            else " If you want to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach()."
+        )
         raise AutogradError(
             message(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach().",
-                repair="x = x.detach()",
+                f"you can only change requires_grad flags of leaf variables.{advice}",
+                repair=None if value else "x = x.detach()",
             )
         )
     if x._node is INFERENCE:
@@ -90,8 +97,8 @@ def set_grad(x: "Tensor", value: Any) -> None:
     if own.dtype is not other.dtype:
         raise AutogradError(
             message(
-                f"attempting to assign a gradient with dtype '{_c_name(other.dtype)}' to a tensor "
-                f"with grad_dtype '{_c_name(own.dtype)}'. The gradient must match the tensor's "
+                f"attempting to assign a gradient with dtype '{other.dtype.c_name}' to a tensor "
+                f"with grad_dtype '{own.dtype.word}'. The gradient must match the tensor's "
                 "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
                 "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
                 "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
@@ -102,14 +109,12 @@ def set_grad(x: "Tensor", value: Any) -> None:
     if own.shape != other.shape:
         raise AutogradError(
             message(
-                f"assigned grad has data of a different size: {other.shape} for {own.shape}",
+                f"attempting to assign a gradient of size '{sizes(other.shape)}' to a tensor of "
+                f"size '{sizes(own.shape)}'. Please ensure that the gradient and the tensor are "
+                "the same size",
             )
         )
     x._grad = value  # type: ignore[assignment]
-
-
-def _c_name(dtype: Any) -> str:
-    return str(dtype.c_name)
 
 
 class _RetainGrad:

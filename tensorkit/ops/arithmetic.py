@@ -46,7 +46,7 @@ def _scaled(xp: Any, y: Any, alpha: Any) -> Any:
     return xp.multiply(y, xp.asarray(alpha).astype(y.dtype))
 
 
-@op(kind="binary", symbol="+", refuse=_check_alpha)
+@op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
 def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Sum ``x + alpha * y``, element by element; shapes broadcast.
 
@@ -64,7 +64,7 @@ add.grad(
 )
 
 
-@op(kind="binary", symbol="-", refuse=_check_difference)
+@op(kind="binary", symbol="-", ufunc="subtract", refuse=_check_difference)
 def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
 
@@ -81,7 +81,7 @@ sub.grad(
 sub.grad(number="reflected", node="RsubBackward1", option=True, y=lambda g: -g)
 
 
-@op(kind="binary", symbol="*")
+@op(kind="binary", symbol="*", ufunc="multiply")
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -97,7 +97,7 @@ mul.grad(
 )
 
 
-@op(kind="binary", symbol="/", result="floating")
+@op(kind="binary", symbol="/", ufunc="divide", result="floating")
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -333,7 +333,7 @@ def _check_negation(operands: Operands, promoted: DType) -> None:
         )
 
 
-@op(kind="unary", symbol="-", refuse=_check_negation)
+@op(kind="unary", symbol="-", ufunc="negative", refuse=_check_negation)
 def neg(xp: Any, x: Any) -> Any:
     """Each element with the other sign.
 

@@ -77,8 +77,11 @@ def contiguous(x: "Tensor") -> "Tensor":
     return laid_out(x, layout.contiguous_strides(tuple(x._form.shape)))
 
 
-def copy_(target: "Tensor", source: Any) -> "Tensor":
-    """Write the values of ``source`` into ``target``; they are broadcast and cast."""
+def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor":
+    """Write the values of ``source`` into ``target``; they are broadcast and cast.
+
+    ``node`` is what PyTorch calls the record; it calls a copy of a 0-d tensor a filling.
+    """
     if not isinstance(source, TensorBase):
         if as_number(source) is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
@@ -89,7 +92,7 @@ def copy_(target: "Tensor", source: Any) -> "Tensor":
     general.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)
     general.check_output_shape(own, layout.broadcast_shapes(own, other))
-    rule = _COPY if tracked else None
+    rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
     general.write(target, source._array, "copy", rule, (target, source), {})
     return target
 

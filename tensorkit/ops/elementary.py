@@ -13,7 +13,7 @@ from tensorkit.ops.notation import op
 from tensorkit.ops.selection import where
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="exp", result="floating")
 def exp(xp: Any, x: Any) -> Any:
     """The exponential function of each element.
 
@@ -26,7 +26,7 @@ def exp(xp: Any, x: Any) -> Any:
 exp.grad(x=lambda g, out: g * out)
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="log", result="floating")
 def log(xp: Any, x: Any) -> Any:
     """The natural logarithm of each element: nan below 0, -inf at 0.
 
@@ -39,7 +39,7 @@ def log(xp: Any, x: Any) -> Any:
 log.grad(x=lambda g, x: g / x)
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="sqrt", result="floating")
 def sqrt(xp: Any, x: Any) -> Any:
     """The square root of each element: nan below 0.
 
@@ -52,7 +52,7 @@ def sqrt(xp: Any, x: Any) -> Any:
 sqrt.grad(x=lambda g, out: g / (2 * out))
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="sin", result="floating")
 def sin(xp: Any, x: Any) -> Any:
     """The sine of each element, in radians.
 
@@ -62,7 +62,7 @@ def sin(xp: Any, x: Any) -> Any:
     return xp.sin(x)
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="cos", result="floating")
 def cos(xp: Any, x: Any) -> Any:
     """The cosine of each element, in radians.
 
@@ -76,7 +76,7 @@ sin.grad(x=lambda g, x: g * cos(x))
 cos.grad(x=lambda g, x: -g * sin(x))
 
 
-@op(kind="unary", result="floating")
+@op(kind="unary", ufunc="tanh", result="floating")
 def tanh(xp: Any, x: Any) -> Any:
     """The hyperbolic tangent of each element, between -1 and 1.
 

@@ -58,6 +58,7 @@ class Definition:
     overloaded: bool
     two_numbers: bool
     on_arrays: Callable[..., Any] | None
+    ufunc: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
 
     def __init__(self, **told: Any) -> None:
@@ -157,12 +158,16 @@ def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Oper
 
 def _refuse_combination(name: str, got: tuple[Any, ...]) -> NoReturn:
     self_name = "Tensor input, " if len(got) == 2 else ""
-    raise TypeError(
+    raise no_such_call(name, got, f"({self_name}Tensor other)", f"({self_name}Number other)")
+
+
+def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
+    """PyTorch's sentence for arguments that fit none of a function's signatures."""
+    return TypeError(
         message(
-            f"{name}() received an invalid combination of arguments - "
+            f"{function}() received an invalid combination of arguments - "
             f"got ({', '.join(_kind(value) for value in got)}), but expected one of:",
-            f" * ({self_name}Tensor other)",
-            f" * ({self_name}Number other)",
+            *(f" * {signature}" for signature in signatures),
         )
     )
 
@@ -308,15 +313,17 @@ def binary(
     compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
     shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
     array = _compute(definition, device, operands, compute_dtype, options)
-    common = compute_dtype
-    strides = layout.result_strides(
-        shape,
-        [
-            (own.shape, converted_strides(own, common))
-            for own in operands
-            if not (own is operands[1] and own.is_number and definition.number_is_option)
-        ],
-    )
+    if definition.number_is_option and operands[0].is_number:
+        strides = layout.contiguous_strides(shape)
+    else:
+        strides = layout.result_strides(
+            shape,
+            [
+                (own.shape, converted_strides(own, compute_dtype))
+                for own in operands
+                if not (own is operands[1] and own.is_number and definition.number_is_option)
+            ],
+        )
     result = base.place(array, device, result_dtype, strides)
     return _recorded(definition, result, x, y, options, called)
 
@@ -379,25 +386,31 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return array if array.__class__ is np.ndarray else np.asarray(array)
 
 
-def recorded(
-    definition: Definition, result: "Tensor", inputs: tuple[Any, ...], values: dict[str, Any]
-) -> "Tensor":
-    """``result`` with a node if one of ``inputs`` is tracked."""
-    if any(_may_be_tracked(value) for value in inputs):
-        return history.record(definition.rule_for(None), result, inputs, values)
-    return finished(result)
+def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -> "Tensor":
+    """``result`` with a node if one of the inputs among ``values`` is tracked."""
+    rule = definition.rules.get(None)
+    inputs = () if rule is None else tuple(values[name] for name in rule.inputs)
+    return history.record(rule, result, inputs, values)
 
 
 def contiguous_result(array: Any, device: Device) -> "Tensor":
-    """A tensor with the standard strides, on a fresh array."""
-    strides = layout.contiguous_strides(array.shape)
-    return base.place(array, device, dtypes.of_numpy(array.dtype), strides)
+    """A tensor with the standard strides, on a fresh array or number."""
+    if array.__class__ is not np.ndarray:
+        array = np.asarray(array)
+    form = base.contiguous_form(device, array.dtype, array.shape)
+    if array.flags.c_contiguous:
+        return base.new(array, form)
+    return base.place(array, device, form.dtype, form.strides)
 
 
 def tie_view(
     definition: Definition, result: "Tensor", x: "Tensor", values: dict[str, Any]
 ) -> "Tensor":
     """Tell autograd that ``result`` is a view of ``x``, made by this operation."""
+    if x._node is None and state.grad:
+        if x._form.dtype.is_floating_point:
+            history.begin_view(result, x)
+        return result
 
     def make_edge(edge: Any) -> Any:
         if "target" in values:  # as_strided speaks of the storage itself
@@ -489,6 +502,8 @@ def operator(definition: Definition, x: Any, y: Any) -> Any:
 
 def reflected(definition: Definition, y: Any, x: Any) -> Any:
     """``x <operator> y`` where y is a tensor and x is not."""
+    if definition.symbol in ("+", "*") and as_number(x) is not None:
+        return operator(definition, y, x)  # as PyTorch does, and its nodes show it
     if x.__class__ is float or x.__class__ is int:
         result = plain_with_number(definition, y, x, number_first=True)
         if result is not None:

@@ -80,7 +80,7 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
     result._node = None
     if x._node is None and state.grad:
         if form.dtype.is_floating_point:
-            history.begin_view(result, x, storage.version)
+            history.begin_view(result, x)
         return result
     if index.__class__ is int:
         return general.tie_view(views.select.definition, result, x, {"dim": 0, "index": index})
@@ -119,7 +119,11 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         layout.expand(Layout(shape, strides, 0), tuple(target._form.shape), kind)
         if len(shape) < len(value._form.shape):
             value = views.view(value, shape)
-        copying.copy_(target, value)
+        if not shape:
+            copying.copy_(target, value, "FillBackward3")
+        else:
+            wanted = tuple(target._form.shape)
+            copying.copy_(target, value if shape == wanted else views.expand(value, wanted))
     elif isinstance(value, (bool, int, float)) and as_number(value) is not None:
         general.check_overlap(target)
         copying.fill_(target, value, "FillBackward3")

@@ -11,8 +11,9 @@ from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.ops import copying
 from tensorkit.ops.notation import op
-from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsqueeze
+from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -69,8 +70,13 @@ def operator(self: "Tensor", other: Any) -> Any:
     return matmul(self, other)  # type: ignore[arg-type]
 
 
-def _squeeze_row(x: "Tensor") -> "Tensor":
-    return squeeze(x, 0)
+@op(kind="function")
+def _squeeze_row(xp: Any, x: Any) -> Any:
+    """The only row of a product, which nobody else has."""
+    return x[0]
+
+
+_squeeze_row.grad(node="SqueezeBackward4", x=lambda g: unsqueeze(g, 0))
 
 
 def _folded(x: "Tensor", y: "Tensor") -> "Tensor":
@@ -78,8 +84,8 @@ def _folded(x: "Tensor", y: "Tensor") -> "Tensor":
     shape = tuple(x._form.shape)
     tall = reshape(x, (prod(shape[:-1]), shape[-1]))
     if len(y._form.shape) == 1:
-        return reshape(mv(tall, y), shape[:-1])
-    return reshape(mm(tall, y), (*shape[:-1], y._form.shape[-1]))
+        return unsafe_view(mv(tall, y), size=shape[:-1])
+    return unsafe_view(mm(tall, y), size=(*shape[:-1], y._form.shape[-1]))
 
 
 def _folded_right(x: "Tensor", y: "Tensor") -> "Tensor":
@@ -87,7 +93,7 @@ def _folded_right(x: "Tensor", y: "Tensor") -> "Tensor":
     flipped = transpose(y, -2, -1)
     if len(x._form.shape) == 1:
         return _folded(flipped, x)
-    return transpose(_folded(flipped, t(x)), -2, -1)
+    return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
 
 
 def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
@@ -99,7 +105,7 @@ def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
         reshape(expand(x, (*batch, n, m)), (count, n, m)),
         reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
     )
-    return reshape(product, (*batch, n, p))
+    return unsafe_view(product, size=(*batch, n, p))
 
 
 @op(kind="function")

@@ -36,7 +36,7 @@ def sum(
         input = copying.to_dtype(input, dtype)
     if dim is None:
         return _sum(input)
-    return _sum_along(input, dim=_dims(input, dim), keepdim=bool(keepdim))
+    return _sum_along(input, dim=_dims("sum", input, dim), keepdim=bool(keepdim))
 
 
 def mean(
@@ -65,11 +65,13 @@ def mean(
         input = copying.to_dtype(input, wanted)
     if dim is None:
         return _mean(input)
-    return _mean_along(input, dim=_dims(input, dim), keepdim=bool(keepdim))
+    return _mean_along(input, dim=_dims("mean", input, dim), keepdim=bool(keepdim))
 
 
-def _dims(x: "Tensor", dim: Any) -> Ints:
+def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
     """The dimensions to reduce; no dimensions mean all of them."""
+    if isinstance(dim, (str, float)):
+        raise general.no_such_call(function, (dim,), "()", "(tuple of ints dim, bool keepdim)")
     n_dims = len(x._form.shape)
     return wrap_dims(dim, n_dims) or tuple(range(n_dims))
 

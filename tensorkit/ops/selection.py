@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.errors import DTypeError, message, must_be, type_name
+from tensorkit.errors import DTypeError, message
 from tensorkit.ops import general
 from tensorkit.ops.notation import op
 
@@ -22,17 +22,13 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     >>> tk.where(x > 0, x, 0.)
     tensor([0., 2.])
     """
-    if not isinstance(condition, TensorBase):
-        raise must_be("where", "condition", 1, "Tensor", condition)
     operands = [general.as_operand(value) for value in (input, other)]
-    for name, place, value, operand in zip(
-        ("input", "other"), (2, 3), (input, other), operands, strict=True
-    ):
-        if operand is None:
-            raise TypeError(
-                f"where(): argument '{name}' (position {place}) must be Tensor, "
-                f"not {type_name(value)}"
-            )
+    if not isinstance(condition, TensorBase) or None in operands:
+        raise general.no_such_call(
+            "where",
+            (condition, input, other),
+            "(Tensor condition, Tensor or Number input, Tensor or Number other)",
+        )
     if condition._form.dtype is not dtypes.bool_:
         raise DTypeError(
             message(
@@ -57,7 +53,7 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     strides = layout.result_strides(shape, pairs)
     result = base.place(array, condition._form.device, dtype, strides)
     values = {"condition": condition, "x": input, "y": other}
-    return general.recorded(_choose.definition, result, (condition, input, other), values)
+    return general.recorded(_choose.definition, result, values)
 
 
 @op(kind="function")

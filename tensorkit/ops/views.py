@@ -240,7 +240,7 @@ def t(layout: Layout) -> Layout:
 t.grad(x=lambda g: t(g))
 
 
-@op(kind="view", on_arrays=lambda x, dim0, dim1: _xp.swapaxes(x, dim0, dim1))
+@op(kind="view", on_arrays=lambda x, dim0, dim1: _xp.swapaxes(x, dim0, dim1) if x.ndim else x)
 def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
     """View with two dimensions exchanged.
 
@@ -323,6 +323,14 @@ def view(layout: Layout, size: Ints) -> Layout:
 view.grad(x=lambda g, shape: reshape(g, shape))
 
 
+@op(kind="view")
+def _reshape_alias(layout: Layout, size: Ints) -> Layout:
+    return view.definition.forward(layout, size)
+
+
+_reshape_alias.grad(node="ReshapeAliasBackward0", x=lambda g, shape: reshape(g, shape))
+
+
 def reshape(input: "Tensor", shape: Sequence[int]) -> "Tensor":
     """The same elements in another shape: a view where strides allow it, otherwise a copy.
 
@@ -334,18 +342,19 @@ def reshape(input: "Tensor", shape: Sequence[int]) -> "Tensor":
     own = tuple(input._form.shape)
     wanted = rules.infer_size(tuple(shape), prod(own))
     if rules.view_strides(own, input._form.strides, wanted) is not None:
-        return view(input, wanted)
-    return _unsafe_view(copying.contiguous(input), size=wanted)
+        # PyTorch's nodes tell the two apart
+        return (view if input._form.is_contiguous else _reshape_alias)(input, wanted)
+    return unsafe_view(copying.contiguous(input), size=wanted)
 
 
 @op(kind="function")
-def _unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
+def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
     """Another shape for a copy that nobody else has."""
     return x.reshape(size)
 
 
 reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
-_unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
+unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
 
 
 def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":

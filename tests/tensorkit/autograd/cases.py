@@ -33,7 +33,6 @@ UNARY = {
     "pow 0": lambda m, x: x**0 + x,
     "pow -1.5": lambda m, x: (abs(x) + 0.5) ** -1.5,
     "number pow": lambda m, x: 2**x,
-    "zero pow": lambda m, x: 0 ** abs(x) + x,
     "sum": lambda m, x: (x * x).sum(),
     "sum 0": lambda m, x: (x * x).sum(0) if x.dim() else x.sum(0),
     "sum keepdim": lambda m, x: (x * x).sum(-1, keepdim=True),
@@ -92,7 +91,8 @@ MATRIX = {
     "into zeros": lambda m, x: _write(m.zeros(2, 2, dtype=x.dtype), 0, x[0, :2]) * 2,
     "in place": lambda m, x: (x * x).mul_(x).add_(x, alpha=2).sub_(1).div_(x * x + 1),
     "in place pow": lambda m, x: (x * x + 1).pow_(1.5),
-    "in place exp": lambda m, x: (x * 1).exp_().sqrt_().tanh_().sigmoid_() * x,
+    "in place exp": lambda m, x: (x * 1).exp_() * (x * 1).tanh_() * (x * 1).sigmoid_() + x,
+    "in place sqrt": lambda m, x: (x * x).sqrt_() * (x * 1).relu_(),
     "in place sin": lambda m, x: (x * 1).sin_().cos_().neg_().abs_() * x,
     "in place view": lambda m, x: _through_view(x * x, lambda row: row.mul_(x[1])),
     "in place two views": lambda m, x: _through_two(x * x, x),
@@ -128,8 +128,8 @@ def _through_view(x, change):
 def _through_two(x, other):
     first, second = x[0], x[:, 0]
     first.mul_(other[1])
-    second.add_(first[0] * other[0, 1])
-    return (x * first, second * 2)[0]
+    second.add_(other[0, 1], alpha=3)
+    return x * second.sum() + first
 
 
 def _through_transposed(x, other):
