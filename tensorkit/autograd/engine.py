@@ -265,7 +265,10 @@ class _Run:
     ) -> None:
         """Give each edge of ``node`` its gradient; what has all of them becomes ready."""
         pending = self.pending
-        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
+        if node.__class__ is not PairNode:
+            edges = node.edges
+        else:  # its fields are read faster than the property is called
+            edges = (node.left,) if node.right is None else (node.left, node.right)
         for edge, value in zip(edges, values, strict=False):
             if edge is None:
                 continue
@@ -276,16 +279,14 @@ class _Run:
                 or value.dtype is not form.dtype.numpy
             ):
                 value = self.work.as_needed(value, form)
-            if edge.__class__ not in _NODES:
-                self._deliver(edge, value)
-                continue
-            if edge in pending:
+            if edge.__class__ not in _NODES or edge in pending:
                 self._deliver(edge, value)
             else:
                 pending[edge] = value
-            uses[edge] -= 1
-            if not uses[edge]:
-                ready.append(edge)
+            if edge.__class__ in _NODES:
+                uses[edge] -= 1
+                if not uses[edge]:
+                    ready.append(edge)
 
     def _deliver(self, edge: Any, value: Any) -> None:
         """Add a gradient to what has arrived.

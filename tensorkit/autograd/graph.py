@@ -68,6 +68,7 @@ class Rule:
         "_on_arrays",
         "formulas",
         "inputs",
+        "is_pair",
         "keeps",
         "name",
         "needs",
@@ -92,6 +93,7 @@ class Rule:
         # What a formula needs beside the gradient g: the names of its other parameters.
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
         self.keeps = {name for needs in self.needs for name in needs}
+        self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self.readers = tuple(_READERS.get(needs, _reader(needs)) for needs in self.needs)
         self._on_arrays: tuple[Any, ...] | None = None
 
@@ -102,11 +104,10 @@ class Rule:
             self._on_arrays = tuple(f and on_arrays(f) for f in self.formulas)
         return self._on_arrays
 
-    def needed(self, wanted: tuple[bool, ...]) -> set[str]:
-        """The names whose values must be kept if only the ``wanted`` inputs get a gradient."""
-        return {
-            name for needs, want in zip(self.needs, wanted, strict=True) if want for name in needs
-        }
+    def needed(self, edges: tuple[Any, ...]) -> set[str]:
+        """The names whose values must be kept if only inputs with an edge get a gradient."""
+        pairs = zip(self.needs, edges, strict=True)
+        return {name for needs, edge in pairs if edge is not None for name in needs}
 
 
 def _reader(needs: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -585,7 +586,7 @@ def make_node(
 
     ``result`` is the finished result, kept where a formula needs ``out``.
     """
-    needed = rule.needed(tuple(edge is not None for edge in edges))
+    needed = rule.needed(edges)
     saved: dict[str, Any] = {}
     for name in rule.keeps:
         value = result if name == "out" else values.get(name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorkit import base
 from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase, boolean_form
 from tensorkit.devices import CPU, quiet, quietly
 from tensorkit.layout import Layout
@@ -173,7 +174,7 @@ def _array_form(definition: Definition) -> Callable[..., Any]:
 def _kernel(definition: Definition) -> Callable[..., Any]:
     """What a fast path runs on plain arrays."""
     if definition.ufunc is not None:
-        return getattr(_xp, definition.ufunc)  # type: ignore[no-any-return]
+        return getattr(_xp, definition.ufunc)
     return partial(definition.forward, _xp)
 
 
@@ -367,6 +368,10 @@ def _function(definition: Definition) -> Operation:
         result = general.contiguous_result(array, device)
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
+                rule = definition.rules.get(None)
+                if rule is not None and rule.is_pair and not (options or state.inference):
+                    definition.record(result, *inputs)
+                    return result
                 values = dict(zip(names, inputs, strict=True), **options)
                 values["shape"] = tuple(inputs[0]._form.shape)
                 return general.recorded(definition, result, values)

@@ -339,11 +339,12 @@ def reshape(input: "Tensor", shape: Sequence[int]) -> "Tensor":
             [3, 4, 5]])
     """
     need_tensor("reshape", input)
+    if input._form.is_contiguous:
+        return view(input, tuple(shape))
     own = tuple(input._form.shape)
     wanted = rules.infer_size(tuple(shape), prod(own))
     if rules.view_strides(own, input._form.strides, wanted) is not None:
-        # PyTorch's nodes tell the two apart
-        return (view if input._form.is_contiguous else _reshape_alias)(input, wanted)
+        return _reshape_alias(input, wanted)  # a view under another name, as in PyTorch
     return unsafe_view(copying.contiguous(input), size=wanted)
 
 
