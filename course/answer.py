@@ -3,6 +3,9 @@
 The check takes no answer: it reads the name that the exercise gives from the notebook's namespace,
 and the history of cells, so that it can tell what a number or a traceback cannot: not started, not
 run, deleted, renamed, or an older version because the last edit did not run.
+
+Words: the runs *about* an exercise are those of its answer cell, and of any cell that defines its
+name; the last of them is what the learner takes for their answer.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from course.exercise import Exercise
-from course.history import Run
+from course.history import UNKNOWN, Run
 
 
 @dataclass(frozen=True)
@@ -33,73 +37,99 @@ class Answer:
 def find(exercise: Exercise, namespace: Mapping[str, Any], runs: Sequence[Run]) -> Answer:
     """The answer to `exercise` as it stands in `namespace` after `runs`."""
     about = [run for run in runs if run.is_about(exercise.id, exercise.name)]
-    note = _last_edit_did_not_run(exercise, about)
     if exercise.name not in namespace:
         return Answer("missing", sentence=_why_missing(exercise, about, runs))
     value = namespace[exercise.name]
+    if about and about[-1].error is None and about[-1].leaves_out(exercise.name):
+        return Answer("missing", sentence=_renamed_now(exercise, about[-1]))
+    note = _last_edit_did_not_run(about, value)
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
-    source = _source(exercise, value, about)
+    source = _source(value, about)
     if exercise.is_not_started(value, source):
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
 
 
-def _last_edit_did_not_run(exercise: Exercise, about: Sequence[Run]) -> str:
-    # a cell without valid syntax defines nothing; any other defines its function and then fails
-    if not about or about[-1].error is None or exercise.name in about[-1].defines():
+def _last_edit_did_not_run(about: Sequence[Run], value: Any) -> str:
+    if not about or about[-1].error in (None, UNKNOWN):
         return ""
     last = about[-1]
-    return (
-        f"Your last edit did not run ({last.error}, cell [{last.number}]); "
-        f"this is the version before it. Mend the cell and run it again."
-    )
+    own = _source_of(value)
+    if own is not None and own.strip() in last.source:
+        return ""  # the function was defined, and a line after it failed
+    return f"{_stopped(last)} This is the version before your last edit."
+
+
+def _stopped(run: Run) -> str:
+    """What kept a cell from running, as a sentence with what to do."""
+    what = f"{run.error}: {run.message}" if run.message else str(run.error)
+    return f"Your edit in {run.place} did not run ({what}). Mend it and run the cell again."
 
 
 def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str:
     name = exercise.name
-    if about and about[-1].error is not None:
-        last = about[-1]
-        return (
-            f"Your cell did not run ({last.error}, cell [{last.number}]), so `{name}` does not "
-            f"exist yet. Python says in its message which line it could not read."
-        )
+    if about and about[-1].error not in (None, UNKNOWN):
+        return f"`{name}` does not exist yet. {_stopped(about[-1])}"
     renamed = _renamed(exercise, about, runs)
     if renamed is not None:
         return (
             f"Your cell defines `{renamed}`; this exercise is called `{name}`. "
             f"Give it back its name and run the cell again."
         )
-    if about:
+    if about and about[-1].error is None:
         return (
-            f"`{name}` was defined in cell [{about[-1].number}] and is gone now (`del`?). "
+            f"`{name}` was defined in {about[-1].place} and is gone now (`del`?). "
             f"Run that cell again."
         )
     return (
         f"`{name}` does not exist yet: run the answer cell above (Shift+Enter), then this one. "
-        f"If the cell was deleted, `course reset {exercise.chapter} {exercise.id}` brings it back."
+        f"If the cell was deleted, `course reset {exercise.chapter} {exercise.id}` in a terminal "
+        f"brings it back."
+    )
+
+
+def _renamed_now(exercise: Exercise, last: Run) -> str:
+    defined = last.defines()
+    what = f"defines `{defined[0]}`" if defined else "no longer defines it"
+    return (
+        f"Your cell {what}; this exercise is called `{exercise.name}`. An older `{exercise.name}` "
+        f"is still in memory and was not checked. Give it back its name and run the cell again."
     )
 
 
 def _renamed(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str | None:
-    """The name under which the answer was defined, if its cell or its docstring gives it away."""
+    """The name under which the answer was defined, if its cell or its docstring gives it away.
+
+    Where cells have no ids, as when nbgrader runs them, the cell before the check is taken for the
+    answer cell.
+    """
     head = ast.parse(exercise.released_source).body[0]
     told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef) else None
     for run in reversed(runs):
         defined = run.defines()
         if exercise.name in defined or not defined:
             continue
-        same_cell = run in about
         same_text = told is not None and told.partition("\n")[0] in run.source
-        if same_cell or same_text:
+        just_before = run is runs[-1] and run.cell_id is None
+        if run in about or same_text or just_before:
             return defined[0]
     return None
 
 
-def _source(exercise: Exercise, value: Any, about: Sequence[Run]) -> str | None:
-    try:
-        return inspect.getsource(value)
-    except Exception:  # not a function, typed at a prompt, or an object made to be odd
+def _source(value: Any, about: Sequence[Run]) -> str | None:
+    own = _source_of(value)
+    if own is None:
         ran = [run for run in about if run.error is None]
         return ran[-1].source if ran else None
+    return own
+
+
+def _source_of(value: Any) -> str | None:
+    if type(value) is not FunctionType:
+        return None
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError, SyntaxError):  # not from a cell or a file
+        return None

@@ -51,8 +51,10 @@ def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
 def _incomplete(exercise: Exercise) -> Iterator[str]:
     if not re.fullmatch(r"[a-z][a-z0-9-]{2,40}", exercise.id):
         yield "an id has small letters, digits and hyphens"
-    if not (exercise.points > 0 and exercise.minutes > 0 and 1 <= exercise.difficulty <= 5):
-        yield "points and minutes are positive, difficulty lies between 1 and 5"
+    if not (exercise.minutes > 0 and 1 <= exercise.difficulty <= 5):
+        yield "minutes are positive, difficulty lies between 1 and 5"
+    if (exercise.points > 0) == exercise.further:
+        yield "an exercise of the core has points, a further one has none"
     if len(exercise.statement) < 150:
         yield "the statement says input, output and one worked case"
     for name in exercise.without:

@@ -64,6 +64,10 @@ Windows:
 JupyterLab opens on your own copies of the notebooks, in the folder `work`. Nothing there is ever
 overwritten. Next time only the last command is needed, and no network.
 
+To hand a chapter in, send its notebook `work/NN_topic/NN_topic.ipynb` as you were told; where your
+instructor shares an exchange folder with you (the variable COURSE_EXCHANGE), choose
+Nbgrader > Assignment List in JupyterLab and press Submit.
+
 The checks answer in the notebook, on your machine. Therefore what they compare with lies on your
 machine too: whoever looks into the installed package `course.exercises` finds a solution to every
 exercise. Look there and you lose the exercise; nobody else does.

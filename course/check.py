@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course import answer, compare, history, record
-from course.exercise import Case, Draw, Exercise, Mistake, load
+from course.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.report import Report, Row
 from course.runner import Budget, NotAllowed, Outcome, run_case
 from course.settings import settings
@@ -22,7 +22,7 @@ SEED = 0
 """The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
 
 
-def check(exercise_id: str) -> Report:
+def check(exercise_id: object = None, *_: object) -> Report:
     """The report on the learner's answer to an exercise, as it stands in this notebook.
 
     exercise_id: as in the cell below the exercise. The answer is read by its name from the
@@ -70,8 +70,8 @@ class Trial:
         return self.mine.agrees_with(self.right)
 
 
-def _reported(exercise_id: str, namespace: Mapping[str, Any]) -> Report:
-    exercise = load().get(exercise_id) if isinstance(exercise_id, str) else None
+def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
+    exercise = load().get(exercise_id) if type(exercise_id) is str else None
     if exercise is None:
         return _unknown(exercise_id)
     try:
@@ -81,14 +81,16 @@ def _reported(exercise_id: str, namespace: Mapping[str, Any]) -> Report:
         else:
             report = _nothing_to_check(exercise, found)
         if found.note:
-            report = replace(report, notes=(found.note, *report.notes))
+            report = replace(report, message=f"{found.note} {report.message}".strip())
         record.note_check(exercise, report, found.source)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
-    except Exception as error:
-        # what an answer does is caught case by case: this is an odd object, or a fault of ours
+    except BaseException as error:
+        # what an answer does is caught case by case: this is an odd object, a library that was
+        # changed from within, or a fault of ours
         what = f"{type(error).__name__}: {compare.text_of(error)[0]}"
-        return _without_rows(exercise, "failed", f"The answer could not be checked. {what}")
+        text = f"The answer could not be checked ({what}). Restart the kernel and try once more."
+        return _without_rows(exercise, "stopped", text)
     return report
 
 
@@ -114,8 +116,10 @@ def _right(exercise: Exercise, case: Case) -> Outcome:
 def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake | None:
     """The usual mistake with which the answer agrees wherever that differs from a right answer.
 
-    At least two such cases are needed; of several mistakes the one that explains most is named.
+    At least two such cases are needed, and the first failure, which is shown in full, is one of
+    them. Of several mistakes the one that explains most is named.
     """
+    first = next(n for n, trial in enumerate(tried) if not trial.is_passed)
     found: list[tuple[int, Mistake]] = []
     for mistake in exercise.mistakes():
         theirs = [trial.mine for trial in trials(exercise, mistake.answer, seed, Budget(1.0))]
@@ -124,7 +128,12 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
             for trial, its in zip(tried, theirs, strict=True)
             if not its.agrees_with(trial.right)
         ]
-        if len(telling) >= 2 and all(mine.agrees_with(its) for mine, its in telling):
+        explains_first = not theirs[first].agrees_with(tried[first].right)
+        if (
+            explains_first
+            and len(telling) >= 2
+            and all(one.agrees_with(its) for one, its in telling)
+        ):
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -155,7 +164,7 @@ def _shown(outcome: Outcome) -> str:
         return compare.show(outcome.value)
     if outcome.ended == "timed out":
         return "no answer"
-    text, _ = compare.text_of(outcome.error)
+    text, _ = outcome.message
     named = type(outcome.error).__name__ + (f": {text}" if text else "")
     return f"{named}\n{outcome.where}" if outcome.where else named
 
@@ -192,6 +201,20 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
     return " ".join(filter(None, [found, own]))
 
 
+def _about_error(mine: Outcome) -> str:
+    """What to look at first, by the class of the exception."""
+    error = mine.error
+    if isinstance(error, NameError):
+        return "Is the name spelled as where you made it, and made before this line runs?"
+    if isinstance(error, TypeError) and "argument" in mine.message[0]:
+        return "Compare with the call above, and keep the `def` line as it was released."
+    if isinstance(error, ZeroDivisionError):
+        return "Which of these arguments makes the divisor 0?"
+    if isinstance(error, IndexError):
+        return "How many entries are there in this case, and which index does the line ask for?"
+    return "Make this call yourself in a new cell and take the line apart, piece by piece."
+
+
 def _notes(tried: list[Trial]) -> list[str]:
     """What is worth knowing and costs no points: warnings, prints."""
     notes = []
@@ -207,9 +230,12 @@ def _notes(tried: list[Trial]) -> list[str]:
 
 def _nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
     if found.state == "not started":
+        begin = "Write your answer in the cell above"
+        if exercise.kind == "repair":
+            begin = "This is the code as it was released. Change it"
         text = (
-            f'Write your answer in the cell above, run it, then run this cell again. `hint("'
-            f'{exercise.id}")` gives a first idea.'
+            f"{begin}, run it, then run this cell again. "
+            f'`hint("{exercise.id}")` gives a first idea.'
         )
         return _without_rows(exercise, "not started", text)
     return _without_rows(exercise, found.state, found.sentence)
@@ -220,15 +246,8 @@ def _without_rows(exercise: Exercise, status: str, message: str) -> Report:
 
 
 def _unknown(exercise_id: object) -> Report:
-    from difflib import get_close_matches
-
-    shown = compare.show(exercise_id, 80)
-    text = f"There is no exercise {shown}. Its name stands in the cell as it was released"
-    close = get_close_matches(str(exercise_id), list(load()), n=1) if exercise_id else []
-    text += (
-        f'; did you mean `check("{close[0]}")`?' if close else '; it looks like `check("name")`.'
-    )
-    return Report(shown, "No such exercise", "unknown", 0.0, message=text)
+    text = no_such_exercise(exercise_id, "check")
+    return Report("", "No such exercise", "unknown", 0.0, message=text)
 
 
 def _print_where_it_is_needed(report: Report) -> None:

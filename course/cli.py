@@ -157,7 +157,7 @@ def demo(
 
 @app.command(rich_help_panel=TEACH)
 def bundle() -> None:
-    """Make the folder that learners get: a wheel and the released notebooks, no solutions."""
+    """Make the folder that learners get: a wheel and the released notebooks."""
     from course.bundle import bundle as make
 
     make()

@@ -1,8 +1,7 @@
 """How two values differ, in words for a learner; `None` if they do not.
 
 Values are what exercises return: tensors, arrays, numbers, strings, sequences, dictionaries,
-dtypes. Nothing here trusts the value that the learner's code made: it may raise in `__repr__`,
-lie in `__eq__`, or be very large.
+dtypes. What the learner's code made has become plain data before (`plain`), but may be very large.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
+from course.errors import TimeLimit
+from course.plain import Opaque
 
 SHOWN = 300
 """Characters of a value that a report shows."""
@@ -47,6 +48,8 @@ def difference(got: Any, expected: Any) -> str | None:
 
 def kind(value: Any) -> str:
     """What sort of thing a value is, in words: "a tensor", "a list", "the type int"."""
+    if isinstance(value, Opaque):
+        return value.kind
     if isinstance(value, tk.Tensor):
         return "a tensor"
     if isinstance(value, np.ndarray):
@@ -62,34 +65,40 @@ def kind(value: Any) -> str:
 
 
 def show(value: Any, limit: int = SHOWN) -> str:
-    """`repr(value)` without addresses, cut to `limit` characters, whatever the value is."""
-    try:
-        if isinstance(value, tk.Tensor | np.ndarray):
-            text = repr(value)
-        elif isinstance(value, dict):
-            first = itertools.islice(value.items(), 12)
-            text = "\n".join(f"{key}: {show(own, limit)}" for key, own in first)
-        else:
-            text = _SHORT.repr(value)
-    except Exception as error:
-        return f"<{kind(value)} whose __repr__ raises {type(error).__name__}>"
+    """`repr(value)` of plain data, without addresses, cut to `limit` characters."""
+    if isinstance(value, tk.Tensor | np.ndarray):
+        text = repr(value)
+    elif isinstance(value, dict):
+        first = itertools.islice(value.items(), 12)
+        text = "\n".join(f"{key}: {show(own, limit)}" for key, own in first)
+    else:
+        text = _SHORT.repr(value)
     return cut(re.sub(r" at 0x[0-9a-fA-F]+", "", text), limit)
 
 
 def as_code(value: Any) -> str:
-    """The value as a learner would type it, cut: `tk.tensor([1, 2])`, `tk.float32`."""
-    text = show(value, 120).replace("torch.", "tk.")
-    if isinstance(value, np.ndarray):
-        return f"np.{text}"
-    return f"tk.{text}" if isinstance(value, tk.Tensor) else text
+    """The value as a learner would type it: `tk.tensor([1, 2])`, `tk.float32`.
+
+    What is too long to be typed is described instead, in angle brackets.
+    """
+    text = show(value, 10 * SHOWN).replace("torch.", "tk.")
+    if not isinstance(value, tk.Tensor | np.ndarray):
+        return cut(text, SHOWN)
+    if len(text) > SHOWN:
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"<{kind(value)} of shape {list(value.shape)}, {dtype}>"
+    return f"tk.{text}" if isinstance(value, tk.Tensor) else f"np.{text}"
 
 
-def text_of(error: BaseException | None) -> tuple[str, str]:
+def text_of(error: object) -> tuple[str, str]:
     """The first line of an exception's message and what follows it, whatever its `__str__` does."""
     try:
-        first, *rest = (line.strip() for line in str(error).strip().splitlines() or [""])
-    except Exception:
+        text = str.__str__(str(error))
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException:  # an exception of the learner's own
         return "", ""
+    first, *rest = (line.strip() for line in text[:5000].strip().splitlines() or [""])
     return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
 
 
@@ -116,9 +125,10 @@ _SHORT = _Short()
 
 def _tensors(got: Any, expected: tk.Tensor) -> str | None:
     if isinstance(got, np.ndarray):
-        return "It is a NumPy array; expected is a tensor."
+        return "It is a NumPy array; expected is a tensor: `tk.from_numpy(...)` makes one of it."
     if not isinstance(got, tk.Tensor):
-        return f"It is {kind(got)}; expected is a tensor."
+        wrap = ": `tk.tensor(...)` makes one of it" if isinstance(got, list | tuple | float) else ""
+        return f"It is {kind(got)}; expected is a tensor{wrap}."
     if tuple(got.shape) != tuple(expected.shape):
         return f"Its shape is {list(got.shape)}; expected is {list(expected.shape)}."
     if got.dtype != expected.dtype:
@@ -192,7 +202,7 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
         word = "tuple" if isinstance(expected, tuple) else "list"
         return f"It is {kind(got)}; expected is a {word}."
     if len(got) != len(expected):
-        return f"It has {len(got)} entries; expected are {len(expected)}."
+        return f"Its length is {len(got)}; expected is {len(expected)}."
     for position, (one, other) in enumerate(zip(got, expected, strict=True)):
         found = difference(one, other)
         if found is not None:

@@ -107,10 +107,14 @@ def _as_typed(function: FunctionType, name: str) -> str:
 
 
 def _troubled(exercises: Sequence[Exercise]) -> Learner:
-    programs = [it for it in exercises if not isinstance(it, Prediction)]
-    if len(programs) < 4:
-        raise CourseError("The rehearsal's troubles need four exercises that are functions.")
-    raises, unreadable, untouched, *_, noisy = programs
+    core = [it for it in exercises if it.points]
+    programs = [it for it in core if not isinstance(it, Prediction)]
+    if len(programs) < 3 or len(core) < 4:
+        raise CourseError(
+            "The rehearsal's troubles need four exercises with points, three of them functions."
+        )
+    raises, unreadable, noisy = programs[:3]
+    untouched = next(it for it in core if it not in (raises, unreadable, noisy))
     trouble = {
         raises.id: "undefined_name\n\n" + raises.solution_source,
         unreadable.id: unreadable.solution_source.replace(":", "", 1),
@@ -128,13 +132,14 @@ def _troubled(exercises: Sequence[Exercise]) -> Learner:
 
 
 def _noisy(it: Exercise) -> str:
-    """The right answer of an exercise, with a warning and a line on stderr in every call."""
+    """The right answer of an exercise, with a warning and lines on stderr in every call."""
     noise = (
         "import sys, warnings",
         'warnings.warn("I am not sure about this")',
         'print("debugging", file=sys.stderr)',
+        'logging.info("through the stream that the kernel had before the check")',
     )
-    lines: list[str] = []
+    lines = ["import logging", "", "logging.basicConfig(level=logging.INFO)", ""]
     for line in it.answer_source.splitlines():
         indent = line[: len(line) - len(line.lstrip())]
         lines += [indent + one for one in noise] if line.strip() == BEGIN else [line]

@@ -13,6 +13,7 @@ wrong answer that runs, with the message that helps whoever wrote it.
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import inspect
 import pkgutil
@@ -146,7 +147,7 @@ class Exercise:
         effort = (
             f"*{KINDS[self.kind]}{' · further, for the curious' if self.further else ''}"
             f" · difficulty {self.difficulty} of 5 · about {_counted(self.minutes, 'minute')}"
-            f" · {_counted(self.points, 'point')}*"
+            f" · {_counted(self.points, 'point') if self.points else 'no points'}*"
         )
         return f"### Exercise: {self.title}\n\n{effort}\n\n{text}"
 
@@ -271,7 +272,7 @@ class Prediction(Exercise):
         return {**self.right, **answer}
 
     def is_answer(self, answer: Any) -> str | None:
-        if isinstance(answer, dict):
+        if type(answer) is dict:
             return None
         return (
             f"`{self.name}` should be the dictionary of the answer cell, and it is of type "
@@ -294,7 +295,7 @@ _E = TypeVar("_E", bound=type[Exercise])
 def exercise(
     id: str,
     *,
-    points: float,
+    points: float = 0.0,
     difficulty: int,
     minutes: int,
     answer: FunctionType | Any = None,
@@ -307,8 +308,10 @@ def exercise(
 
     answer: the reference, a function whose head (signature, docstring) is what learners receive.
     stub: a function whose body learners receive in place of `pass`; in a repair, the broken code.
-    difficulty: 1 to 5. minutes: for a beginner. further: not part of the core.
-    without: what the answer must not call, such as "Tensor.stride" or "linspace".
+    difficulty: 1 to 5. minutes: for a beginner.
+    further: not part of the core, and worth no points, so that the core alone gives them all.
+    without: what the answer must not call, such as "Tensor.stride" or "linspace". A reminder and
+        not a lock: NumPy has these functions too.
 
     Raises CourseError if the id is taken.
     """
@@ -347,6 +350,16 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
     for name in chapters():
         importlib.import_module(f"course.exercises.ch{name}")
     return {id: it for id, it in _registry.items() if chapter in (None, it.chapter)}
+
+
+def no_such_exercise(exercise_id: object, function: str) -> str:
+    """A sentence about an id that no exercise has, with the nearest one that exists."""
+    if type(exercise_id) is not str:
+        return f'`{function}` takes the name of an exercise in quotes, as in `check("name")`.'
+    close = difflib.get_close_matches(exercise_id, list(load()), n=1)
+    mean = f'; did you mean `{function}("{close[0]}")`?' if close else "."
+    shown = exercise_id[:60]
+    return f"There is no exercise {shown!r}. Its name stands in the check cell below it{mean}"
 
 
 def _split(function: Callable[..., Any]) -> tuple[str, str]:

@@ -7,10 +7,13 @@ reports every cell, those with a SyntaxError too; outside IPython there is no hi
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from dataclasses import dataclass
 from typing import Any
+
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,9 @@ class Run:
     source: str
     cell_id: str | None
     error: str | None
-    """The name of the exception's class, or None if the cell ran to its end."""
+    """The name of the exception's class, None if the cell ran to its end, or `UNKNOWN`."""
+    message: str = ""
+    """What the exception said."""
 
     def is_about(self, exercise_id: str, name: str) -> bool:
         """True if this cell defines `name`, or tried to, or is the exercise's answer cell."""
@@ -32,17 +37,30 @@ class Run:
 
     def defines(self) -> list[str]:
         """The functions and names that this cell defines at its top level."""
-        try:
-            statements = ast.parse(self.source).body
-        except SyntaxError:
-            return []
         names: list[str] = []
-        for statement in statements:
+        for statement in self._statements():
             if isinstance(statement, ast.FunctionDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
                 names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
         return names
+
+    def leaves_out(self, name: str) -> bool:
+        """True if nothing in this cell binds `name`; False where that cannot be told."""
+        nodes = [node for statement in self._statements() for node in ast.walk(statement)]
+        bound = {getattr(node, key, None) for node in nodes for key in ("name", "asname", "id")}
+        return bool(nodes) and name not in bound
+
+    def _statements(self) -> list[ast.stmt]:
+        try:
+            return ast.parse(self.source).body
+        except (SyntaxError, ValueError):  # also a cell with IPython's magics
+            return []
+
+    @property
+    def place(self) -> str:
+        """Where the learner finds it: `cell [7]`; elsewhere the numbers are not theirs."""
+        return "the cell" if os.environ.get("NBGRADER_EXECUTION") else f"cell [{self.number}]"
 
 
 _runs: list[Run] = []
@@ -59,7 +77,7 @@ def _shell() -> Any:
 
 
 def runs() -> list[Run]:
-    """Every cell that ran since the course was imported, in order."""
+    """Every cell that ran, in order; of those before the course was imported only the text."""
     return list(_runs)
 
 
@@ -69,9 +87,8 @@ def watch() -> None:
     if shell is None or getattr(shell, "_course_watches", False):
         return
     shell._course_watches = True
-    # cells that ran before the course was imported: how they ended is not known
     for number, source in enumerate(shell.user_ns.get("In", [""])[1:-1], start=1):
-        _runs.append(Run(number, source, None, None))
+        _runs.append(Run(number, source, None, UNKNOWN))
     shell.events.register("post_run_cell", _note)
 
 
@@ -85,5 +102,16 @@ def _note(result: Any) -> None:
             result.info.raw_cell or "",
             getattr(result.info, "cell_id", None),
             None if error is None else type(error).__name__,
+            _message(error),
         )
     )
+
+
+def _message(error: BaseException | None) -> str:
+    if isinstance(error, SyntaxError):  # its text ends with the name of a file that is no file
+        return f"{error.msg}, line {error.lineno}"
+    try:
+        lines = str(error).splitlines() if error is not None else []
+    except Exception:  # an exception of the learner's own
+        lines = []
+    return lines[0] if lines else ""

@@ -16,8 +16,9 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from nbformat.sign import NotebookNotary
 
-from course import files, paths
+from course import files, paths, record
 from course.errors import CourseError
 
 OLDER = "older"
@@ -73,6 +74,7 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
     """
     mine = paths.notebook_in(paths.work(root), chapter)
     notebook, release = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    was_trusted = NotebookNotary().check_signature(notebook)
     stubs = _answers(release)
     if exercise not in stubs:
         raise CourseError(
@@ -84,8 +86,12 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
         notebook.cells.insert(_place_of(exercise, notebook), stubs[exercise])
     elif cell.source != stubs[exercise].source:
         kept = files.keep(cell.source + "\n", mine.parent / OLDER, f"{exercise}.py")
-        cell.source, cell.outputs, cell.execution_count = stubs[exercise].source, [], None
-    _write(mine, notebook)
+        cell.source = stubs[exercise].source
+    for cell in notebook.cells:
+        if _grade_id(cell) in (exercise, f"check-{exercise}"):
+            cell.outputs, cell.execution_count = [], None
+    _write(mine, notebook, trusted=was_trusted)
+    record.forget(mine.parent, exercise)
     return kept
 
 
@@ -136,10 +142,15 @@ def _is_untouched(cell: NotebookNode) -> bool:
     return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
 
 
+def _grade_id(cell: NotebookNode) -> str | None:
+    id: str | None = cell.metadata.get("nbgrader", {}).get("grade_id")
+    return id
+
+
 def _place_of(exercise: str, notebook: NotebookNode) -> int:
     """Where the answer cell belongs: above its check, or at the end if that is gone too."""
     for index, cell in enumerate(notebook.cells):
-        if cell.metadata.get("nbgrader", {}).get("grade_id") == f"check-{exercise}":
+        if _grade_id(cell) == f"check-{exercise}":
             return index
     return len(notebook.cells)
 
@@ -169,5 +180,7 @@ def _read(path: Path) -> NotebookNode:
         ) from None
 
 
-def _write(path: Path, notebook: NotebookNode) -> None:
+def _write(path: Path, notebook: NotebookNode, *, trusted: bool = False) -> None:
+    if trusted:  # otherwise JupyterLab would show its pictures as text
+        NotebookNotary().sign(notebook)
     files.write(path, nbformat.writes(notebook).rstrip("\n") + "\n")

@@ -7,10 +7,12 @@ tested: only in a chapter folder that belongs to a learner.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
 import os
+import textwrap
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -25,16 +27,25 @@ _in_memory: dict[str, dict[str, Any]] = {}
 
 
 def note_check(exercise: Exercise, report: Report, source: str | None) -> None:
-    """Remember the best score and, by its text, each different attempt."""
-    if report.status == "not started" or not report.rows:
-        return
+    """Remember how the answer stands, whether it ever passed and, by its text, each attempt."""
     notes = _read()
     entry = notes.setdefault(exercise.id, {})
-    entry["points"] = max(entry.get("points", 0.0), report.score)
-    attempt = hashlib.sha256((source or "").encode()).hexdigest()[:12]
-    if attempt not in entry.setdefault("attempts", []):
-        entry["attempts"].append(attempt)
+    entry["points"] = report.score
+    entry["state"] = "done" if report.status == "passed" else report.status
+    if report.rows:
+        entry["passed"] = entry.get("passed", False) or report.status == "passed"
+        attempt = hashlib.sha256(_meaning(source or "").encode()).hexdigest()[:12]
+        if attempt not in entry.setdefault("attempts", []):
+            entry["attempts"].append(attempt)
     _write(notes)
+
+
+def _meaning(source: str) -> str:
+    """The text of an answer without comments and layout: another comment is no other attempt."""
+    try:
+        return ast.dump(ast.parse(textwrap.dedent(source)))
+    except SyntaxError:
+        return source
 
 
 def note_hint(exercise: Exercise) -> int:
@@ -46,9 +57,28 @@ def note_hint(exercise: Exercise) -> int:
     return int(entry["hints"])
 
 
+def forget(folder: Path, exercise_id: str) -> None:
+    """Note that the answer to an exercise of the chapter in `folder` is as it was released."""
+    with contextlib.chdir(folder):
+        notes = _read()
+        if exercise_id in notes:
+            notes[exercise_id].update(points=0.0, state="not started")
+            _write(notes)
+
+
 def points(exercise: Exercise) -> float:
-    """The best score so far."""
+    """What the last check gave."""
     return float(_read().get(exercise.id, {}).get("points", 0.0))
+
+
+def state(exercise: Exercise) -> str:
+    """How the last check found the answer: a report's status, `done` for passed."""
+    return str(_read().get(exercise.id, {}).get("state", "not started"))
+
+
+def has_passed(exercise: Exercise) -> bool:
+    """Whether a check ever passed, even if the answer was changed since."""
+    return bool(_read().get(exercise.id, {}).get("passed", False))
 
 
 def attempts(exercise: Exercise) -> int:
@@ -67,26 +97,32 @@ class Progress:
     def __repr__(self) -> str:
         width = max([len(name) for name, *_ in self.rows], default=0)
         return "\n".join(
-            f"{name:<{width}}  {earned:>5g} of {possible:g} points   {state}"
-            for name, earned, possible, state in self.rows
+            f"{name:<{width}}  {_counted(earned, possible):<11}  {words}"
+            for name, earned, possible, words in self.rows
         )
 
     def _repr_html_(self) -> str:
-        left = 'style="text-align: left"'
+        # cells keep their distance where no stylesheet gives it: on nbgrader's feedback pages
+        left = 'style="text-align: left; padding: 3px 12px"'
         head = "".join(f'<th scope="col" {left}>{it}</th>' for it in (self.of, "Points", "State"))
         body = "".join(
             f'<tr><th scope="row" {left}>{escape(name)}</th>'
-            f"<td {left}>{earned:g} of {possible:g}</td><td {left}>{escape(state)}</td></tr>"
-            for name, earned, possible, state in self.rows
+            f"<td {left}>{_counted(earned, possible)}</td><td {left}>{escape(words)}</td></tr>"
+            for name, earned, possible, words in self.rows
         )
         caption = '<caption style="text-align: left; color: inherit">Your progress</caption>'
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def progress(chapter: str | None = None) -> Progress:
-    """The points so far: chapter by chapter, or for one chapter exercise by exercise.
+def _counted(earned: float, possible: float) -> str:
+    return f"{earned:g} of {possible:g}" if possible else "–"
 
-    chapter: such as "01_tensors". Points are the best that a check in this folder's notebooks gave.
+
+def progress(chapter: str | None = None) -> Progress:
+    """The points as they stand: chapter by chapter, or for one chapter exercise by exercise.
+
+    chapter: such as "01_tensors". Points are those of the last check of each exercise; what counts
+    is the notebook that is submitted.
 
     Raises CourseError for a chapter that does not exist.
     """
@@ -99,15 +135,14 @@ def progress(chapter: str | None = None) -> Progress:
 
 
 def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str]:
-    done = sum(points(it) >= it.points for it in own)
-    state = f"{done} of {len(own)} exercises done"
-    return name, sum(map(points, own)), sum(it.points for it in own), state
+    done = sum(state(it) == "done" for it in own)
+    words = f"{done} of {len(own)} exercises done"
+    return name, sum(map(points, own)), sum(it.points for it in own), words
 
 
 def _exercise_row(it: Exercise) -> tuple[str, float, float, str]:
-    begun = "begun" if attempts(it) else "not started"
-    state = "done" if points(it) >= it.points else begun
-    return it.title, points(it), it.points, f"{state}, further" if it.further else state
+    words = {"partly": "begun", "failed": "begun"}.get(state(it), state(it))
+    return it.title, points(it), it.points, f"{words}, further" if it.further else words
 
 
 def _file() -> Path | None:
@@ -130,11 +165,21 @@ def _read() -> dict[str, dict[str, Any]]:
         return _in_memory
     except (OSError, ValueError):
         notes = None
-    if not isinstance(notes, dict):
+    if not _is_sound(notes):
         with contextlib.suppress(OSError):  # nothing is lost: the file stays beside the new one
             file.replace(file.with_name(f"{FILE}.damaged"))
         return _in_memory
     return notes
+
+
+def _is_sound(notes: object) -> bool:
+    """True for what `_write` writes: a dictionary of entries with fields of the right types."""
+    fields = {"points": float, "state": str, "passed": bool, "attempts": list, "hints": int}
+    return isinstance(notes, dict) and all(
+        isinstance(entry, dict)
+        and all(isinstance(own, fields.get(name, object)) for name, own in entry.items())
+        for entry in notes.values()
+    )
 
 
 def _write(notes: dict[str, dict[str, Any]]) -> None:

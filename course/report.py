@@ -80,9 +80,10 @@ class Report:
             "stopped": "stopped",
         }
         if self.status in words:
-            return f"{self.title}: {words[self.status]} ({points})"
+            return f"{self.title}: {words[self.status]}{f' ({points})' if points else ''}"
         passed = sum(row.status == "passed" for row in self.rows)
-        return f"{self.title}: {points}, {passed} of {len(self.rows)} cases passed"
+        cases = f"{passed} of {len(self.rows)} cases passed"
+        return f"{self.title}: {', '.join(filter(None, [points, cases]))}"
 
     def __str__(self) -> str:
         lines = [self.headline]
@@ -128,7 +129,7 @@ class Report:
 # away. Colours come from the theme, so that a dark one stays readable.
 _LINE = "1px solid var(--jp-border-color1, #8a8a8a)"
 _BOX = "border-left: 4px solid var(--jp-border-color0, #8a8a8a); padding: 2px 12px; margin: 4px 0"
-_TABLE = "border-collapse: collapse; margin: 0; min-width: 30em; text-align: left"
+_TABLE = "border-collapse: collapse; margin: 0; min-width: min(30em, 100%); text-align: left"
 _CAPTION = "caption-side: top; text-align: left; font-weight: bold; color: inherit; padding: 4px 0"
 _TEXT = "font-weight: normal; max-width: 46em; margin: 4px 0; text-align: left; white-space: normal"
 _CELL = f"text-align: left; vertical-align: top; padding: 3px 12px 3px 0; border-top: {_LINE}"

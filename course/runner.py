@@ -7,27 +7,29 @@ check together, so that an endless loop costs a learner a few seconds and not a 
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import ctypes
 import io
+import random
 import signal
+import sys
 import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import tensorkit as tk
 from course import compare
+from course.errors import TimeLimit
 from course.exercise import Case, Exercise
+from course.plain import plain
 
 PRINTED_LIMIT = 2000
-
-
-class TimeLimit(BaseException):
-    """Raised inside an answer whose time is up; no `except Exception` catches it."""
 
 
 class NotAllowed(Exception):
@@ -42,6 +44,8 @@ class Outcome:
     """`returned`, `raised`, `timed out` or `not run`."""
     value: Any = None
     error: BaseException | None = None
+    message: tuple[str, str] = ("", "")
+    """First line of the exception's text, and what follows it."""
     where: str = ""
     """The line of the learner's code that raised, as it can be shown."""
     changed: list[int] = field(default_factory=list)
@@ -75,7 +79,7 @@ class Budget:
 def run_case(
     exercise: Exercise, answer: Any, given: Case, untouched: Case, budget: Budget
 ) -> Outcome:
-    """The outcome of `answer` in the case `given`.
+    """The outcome of `answer` in the case `given`, as plain data.
 
     untouched: the same case drawn again, to see whether the arguments were changed.
     Raises KeyboardInterrupt only: whoever presses Stop means the whole check.
@@ -84,28 +88,31 @@ def run_case(
         return Outcome("not run")
     outcome = Outcome()
     printed = _Bounded(PRINTED_LIMIT)
+    arguments: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.value = plain(exercise.run(answer, *given.args))
+            arguments[:] = map(plain, given.args)
+        except (KeyboardInterrupt, TimeLimit):
+            raise
+        except BaseException as error:
+            outcome.ended, outcome.error = "raised", error
+            outcome.message, outcome.where = compare.text_of(error), _where(error)
+        outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with (
-                contextlib.redirect_stdout(printed),
-                contextlib.redirect_stderr(printed),
-                _refused(exercise.without),
-                _limited_to(budget.left),
-            ):
-                outcome.value = exercise.run(answer, *given.args)
+            with _quiet(printed), _refused(exercise.without):
+                limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            outcome.ended, outcome.error, outcome.where = "raised", error, _where(error)
     outcome.printed = printed.getvalue()
-    outcome.warned = [f"{type(w.message).__name__}: {w.message}" for w in caught]
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = [
             position
-            for position, (now, before) in enumerate(zip(given.args, untouched.args, strict=True))
+            for position, (now, before) in enumerate(zip(arguments, untouched.args, strict=True))
             if compare.difference(now, before) is not None
         ]
     return outcome
@@ -127,7 +134,7 @@ def _where(error: BaseException) -> str:
 
 
 class _Bounded(io.StringIO):
-    """A text stream that keeps the first characters and forgets the rest."""
+    """A text stream that keeps the first characters, forgets the rest and cannot be closed."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
@@ -139,82 +146,139 @@ class _Bounded(io.StringIO):
             super().write(text[:room])
         return len(text)
 
+    def close(self) -> None:
+        """Stay open: an answer may close what it takes for its standard output."""
+
+
+@contextlib.contextmanager
+def _quiet(stream: _Bounded) -> Iterator[None]:
+    """Send to `stream` what is printed, logged or displayed.
+
+    nbgrader takes any text on stderr for a failure, and the first displayed number for the score;
+    a logger that was set up in another cell still holds the kernel's own stream.
+    """
+    kernel_streams = [it for it in (sys.stdout, sys.stderr) if hasattr(it, "pub_thread")]
+    displayhook = sys.displayhook
+    sys.displayhook = lambda value: None
+    for it in kernel_streams:
+        it.write = stream.write  # type: ignore[method-assign]
+    try:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            yield
+    finally:
+        for it in kernel_streams:
+            del it.write
+        sys.displayhook = displayhook
+
 
 @contextlib.contextmanager
 def _refused(names: tuple[str, ...]) -> Iterator[None]:
-    """While it runs, the functions called `names` ("linspace", "Tensor.stride") refuse to work."""
-    replaced: list[tuple[Any, str, Any]] = []
+    """While it runs, the functions called `names` ("linspace", "Tensor.stride") refuse to work.
+
+    So does `input`: a person would be asked in the middle of a check.
+    """
+    refusals: list[tuple[Any, str, str]] = [(builtins, "input", ASKS)]
+    for name in names:
+        owner, _, attribute = name.rpartition(".")
+        sentence = f"{name} is what you are asked to write here: do it without this call."
+        refusals.append((getattr(tk, owner) if owner else tk, attribute, sentence))
+    originals = [vars(owner)[attribute] for owner, attribute, _ in refusals]
+    for owner, attribute, sentence in refusals:
+        setattr(owner, attribute, _refusal(sentence))
     try:
-        for name in names:
-            owner_name, _, attribute = name.rpartition(".")
-            owner = getattr(tk, owner_name) if owner_name else tk
-            replaced.append((owner, attribute, vars(owner)[attribute]))
-            setattr(owner, attribute, _refusal(name))
         yield
     finally:
-        for owner, attribute, original in reversed(replaced):
+        for (owner, attribute, _), original in zip(refusals, originals, strict=True):
             setattr(owner, attribute, original)
 
 
-def _refusal(name: str) -> Callable[..., Any]:
+ASKS = "`input()` asks a person. Here the values arrive as arguments of the function: use those."
+
+
+def _refusal(sentence: str) -> Callable[..., Any]:
     def refuse(*args: Any, **options: Any) -> Any:
-        raise NotAllowed(f"{name} is what you are asked to write here: do it without this call.")
+        raise NotAllowed(sentence)
 
     return refuse
 
 
-@contextlib.contextmanager
-def _limited_to(seconds: float) -> Iterator[None]:
-    """Raise TimeLimit in the block when `seconds` are over, again and again until it ends."""
+# The time limit
+
+
+def limited(run: Callable[[], None], seconds: float) -> None:
+    """Call `run`, and raise TimeLimit in it when `seconds` are over.
+
+    The exception is raised again and again until it gets through: code may catch it, on purpose or
+    by a bare `except`. What it cannot stop is a single call into C that never returns and, where
+    there is no alarm signal, a loop that sleeps within a `try` and catches everything.
+    """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-        with _alarm(seconds):
-            yield
+        _with_alarm(run, seconds)
     else:
-        with _timer_thread(seconds):
-            yield
+        _with_timer_thread(run, seconds)
 
 
-REPEAT = 0.2
-"""Seconds between two raises: an answer may catch the first one with a bare `except`."""
+def _inside(run: Callable[[], None]) -> None:
+    """Calls `run`. Only frames below this one are interrupted, never what cleans up after it."""
+    run()
 
 
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def ring(number: int, frame: Any) -> None:
-        raise TimeLimit
+def _is_inside(frame: FrameType | None) -> bool:
+    while frame is not None:
+        frame = frame.f_back
+        if frame is not None and frame.f_code is _inside.__code__:
+            return True
+    return False
+
+
+def _again() -> float:
+    """Seconds to the next raise: short and uneven, so that one of them falls outside any `try`."""
+    return float(10 ** random.uniform(-6, -3))
+
+
+def _with_alarm(run: Callable[[], None], seconds: float) -> None:
+    over = False
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if not over:
+            signal.setitimer(signal.ITIMER_REAL, _again())
+        if _is_inside(frame):
+            raise TimeLimit
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), REPEAT)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
     try:
-        yield
+        _inside(run)
     finally:
+        over = True  # first, so that a late ring does not wind the clock up again
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
-@contextlib.contextmanager
-def _timer_thread(seconds: float) -> Iterator[None]:
+def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
     """The same where there is no SIGALRM (Windows) or where this is not the main thread."""
-    thread = ctypes.c_ulong(threading.get_ident())
+    own = threading.get_ident()
+    thread = ctypes.c_ulong(own)
+    switch_interval = sys.getswitchinterval()
     finished = threading.Event()
     raising = threading.Lock()
 
     def ring() -> None:
-        if not finished.wait(seconds):
-            while True:
-                with raising:
-                    if finished.is_set():
-                        return
+        wait = seconds
+        while not finished.wait(wait):
+            sys.setswitchinterval(1e-6)  # or this thread gets its turn only where the other waits
+            with raising:
+                if not finished.is_set() and _is_inside(sys._current_frames().get(own)):
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
-                if finished.wait(REPEAT):
-                    return
+            wait = _again()
 
     timer = threading.Thread(target=ring, daemon=True)
     timer.start()
     try:
-        yield
+        _inside(run)
     finally:
         with raising:
             finished.set()
-            # a raise that was asked for and not yet delivered must not hit the code after the block
+            sys.setswitchinterval(switch_interval)
+            # a raise that was asked for and not yet delivered must not hit the code after this
             ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)

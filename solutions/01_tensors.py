@@ -23,9 +23,14 @@
 #
 # **How it works.** Read, run the examples with Shift+Enter, change them, run them again. Under each
 # exercise stands a cell such as `check("what-shape")`. It tells you which case failed, what came
-# back and what to try next, as often as you like. If you are stuck, `hint("what-shape")` gives one
-# hint at a time, and `solution("what-shape")` a worked answer after a few attempts. The core takes
-# about an hour; exercises marked *further* can wait.
+# back and what to try next, as often as you like.
+#
+# The check cells cannot be edited. To ask for a hint, add a cell with the + in the toolbar (or
+# press Esc, then B) and run `hint("what-shape")` in it. It gives one hint at a time;
+# `solution("what-shape")` gives a worked answer after a few attempts.
+#
+# After you reopen the notebook or restart the kernel, run the first cell first, the one with the
+# imports. The core takes about an hour. Exercises marked *further* can wait; they give no points.
 
 # %%
 import numpy as np
@@ -54,12 +59,15 @@ print(t.dtype)
 print(t.device)
 
 # %% [markdown]
+# tensorkit prints PyTorch's names: `torch.int64` is `tk.int64`. `torch.Size([2, 3])` is the shape;
+# we write `[2, 3]`, and a tuple `(2, 3)` means the same.
+#
 # In memory there are no rows. The six numbers stand side by side in one piece of memory, the
 # **storage**, and the shape says where a row ends. The picture is drawn from the tensor itself;
 # what it says about strides comes later in this chapter.
 
 # %% role="show"
-viz.memory(t)
+viz.memory(t=t)
 
 # %% [markdown]
 # **What to notice.** When something fails later on, print these three first. Very often a shape, a
@@ -69,10 +77,10 @@ viz.memory(t)
 # ## From one number to a batch of photos
 #
 # The number of dimensions is `ndim`: how many sizes the shape has, and how many indices it takes to
-# reach one number.
+# reach one number. Dimensions are counted from 0: rows are dimension 0, columns dimension 1.
 #
 # | `ndim` | Name | Example | Shape |
-# |---:|---|---|---|
+# |---|---|---|---|
 # | 0 | scalar | a temperature | `[]` |
 # | 1 | vector | the temperatures of 24 hours | `[24]` |
 # | 2 | matrix | 7 days of 24 hours | `[7, 24]` |
@@ -238,7 +246,7 @@ print(tk.rand(3))
 # numbers it can hold.
 #
 # | dtype | Bytes | Holds | Typical use |
-# |---|---:|---|---|
+# |---|---|---|---|
 # | `tk.bool` | 1 | False, True | answers to a question |
 # | `tk.uint8` | 1 | 0 to 255 | colours |
 # | `tk.int8` | 1 | -128 to 127 | saving memory |
@@ -275,22 +283,26 @@ print(tk.from_numpy(np.array([0.1, 0.2])).dtype)
 # ## When two dtypes meet
 #
 # Arithmetic goes element by element. If two tensors of different dtypes meet, the result takes the
-# higher kind: bool, then whole numbers, then floats. Within one kind the wider dtype wins.
+# higher kind: bool, then whole numbers, then floats. Within one kind the wider dtype wins. uint8
+# with int8 gives int16: neither of the two holds both 200 and -100.
 
 # %%
 whole = tk.tensor([1, 2, 3])
 print(whole + tk.tensor([0.5, 0.5, 0.5]))
 print(whole + tk.tensor([True, False, True]))
 print((tk.ones(2) + tk.ones(2, dtype=tk.float64)).dtype)
+print((tk.ones(2, dtype=tk.uint8) + tk.ones(2, dtype=tk.int8)).dtype)
 
 # %% [markdown]
 # A plain Python number is more polite. It changes the dtype only if it is of a higher kind;
-# otherwise the tensor keeps its own. And `/` always gives a float.
+# otherwise the tensor keeps its own. A tensor without dimensions is just as polite. And `/` always
+# gives a float.
 
 # %%
 half = tk.tensor([1.0, 2.0], dtype=tk.float16)
 print((half * 3.0).dtype)
 print((whole * 3).dtype, (whole * 3.0).dtype)
+print((tk.ones(2) + tk.tensor(1.0, dtype=tk.float64)).dtype)
 print(whole / 2)
 print(whole // 2)
 
@@ -348,15 +360,29 @@ print(prices.float() is prices)
 print(tk.tensor([65504.0], dtype=tk.float16) * 2)
 
 # %% [markdown]
-# And it keeps only about three digits. From 2048 on it holds the even numbers alone: 2049 does not
-# exist, so adding 1 changes nothing.
+# And it keeps only about three digits. From 2048 to 4096 it holds the even numbers alone, beyond
+# that fewer still: 4099 becomes 4100. 2049 does not exist, so adding 1 to 2048 changes nothing.
 
 # %%
 print(tk.tensor([2048.0], dtype=tk.float16) + 1)
 print(tk.tensor([16777216.0]) + 1)
+print(tk.tensor([4099.0], dtype=tk.float16))
 
 # %% [markdown]
 # The second line shows that float32 has the same limit, much further out, at 2²⁴ = 16,777,216.
+#
+# The next exercise adds up in a loop. `for value in x` walks through a vector; each `value` is a
+# tensor without dimensions. `total += value` makes no new tensor: it writes into `total` itself, so
+# a second name for that tensor shows the sum too.
+
+# %%
+x = tk.tensor([1.0, 2.0, 4.0])
+total = tk.tensor(0.0)
+same = total
+for value in x:
+    total += value
+    print(value, total)
+print(same)
 
 # %% exercise="half-precision"
 
@@ -418,7 +444,7 @@ print(columns)
 print(columns.stride(), columns.is_contiguous())
 
 # %% role="show"
-viz.memory(t, columns)
+viz.memory(t=t, columns=columns)
 
 # %% [markdown]
 # A tensor is **contiguous** if its elements stand side by side in the order in which you read them,
@@ -444,7 +470,7 @@ print(middle)
 print(scores)
 
 # %% role="show"
-viz.memory(scores, middle)
+viz.memory(scores=scores, middle=middle)
 
 # %% [markdown]
 # Such a tensor is called a **view**: its own shape and strides, over the storage of another. This
@@ -459,7 +485,7 @@ print(apart)
 print(scores)
 
 # %% role="show"
-viz.memory(scores, apart)
+viz.memory(scores=scores, apart=apart)
 
 # %% [markdown]
 # **What to notice.** Basic indexing gives views, in PyTorch and in NumPy. Python's lists are
@@ -491,9 +517,9 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# Printing rounds to 4 digits and lines the columns up. If the numbers are far apart in size, all
-# of them are shown with powers of ten. Large tensors are shortened. The tensor itself keeps every
-# digit.
+# Printing rounds to 4 digits after the point and lines the columns up. If the numbers are far apart
+# in size, all of them are shown with powers of ten. Large tensors are shortened. The tensor itself
+# keeps every digit.
 
 # %%
 print(tk.tensor([1 / 3, 2.0, -10.5]))
@@ -525,7 +551,7 @@ print(shared)
 # > a float32 one. If you want float32, say `.float()`, which makes a copy at the same time.
 
 # %% role="show"
-viz.memory(shared)
+viz.memory(shared=shared)
 
 # %% [markdown]
 # `.numpy()` goes the other way, and shares the memory too.
@@ -540,7 +566,7 @@ print(type(back).__name__, back.dtype)
 # `.clone()` ends the sharing:
 
 # %%
-separate = tk.from_numpy(array).clone()
+separate = shared.clone()
 array[2] = 0.0
 print(separate)
 

@@ -8,6 +8,7 @@ tensor([10., 20., 30.])
 from math import inf, nan, pi
 from typing import Any
 
+from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import (
@@ -61,7 +62,7 @@ from tensorkit.dtypes import (
     set_default_dtype,
     uint8,
 )
-from tensorkit.functional import allclose, div, equal, isclose, result_type
+from tensorkit.functional import allclose, div, equal, isclose, pow, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
@@ -69,7 +70,6 @@ from tensorkit.ops.arithmetic import (
     floor_divide,
     mul,
     neg,
-    pow,
     reciprocal,
     remainder,
     sign,
@@ -215,32 +215,12 @@ __all__ = [
     "zeros_like",
 ]
 
-_INSTEAD = {
-    "bfloat16": "tk.float16 or tk.float32",
-    "complex64": "two real tensors",
-    "cuda": 'device="cpu"',
-    "float_power": "x.double() ** y",
-    "square": "x * x",
-    "true_divide": "tk.div",
-}
-_KNOWN_TO_TORCH = set(
-    # one word after the other: as a list these would be a page
-    """
-    amax amin argmax argmin argsort asarray bfloat16 cat chunk clamp complex64 complex128 concat
-    cuda cumsum einsum flip float_power gather isfinite isinf isnan linalg load logical_and
-    logical_not logical_or logical_xor max maximum median min minimum nn nonzero norm optim outer
-    prod round rsub save softmax sort split square stack std tril triu true_divide unique utils
-    var
-    """.split()  # noqa: SIM905
-)
-
 
 def __getattr__(name: str) -> Any:
     if name == "viz":
         import importlib
 
         return importlib.import_module("tensorkit.viz")
-    if name in _KNOWN_TO_TORCH:
-        instead = f"; use {_INSTEAD[name]} instead" if name in _INSTEAD else ""
-        raise AttributeError(f"torch.{name} is not part of tensorkit yet{instead}")
+    if name in absent.FUNCTIONS:
+        raise AttributeError(absent.sentence("torch", name))
     raise AttributeError(f"module 'tensorkit' has no attribute '{name}'")

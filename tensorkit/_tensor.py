@@ -5,11 +5,11 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, dtypes, functional, layout, printing
+from tensorkit import absent, base, dtypes, functional, layout, printing
 from tensorkit.autograd import engine, history, leaves
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
 from tensorkit.autograd.history import edge_of
@@ -230,7 +230,7 @@ class Tensor(TensorBase):
         >>> tk.arange(6).as_strided((3,), (2,))
         tensor([0, 2, 4])
         """
-        return views.as_strided(self, size, stride, storage_offset)
+        return views.strided(self, size, stride, storage_offset, 1)
 
     def select(self, dim: int, index: int) -> "Tensor":
         """View of one entry along ``dim``; the dimension disappears."""
@@ -831,7 +831,11 @@ class Tensor(TensorBase):
     __mod__ = arithmetic.remainder.operator
     __rmod__ = arithmetic.remainder.reflected
     __imod__ = arithmetic.remainder.inplace_operator
-    __pow__ = arithmetic.pow.operator
+
+    def __pow__(self, exponent: Any, modulo: Any = None) -> "Tensor":
+        # Python's pow(x, y, modulo) calls this with three arguments.
+        return NotImplemented if modulo is not None else arithmetic.pow.operator(self, exponent)
+
     __rpow__ = arithmetic.pow.reflected
     __ipow__ = arithmetic.pow.inplace_operator
     __neg__ = arithmetic.neg
@@ -1002,12 +1006,16 @@ class Tensor(TensorBase):
         return base.place(reverse.copy(), self.device, self.dtype, strides)
 
     def __contains__(self, element: Any) -> Any:
-        if not isinstance(element, TensorBase) and general.as_number(element) is None:
+        if not isinstance(element, (TensorBase, complex)) and general.as_number(element) is None:
             raise DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."
             )
-        return (self == element)._array.any().item()
+        if isinstance(element, complex):
+            return element.imag == 0 and element.real in self
+        # The element comes first, as in PyTorch: so the words of an error name the sizes.
+        same = element == self if isinstance(element, TensorBase) else self == element
+        return same._array.any().item()
 
     def __bool__(self) -> Any:
         if self._array.size != 1:
@@ -1067,6 +1075,13 @@ class Tensor(TensorBase):
                 )
             )
         return str(self)
+
+    if not TYPE_CHECKING:  # a checker would believe that a tensor has every attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in absent.ATTRIBUTES:
+                raise AttributeError(absent.sentence("Tensor", name))
+            raise AttributeError(f"'Tensor' object has no attribute '{name}'")
 
     def __hash__(self) -> Any:
         return id(self)

@@ -1,14 +1,12 @@
 """New tensors: from data, from numbers, from shapes, from other tensors, from random streams."""
 
-import math
-import operator
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, dtypes, layout, ranges
 from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
@@ -29,6 +27,8 @@ from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
+
+_ABSENT: Any = object()  # an argument that was not given, where None is refused
 
 # From data
 
@@ -95,8 +95,8 @@ def _is_sequence(value: Any) -> bool:
 
 def _shape_of(data: Any) -> Ints:
     """The sizes of nested sequences, read off the first element of each level."""
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
     shape: list[int] = []
     while _is_sequence(data) and not (shape and isinstance(data, TensorBase)):
         shape.append(len(data))
@@ -128,8 +128,8 @@ def _inferred(data: Any) -> DType:
         return dtypes.of_number(data)
     if isinstance(data, complex):
         dtypes.refuse("complex64")
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
     raise DTypeError(
         message(
             f"Could not infer dtype of {type(data).__name__}",
@@ -162,9 +162,12 @@ def _number(value: Any, dtype: DType) -> Any:
         value = value.item()
     if isinstance(value, TensorBase):
         if value._array.size != 1:
-            raise ValueError(
+            floating = dtype.is_floating_point
+            raise (ValueError if floating else TypeError)(
                 message(
-                    "only one element tensors can be converted to Python scalars",
+                    "only one element tensors can be converted to Python scalars"
+                    if floating
+                    else "only integer tensors of a single element can be converted to an index",
                     "A list may contain tensors of one element; this one has shape "
                     f"{tuple(value._form.shape)}.",
                 )
@@ -298,24 +301,24 @@ def is_tensor(obj: Any) -> bool:
 # From a shape
 
 
-def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
+def _size(function: str, args: tuple[Any, ...], size: Any = _ABSENT) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
-    if size is not None:
-        args = (size,)
+    if size is not _ABSENT:
+        if args:
+            raise TypeError(f"{function}() got multiple values for argument 'size'")
+        if not isinstance(size, (tuple, list)):
+            kind = type_name(size)
+            raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
+        return general.need_sizes(function, "size", 1, size)
     if not args:
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
-    packed = len(args) == 1 and isinstance(args[0], (tuple, list))
-    shape = []
-    for position, value in enumerate(args[0] if packed else args, start=1):
-        if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
-            if not packed and position == 1:
-                raise must_be(function, "size", 1, "tuple of ints", value)
-            raise TypeError(
-                f"{function}(): argument 'size' failed to unpack the object at pos {position} with "
-                f'error "type must be tuple of ints,but got {type(value).__name__}"'
-            )
-        shape.append(operator.index(value))
-    return tuple(shape)
+    if isinstance(args[0], (tuple, list)):
+        if len(args) > 1:
+            raise TypeError(f"{function}() takes 1 positional argument but {len(args)} were given")
+        return general.need_sizes(function, "size", 1, args[0])
+    if general.as_int_or_large(args[0]) is None:
+        raise must_be(function, "size", 1, "tuple of ints", args[0])
+    return general.need_sizes(function, "size", 1, args)
 
 
 def _non_negative(function: str, shape: Ints) -> None:
@@ -339,6 +342,7 @@ def _refuse_negative(shape: Ints) -> None:
 
 
 def _filled(shape: Ints, value: Any, dtype: DType, device: Any) -> "Tensor":
+    layout.check_size(shape, dtype.itemsize)
     where = as_device(device)
     array = where.backend.xp.full(shape, value, dtype.numpy)
     return base.new(array, base.form_of(where, dtype, shape, layout.contiguous_strides(shape)))
@@ -350,7 +354,7 @@ def _dtype_or_default(function: str, dtype: Any) -> DType:
 
 def zeros(
     *args: Any,
-    size: Sequence[int] | None = None,
+    size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
@@ -368,7 +372,7 @@ def zeros(
 
 def ones(
     *args: Any,
-    size: Sequence[int] | None = None,
+    size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
@@ -385,7 +389,7 @@ def ones(
 
 def empty(
     *args: Any,
-    size: Sequence[int] | None = None,
+    size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
@@ -398,6 +402,7 @@ def empty(
     shape = _size("empty", args, size)
     _refuse_negative(shape)
     found = _dtype_or_default("empty", dtype)
+    layout.check_size(shape, found.itemsize)
     where = as_device(device)
     array = where.backend.xp.empty(shape, found.numpy)
     return _made(
@@ -420,9 +425,7 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
-    if not isinstance(size, (tuple, list)):
-        raise must_be("full", "size", 1, "tuple of ints", size)
-    shape = _size("full", (size,), None)
+    shape = general.need_sizes("full", "size", 1, size)
     _refuse_negative(shape)
     number = _fill_number("full", fill_value)
     found = dtypes.of_number(number) if dtype is None else as_dtype("full", dtype)
@@ -431,9 +434,7 @@ def full(
 
 
 def _fill_number(function: str, value: Any) -> Any:
-    if isinstance(value, TensorBase) and value._array.size == 1:
-        return value._array.item()
-    number = general.as_number(value)
+    number = general.as_scalar(value)
     if number is None:
         raise must_be(function, "fill_value", 2, "Number", value)
     return number
@@ -441,7 +442,7 @@ def _fill_number(function: str, value: Any) -> Any:
 
 def eye(
     n: int,
-    m: int | None = None,
+    m: int = _ABSENT,
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
@@ -453,12 +454,22 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    sizes: list[tuple[str, Any]] = [("n", n)] if m is None else [("n", n), ("m", m)]
-    for position, (name, value) in enumerate(sizes, start=1):
-        if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-            raise must_be("eye", name, position, "int", value)
-        if int(value) < 0:
+    if m is not _ABSENT and (general.as_int(n) is None or general.as_int(m) is None):
+        raise TypeError(
+            message(
+                "eye() received an invalid combination of arguments - "
+                f"got ({type_name(n)}, {type_name(m)}), but expected one of:",
+                " * (int n)",
+                " * (int n, int m)",
+            )
+        )
+    n = general.need_int("eye", "n", 1, n)
+    m = n if m is _ABSENT else general.need_int("eye", "m", 2, m)
+    for name, value in (("n", n), ("m", m)):
+        if value < 0:
             raise ShapeError(f"{name} must be greater or equal to 0, got {value}")
+    if n * m >= 2**63:
+        raise ShapeError("numel: integer multiplication overflow", a_shape=(n, m))
     found = _dtype_or_default("eye", dtype)
     where = as_device(device)
     array = where.backend.xp.eye(n, m, dtype=found.numpy)
@@ -468,9 +479,9 @@ def eye(
 
 
 def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
+    start: Any = _ABSENT,
+    end: Any = _ABSENT,
+    step: Any = _ABSENT,
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
@@ -485,22 +496,7 @@ def arange(
     >>> tk.arange(1., 2., 0.5)
     tensor([1.0000, 1.5000])
     """
-    if start is None and end is None:
-        raise TypeError(
-            "arange() received an invalid combination of arguments - got (), but expected one of:\n"
-            " * (Number end)\n * (Number start, Number end, Number step = 1)"
-        )
-    if end is None:
-        start, end = 0, start
-    elif start is None:
-        start = 0
-    bounds = []
-    for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step))):
-        number = value._array.item() if isinstance(value, TensorBase) else general.as_number(value)
-        if number is None:
-            raise must_be("arange", name, max(position, 1), "Number", value)
-        bounds.append(number)
-    first, last, gap = bounds
+    bounds = first, _, gap = _bounds(start, end, step)
     if dtype is not None:
         found = as_dtype("arange", dtype)
     elif any(isinstance(number, float) for number in bounds):
@@ -509,40 +505,40 @@ def arange(
         found = dtypes.int64
     if found is dtypes.bool_:
         raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=found)
-    count = _count(first, last, gap, found)
     where = as_device(device)
-    if found.is_floating_point:
-        array = quietly(
-            lambda: (first + gap * np.arange(count, dtype=np.float64)).astype(found.numpy)
-        )
-    else:
-        array = int(first) + int(gap) * np.arange(count, dtype=np.int64)
-        array = array.astype(found.numpy)
+    n = ranges.count(*bounds, found)
+    layout.check_size((n,), found.itemsize)
+    array = quietly(ranges.counted, first, gap, n, found)
     return _made(
         base.place(array, where, found, layout.contiguous_strides(array.shape)), requires_grad
     )
 
 
-def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
-    if gap == 0:
-        raise DTypeError("step must be nonzero")
-    if not (math.isfinite(first) and math.isfinite(last)):
-        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
-    if (last - first) * gap < 0:
-        raise DTypeError(
+def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """First number, end and step of ``arange``, whose only argument is the end."""
+    if end is _ABSENT and step is _ABSENT and start is not _ABSENT:
+        number = general.as_scalar(start)
+        if number is None:
+            raise must_be("arange", "end", 1, "Number", start)
+        return 0, number, 1
+    bounds = [general.as_scalar(value) for value in (start, end, step)]
+    if start is _ABSENT and step is _ABSENT:
+        bounds[0] = 0
+    if step is _ABSENT:
+        bounds[2] = 1
+    if any(number is None for number in bounds):
+        named = "step=" if end is _ABSENT else ""
+        given = (("", start), ("", end), (named, step))
+        got = [name + type_name(value) for name, value in given if value is not _ABSENT]
+        raise TypeError(
             message(
-                "upper bound and lower bound inconsistent with step sign",
-                f"From {first}, steps of {gap} never reach {last}.",
+                "arange() received an invalid combination of arguments - "
+                f"got ({', '.join(got)}), but expected one of:",
+                " * (Number end)",
+                " * (Number start, Number end, Number step = 1)",
             )
         )
-    if dtype is dtypes.int64 and gap and math.isfinite(gap) and not int(gap):
-        raise ValueError(
-            message("step must be nonzero", f"As {dtype}, the step {gap} is truncated to 0.")
-        )
-    if dtype is dtypes.int64:
-        first, last, gap = int(first), int(last), int(gap)
-        return -(-(last - first) // gap)
-    return math.ceil((last - first) / gap)
+    return bounds[0], bounds[1], bounds[2]
 
 
 def linspace(
@@ -556,33 +552,46 @@ def linspace(
 ) -> "Tensor":
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
+    For integer dtypes the ends and the numbers are cut off to integers.
+
     >>> tk.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    if isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
-        raise must_be("linspace", "steps", 3, "int", steps)
-    if steps < 0:
+    _refuse_dimensions(start, end)
+    first, last, n = general.as_scalar(start), general.as_scalar(end), general.as_int(steps)
+    if first is None or last is None or n is None:
+        kinds = ", ".join(type_name(value) for value in (start, end, steps))
+        raise TypeError(
+            message(
+                f"linspace() received an invalid combination of arguments - got ({kinds}), "
+                "but expected one of:",
+                " * (Number or 0-d Tensor start, Number or 0-d Tensor end, int steps)",
+            )
+        )
+    if n < 0:
         raise DTypeError("number of steps must be non-negative")
     found = _dtype_or_default("linspace", dtype)
+    if found is dtypes.bool_ and n > 1:
+        raise NotSupportedError("\"linspace_cpu\" not implemented for 'Bool'", dtype=found)
     where = as_device(device)
-    inner = found.numpy if found.is_floating_point else np.dtype(np.float64)
-    first, last = np.asarray(float(start), inner), np.asarray(float(end), inner)
-
-    def run() -> Any:
-        gap = ((last - first) / np.asarray(max(steps - 1, 1), inner)).astype(inner)
-        index = np.arange(steps)
-        # Counted from both ends, so that the last number is exactly `end`.
-        forwards = first + gap * index.astype(inner)
-        backwards = last - gap * (steps - 1 - index).astype(inner)
-        return _made(
-            np.where(index < steps // 2 if steps > 1 else index < 1, forwards, backwards),
-            requires_grad,
-        )
-
-    array = quietly(run).astype(found.numpy)
+    layout.check_size((n,), found.itemsize)
+    array = quietly(ranges.spaced, first, last, n, found)
     return _made(
         base.place(array, where, found, layout.contiguous_strides(array.shape)), requires_grad
     )
+
+
+def _refuse_dimensions(start: Any, end: Any) -> None:
+    wrong = [
+        f"{name} with {len(value._form.shape)} dimension(s)"
+        for name, value in (("start", start), ("end", end))
+        if isinstance(value, TensorBase) and value._form.shape
+    ]
+    if wrong:
+        raise DTypeError(
+            "linspace only supports 0-dimensional start and end tensors, "
+            f"but got {' and '.join(wrong)}."
+        )
 
 
 # Like another tensor: same shape, dtype and order in memory
@@ -665,7 +674,7 @@ def full_like(
 
 def rand(
     *args: Any,
-    size: Sequence[int] | None = None,
+    size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
@@ -682,7 +691,7 @@ def rand(
 
 def randn(
     *args: Any,
-    size: Sequence[int] | None = None,
+    size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
@@ -783,9 +792,7 @@ def randint(*args: Any, **options: Any) -> "Tensor":
     requires_grad = options.pop("requires_grad", False)
     if options:
         raise TypeError(f"randint() got an unexpected keyword argument '{next(iter(options))}'")
-    if not isinstance(size, (tuple, list)):
-        raise must_be("randint", "size", len(args) or 3, "tuple of ints", size)
-    shape = _size("randint", (size,), None)
+    shape = general.need_sizes("randint", "size", len(args) or 3, size)
     _refuse_negative(shape)
     found = dtypes.int64 if dtype is None else as_dtype("randint", dtype)
     result = _fill_integers(empty(shape, dtype=found, device=device), low, high)
@@ -814,12 +821,8 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
             )
         )
     for position, name in enumerate(names[:-1], start=1):
-        value: Any = values[name]
-        if isinstance(value, TensorBase):
-            values[name] = value._array.item()
-        elif isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-            raise must_be("randint", name, position, "int", value)
-    return int(values["low"]), int(values["high"]), values["size"]
+        values[name] = general.need_int("randint", name, position, values[name])
+    return values["low"], values["high"], values["size"]
 
 
 def _fill_integers(x: "Tensor", low: int, high: int) -> "Tensor":
@@ -867,8 +870,19 @@ def randint_like(
     >>> tk.randint_like(tk.zeros(3), 10)
     tensor([4., 9., 3.])
     """
-    if high is None:
-        low, high = 0, low
+    general.need_tensor("randint_like", input)
+    bounds = (low,) if high is None else (low, high)
+    if any(general.as_int(bound) is None for bound in bounds):
+        kinds = ", ".join(type_name(value) for value in (input, *bounds))
+        raise TypeError(
+            message(
+                f"randint_like() received an invalid combination of arguments - got ({kinds}), "
+                "but expected one of:",
+                " * (Tensor input, int high)",
+                " * (Tensor input, int low, int high)",
+            )
+        )
+    low, high = (0, low) if high is None else (low, high)
     return _made(
         _fill_integers(_like("randint_like", input, dtype, device), low, high), requires_grad
     )
@@ -887,11 +901,11 @@ def randperm(
     >>> tk.randperm(4)
     tensor([0, 1, 3, 2])
     """
-    if isinstance(n, (bool, float)) or not hasattr(n, "__index__"):
-        raise must_be("randperm", "n", 1, "int", n)
-    n = operator.index(n)
+    n = general.need_int("randperm", "n", 1, n)
     _refuse_negative((n,))
     found = dtypes.int64 if dtype is None else as_dtype("randperm", dtype)
+    if found is dtypes.bool_:
+        raise NotSupportedError("\"randperm\" not implemented for 'Bool'", dtype=found)
     if found is dtypes.float16 and n > 2049:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=found)
     general.check_value(n, found)

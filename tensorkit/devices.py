@@ -9,13 +9,14 @@ NumPy settings nor the warning filters, and every thread has a context of its ow
 """
 
 import contextvars
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.errors import DeviceError, TensorkitError, message
+from tensorkit.errors import DeviceError, TensorkitError, message, must_be, type_name
 
 _KNOWN = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
@@ -107,11 +108,12 @@ class Device:
         if isinstance(type, Device):
             return type
         if not isinstance(type, str):
-            raise DeviceNameError(
-                message("Cannot access accelerator device when none is available.", repair="'cpu'")
-            )
+            _refuse_kind(type)
         kind, number = _parse(type)
-        key = kind, number if index is None else index
+        if index is not None:
+            _check_index(type, number, index)
+            number = index
+        key = kind, number
         device = _DEVICES.get(key)
         if device is None:
             device = _DEVICES[key] = object.__new__(cls)
@@ -149,11 +151,37 @@ class DeviceNameError(TensorkitError, RuntimeError):
     """A string that names no device."""
 
 
+def _refuse_kind(value: Any) -> NoReturn:
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise DeviceNameError(
+            message("Cannot access accelerator device when none is available.", repair="'cpu'")
+        )
+    raise TypeError(
+        message(
+            "device() received an invalid combination of arguments - "
+            f"got ({type_name(value)}), but expected one of:",
+            " * (torch.device device)",
+            " * (str type, int index = -1)",
+        )
+    )
+
+
+def _check_index(name: str, in_name: int | None, index: Any) -> None:
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise must_be("device", "index", 2, "int", index)
+    if in_name is not None:
+        raise DeviceNameError(
+            "type (string) must not include an index because index was passed explicitly: " + name
+        )
+    if index < 0:
+        raise DeviceNameError("Device index must not be negative")
+
+
 def _parse(name: str) -> tuple[str, int | None]:
     if not name:
         raise DeviceNameError("Device string must not be empty")
     kind, colon, number = name.partition(":")
-    if colon and not number.isdigit():
+    if not kind or (colon and not re.fullmatch("0|[1-9][0-9]*", number)):
         raise DeviceNameError(message(f"Invalid device string: '{name}'", repair="'cpu'"))
     if kind not in _KNOWN.split(", "):
         raise DeviceNameError(

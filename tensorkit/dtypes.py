@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import NotSupportedError, message, must_be
 
 BOOL, INTEGER, FLOATING = 0, 1, 2
 
@@ -70,6 +70,7 @@ OF_NUMPY = {dtype.numpy: dtype for dtype in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_}
 _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
+_NOT_GIVEN: Any = object()  # an argument that was not given, where None is refused
 _default = float32
 
 
@@ -116,6 +117,14 @@ def as_dtype(function: str, value: Any) -> DType:
     )
 
 
+def _need(function: str, argument: str, position: int, value: Any) -> DType:
+    """The DType given as a positional argument: a DType, or Python's float, int, bool."""
+    found = _OF_PYTHON.get(value) if isinstance(value, type) else value
+    if not isinstance(found, DType):
+        raise must_be(function, argument, position, "torch.dtype", value)
+    return found
+
+
 def refuse(name: str) -> NoReturn:
     """Raise: the dtype ``name`` exists in PyTorch and not here."""
     have = ", ".join(dtype.name for dtype in ALL)
@@ -151,13 +160,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
     >>> tk.promote_types(tk.uint8, tk.int8), tk.promote_types(tk.int64, tk.float16)
     (torch.int16, torch.float16)
     """
-    for position, (name, value) in enumerate((("type1", type1), ("type2", type2)), start=1):
-        if not isinstance(value, DType):
-            raise TypeError(
-                f"promote_types(): argument '{name}' (position {position}) must be torch.dtype, "
-                f"not {type(value).__name__}"
-            )
-    return promote(type1, type2)
+    first = _need("promote_types", "type1", 1, type1)
+    return promote(first, _need("promote_types", "type2", 2, type2))
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -187,7 +191,8 @@ def can_cast(from_: DType, to: DType) -> bool:
     >>> tk.can_cast(tk.float64, tk.float16), tk.can_cast(tk.float32, tk.int64)
     (True, False)
     """
-    return from_.category <= to.category
+    source = _need("can_cast", "from_", 1, from_)
+    return source.category <= _need("can_cast", "to", 2, to).category
 
 
 class finfo:
@@ -197,8 +202,8 @@ class finfo:
     1.1920928955078125e-07
     """
 
-    def __init__(self, type: DType | None = None) -> None:
-        dtype = get_default_dtype() if type is None else type
+    def __init__(self, type: DType | type = _NOT_GIVEN) -> None:
+        dtype = _default if type is _NOT_GIVEN else _need("finfo", "type", 1, type)
         if not dtype.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
@@ -226,17 +231,18 @@ class iinfo:
     iinfo(min=-128, max=127, dtype=int8)
     """
 
-    def __init__(self, type: DType) -> None:
-        if type is bool_:
+    def __init__(self, type: DType | type) -> None:
+        dtype = _need("iinfo", "type", 1, type)
+        if dtype is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        if type.is_floating_point:
+        if dtype.is_floating_point:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. "
                 "Use torch.finfo to handle 'torch.iinfo'"
             )
-        limits = np.iinfo(type.numpy)
-        self.bits = type.itemsize * 8
-        self.dtype = type.name
+        limits = np.iinfo(dtype.numpy)
+        self.bits = dtype.itemsize * 8
+        self.dtype = dtype.name
         self.max = int(limits.max)
         self.min = int(limits.min)
 

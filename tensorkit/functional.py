@@ -45,6 +45,17 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> "Tensor"
     return division(rounding_mode)(input, other)
 
 
+def pow(input: Any, exponent: Any) -> "Tensor":
+    """Power ``input ** exponent``, element by element.
+
+    Raises RuntimeError for an integer tensor with a negative integer number as exponent.
+
+    >>> tk.pow(tk.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    return arithmetic.pow(input, exponent)
+
+
 def equal(input: "Tensor", other: "Tensor") -> bool:
     """Whether two tensors have the same shape and the same values (one answer, not one each).
 

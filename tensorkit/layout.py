@@ -6,13 +6,15 @@ three together are a ``Layout``. The rules are PyTorch's, also for dimensions of
 where array libraries differ: that is why strides are computed here and nowhere else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
+from operator import index
 from typing import Any, NamedTuple
 
 from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
 
 Ints = tuple[int, ...]
+MOST_DIMS = 64  # NumPy's own limit
 
 
 class Size(tuple[int, ...]):
@@ -23,6 +25,10 @@ class Size(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, iterable: Iterable[Any] = ()) -> "Size":
+        """The size whose dimensions these integers are."""
+        return tuple.__new__(cls, [_as_size(at, value) for at, value in enumerate(iterable)])
 
     def numel(self) -> int:
         """Number of elements of a tensor of this size.
@@ -40,6 +46,9 @@ class Size(tuple[int, ...]):
         return Size(got) if isinstance(index, slice) else got
 
     def __add__(self, other: Any) -> "Size":
+        if not isinstance(other, tuple):
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> "Size":
@@ -52,6 +61,15 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
+
+
+def _as_size(position: int, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')"
+        ) from None
 
 
 class Layout(NamedTuple):
@@ -75,6 +93,25 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     for dim in range(len(shape) - 2, -1, -1):
         strides[dim] = strides[dim + 1] * max(shape[dim + 1], 1)
     return tuple(strides)
+
+
+def check_size(shape: Ints, itemsize: int) -> None:
+    """ShapeError for more bytes than 64 bits can count, or more dimensions than NumPy has."""
+    _check_dims(shape)
+    if prod(shape) * itemsize >= 2**63:
+        raise ShapeError(
+            f"Storage size calculation overflowed with sizes={sizes(shape)}", a_shape=shape
+        )
+    if prod(max(size, 1) for size in shape) >= 2**63:
+        raise ShapeError("Stride calculation overflowed", a_shape=shape)
+
+
+def _check_dims(shape: Ints) -> None:
+    if len(shape) > MOST_DIMS:
+        raise ShapeError(
+            f"tensorkit's tensors have at most {MOST_DIMS} dimensions, not {len(shape)}",
+            a_shape=shape,
+        )
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -449,5 +486,6 @@ def slice_(source: Layout, dim: int, start: int, stop: int, step: int) -> Layout
 def unsqueeze(source: Layout, dim: int) -> Layout:
     """A new dimension of size 1 before ``dim``."""
     shape, strides, offset = source
+    _check_dims((1, *shape))
     stride = shape[dim] * strides[dim] if dim < len(shape) else 1
     return Layout((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset)

@@ -75,6 +75,8 @@ def text(x: TensorBase) -> str:
             suffixes.append(f"size={tuple(form.shape)}")
         shows_dtype = form.dtype is not dtypes.get_default_dtype()
     else:
+        if not _options.edgeitems:
+            suffixes.append(f"size={tuple(form.shape)}")
         shorten = array.size > _options.threshold
         shown = _edges(array) if shorten else array
         number = _Format(shown, form.dtype)

@@ -82,6 +82,10 @@ class WhatShape(Prediction):
             "The numbers are right, and a shape is a list even with one entry: write `[3]`, "
             "not `3`.",
         ),
+        "in quotes": (
+            {"tk.tensor(7)": "[]", "tk.tensor([7, 8])[0]": "[]", "tk.zeros(4, 3)[1]": "[3]"},
+            "Your shapes stand in quotes, and so they are text. Write a list, without quotes.",
+        ),
     }
 
     def observe(self, value: tk.Tensor) -> list[int]:
@@ -126,7 +130,7 @@ def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
     return checkerboard(columns, rows)
 
 
-@exercise("checkerboard", answer=checkerboard, points=3, difficulty=2, minutes=8)
+@exercise("checkerboard", answer=checkerboard, points=6, difficulty=2, minutes=8)
 class Checkerboard(Exercise):
     """A checkerboard
 
@@ -143,6 +147,9 @@ class Checkerboard(Exercise):
     ```
 
     Slices with a step do it in a few lines, without a loop.
+
+    What stands behind `:` and `->` in the first line says which kind of value is meant; leave it as
+    it is.
     """
 
     hints = (
@@ -211,6 +218,11 @@ def _divides_by_no_gap(start: float, end: float, n: int) -> tk.Tensor:
     return start + step * tk.arange(n)
 
 
+def _floor_of_the_width(start: float, end: float, n: int) -> tk.Tensor:
+    step = (end - start) // (n - 1)
+    return start + step * tk.arange(n)
+
+
 def _forgets_the_start(start: float, end: float, n: int) -> tk.Tensor:
     step = (end - start) / max(n - 1, 1)
     return step * tk.arange(n)
@@ -223,7 +235,7 @@ def _with_numpy(start: float, end: float, n: int) -> tk.Tensor:
 @exercise(
     "linspace-by-hand",
     answer=evenly_spaced,
-    points=2,
+    points=0,
     difficulty=2,
     minutes=6,
     further=True,
@@ -268,6 +280,11 @@ class LinspaceByHand(Exercise):
             _divides_by_no_gap,
             "With one point there is no gap, and `n - 1` is 0: the division fails. Treat `n` "
             "equal to 1 apart, or never divide by less than 1.",
+        ),
+        "rounds the width down": (
+            _floor_of_the_width,
+            "`//` rounds the width of a gap down to a whole number, and between whole numbers the "
+            "result stays int64. A gap can be 0.25 wide: divide with `/`.",
         ),
         "the start is missing": (
             _forgets_the_start,
@@ -374,6 +391,11 @@ class WhichDtype(Prediction):
             "You let the Python number choose. It has no size of its own: beside a tensor of the "
             "same kind, the tensor's dtype stays. Predict the last two again.",
         ),
+        "Python's types": (
+            {"tk.tensor([1, 2, 3])": "int", "tk.tensor([1, 2.5])": "float", "tk.arange(4)": "int"},
+            "`int` and `float` are Python's types. A dtype also says how many bits: "
+            '"int64", "float32".',
+        ),
     }
 
     def observe(self, value: tk.Tensor) -> str:
@@ -381,6 +403,8 @@ class WhichDtype(Prediction):
 
     def run(self, answer: Any, *args: Any) -> Any:
         said = super().run(answer, *args)
+        if said is int or said is float:
+            return said.__name__  # without quotes the same mistake
         # `tk.float32` and "torch.float32" say the same as "float32"
         if isinstance(said, str | type(tk.float32)):
             return str(said).removeprefix("torch.").removeprefix("tk.")
@@ -417,7 +441,7 @@ def _in_place(image: tk.Tensor) -> tk.Tensor:
     return image
 
 
-@exercise("pixels", answer=to_unit_range, points=3, difficulty=1, minutes=6)
+@exercise("pixels", answer=to_unit_range, points=6, difficulty=1, minutes=6)
 class Pixels(Exercise):
     """Pixels between 0 and 1
 
@@ -534,7 +558,7 @@ def _python_number(x: tk.Tensor) -> float:
     "half-precision",
     answer=total_of,
     stub=_narrow_total,
-    points=2,
+    points=0,
     difficulty=3,
     minutes=6,
     further=True,
@@ -643,7 +667,7 @@ def _nothing_for_a_number(shape: tuple[int, ...], dtype: tk.dtype) -> int:
     return bytes_of(shape, dtype) if shape else 0
 
 
-@exercise("bytes-of", answer=bytes_of, points=2, difficulty=2, minutes=4, further=True)
+@exercise("bytes-of", answer=bytes_of, points=0, difficulty=2, minutes=4, further=True)
 class BytesOf(Exercise):
     """How many bytes
 
@@ -756,7 +780,7 @@ def _only_the_next_size(shape: tuple[int, ...]) -> tuple[int, ...]:
 @exercise(
     "strides-of",
     answer=strides_of,
-    points=3,
+    points=0,
     difficulty=3,
     minutes=8,
     further=True,
@@ -841,6 +865,10 @@ def _clone_thrown_away(array: np.ndarray) -> tk.Tensor:
     return tensor
 
 
+def _slice_of_everything(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array)[:]
+
+
 def _through_a_list(array: np.ndarray) -> tk.Tensor:
     return tk.tensor(array.tolist())
 
@@ -853,7 +881,7 @@ def _still_an_array(array: np.ndarray) -> np.ndarray:
     return array.copy()
 
 
-@exercise("private-copy", answer=private_copy, stub=_shared, points=3, difficulty=2, minutes=7)
+@exercise("private-copy", answer=private_copy, stub=_shared, points=6, difficulty=2, minutes=7)
 class PrivateCopy(Exercise):
     """A copy of your own
 
@@ -873,7 +901,7 @@ class PrivateCopy(Exercise):
     # tensor([1., 2.], dtype=torch.float64)
     ```
 
-    The check makes just this experiment, in both directions.
+    The check makes just this experiment, with `array[...] = 0` as the later write.
     """
 
     hints = (
@@ -885,7 +913,12 @@ class PrivateCopy(Exercise):
         "still shared": (
             _clone_thrown_away,
             "The tensor still looks at the memory of the array. `.clone()` makes a copy and "
-            "returns it; a clone that you do not return is lost, and `[:]` is only another view.",
+            "returns it; a clone that you do not return is lost, and `[...]` is only another view.",
+        ),
+        "a slice": (
+            _slice_of_everything,
+            "`[:]` copies Python's lists, but not tensors or arrays: their slices are views, and "
+            "yours still shares the memory. Nor can a single number be sliced. Ask for a copy.",
         ),
         "through a list": (
             _through_a_list,
@@ -913,20 +946,29 @@ class PrivateCopy(Exercise):
         yield case(np.zeros((0, 3), dtype=np.float16), label="an empty array")
 
     def run(self, answer: Any, *args: Any) -> dict[str, Any]:
-        """The copy, and what is left of copy and array after a write to the other one."""
+        """The copy, before and after a write to the array."""
         (array,) = args
         copy = answer(array)
-        if not isinstance(copy, tk.Tensor):
-            return {"the copy": copy, AFTER_ARRAY: None, AFTER_COPY: None}
-        at_first, seen = array.copy(), {"the copy": copy.clone()}
+        before, seen = array.copy(), {"at first": _frozen(copy)}
         array[...] = 0
-        seen[AFTER_ARRAY] = copy.clone()
-        array[...] = at_first
-        copy[...] = 0
-        seen[AFTER_COPY] = array.copy()
-        array[...] = at_first  # the check looks whether the answer itself changed the array
+        seen["after array[...] = 0"] = _frozen(copy)
+        array[...] = before  # the check looks whether the answer itself changed the array
         return seen
 
+    def advice(self, *args: Any) -> str | None:
+        (array,) = args
+        if array.ndim == 0:
+            return "A single number has no dimension to slice; `[...]` is everything in any shape."
+        if array.size == 0:
+            return "An empty array has a shape and a dtype too: both should stay."
+        return (
+            "If the zeros of `array[...] = 0` show in your tensor, you wrote to the array and the "
+            "copy changed: they still share memory."
+        )
 
-AFTER_ARRAY = "the copy after array[...] = 0"
-AFTER_COPY = "the array after copy[...] = 0"
+
+def _frozen(value: Any) -> Any:
+    """A tensor or an array as it is now, with memory of its own."""
+    if isinstance(value, tk.Tensor):
+        return value.clone()
+    return value.copy() if isinstance(value, np.ndarray) else value

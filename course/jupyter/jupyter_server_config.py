@@ -17,3 +17,6 @@ with contextlib.suppress(CourseError):  # then the server's root is the current 
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
+
+# the default is longer than the interval between two pings, and would be said at every start
+c.ServerApp.websocket_ping_timeout = 30_000  # milliseconds

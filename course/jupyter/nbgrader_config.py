@@ -8,6 +8,7 @@ import contextlib
 import logging
 import os
 import sysconfig
+import warnings
 
 from course import paths
 from course.errors import CourseError
@@ -20,6 +21,9 @@ c = get_config()  # noqa: F821  # traitlets puts it into this file's namespace
 scripts = sysconfig.get_path("scripts")
 if scripts not in os.environ.get("PATH", "").split(os.pathsep):
     os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
+
+# nbgrader's own use of its database, told to whoever grades, several lines for each submission
+warnings.filterwarnings("ignore", message="Object of type <Submitted.* not in session")
 
 # a cell's answer becomes the exercise's own stub, which runs without an exception
 c.GenerateAssignment.preprocessors = [
@@ -61,6 +65,8 @@ else:
     exchange = root / settings().exchange
     c.Exchange.root = str(exchange)
     c.Exchange.assignment_dir = str(paths.work(root))
+    # names and grades: below `course/`, where git ignores them
+    c.ExportPlugin.to = str(root / "course" / "grades.csv")
     # nbgrader makes none of these, and each of its programs fails where one is missing
     for folder in (root / "course", exchange, paths.work(root)):
         with contextlib.suppress(OSError):  # a hub's folders may be read-only

@@ -5,11 +5,12 @@ from typing import Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, message
+from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops.elementary import log
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
 from tensorkit.ops.selection import where, zeros_as
+from tensorkit.rounding import multiply_add
 
 Operands = tuple[Operand, ...]
 
@@ -42,8 +43,14 @@ def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) ->
     _check_alpha(operands, promoted, alpha=alpha)
 
 
-def _scaled(xp: Any, y: Any, alpha: Any) -> Any:
-    return xp.multiply(y, xp.asarray(alpha).astype(y.dtype))
+def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
+    """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
+    alpha = xp.asarray(alpha).astype(y.dtype)
+    if y.dtype.kind != "f":
+        return xp.add(x, xp.multiply(y, alpha))
+    dtype = y.dtype
+    x, y, alpha = (each.astype(xp.float64) for each in (x, y, alpha))
+    return multiply_add(xp, y, alpha, x, dtype)
 
 
 @op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
@@ -55,7 +62,7 @@ def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
     tensor([1.5000, 2.5000])
     """
-    return xp.add(x, y) if alpha == 1 else xp.add(x, _scaled(xp, y, alpha))
+    return xp.add(x, y) if alpha == 1 else _plus_scaled(xp, x, y, alpha)
 
 
 add.grad(
@@ -71,7 +78,7 @@ def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     >>> tk.sub(tk.tensor([3., 5.]), tk.tensor([1., 1.]))
     tensor([2., 4.])
     """
-    return xp.subtract(x, y) if alpha == 1 else xp.subtract(x, _scaled(xp, y, alpha))
+    return xp.subtract(x, y) if alpha == 1 else _plus_scaled(xp, x, y, -alpha)
 
 
 sub.grad(
@@ -81,7 +88,7 @@ sub.grad(
 sub.grad(number="reflected", node="RsubBackward1", option=True, y=lambda g: -g)
 
 
-@op(kind="binary", symbol="*", ufunc="multiply")
+@op(kind="binary", symbol="*", ufunc="multiply", exact_number=True)
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -97,7 +104,7 @@ mul.grad(
 )
 
 
-@op(kind="binary", symbol="/", ufunc="divide", result="floating")
+@op(kind="binary", symbol="/", ufunc="divide", result="floating", exact_number=True)
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -131,6 +138,7 @@ def _check_divisor(xp: Any, x: Any, y: Any) -> None:
     kernel="div_floor_cpu",
     overloaded=True,
     two_numbers=True,
+    exact_number=True,
 )
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
@@ -179,7 +187,7 @@ floor_of_quotient.grad(
 )
 
 
-@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu")
+@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu", exact_number=True)
 def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
     """Quotient rounded towards zero; keeps integer dtypes. Public as ``div(rounding_mode=)``.
 
@@ -226,7 +234,13 @@ remainder.grad(number="x", node="NotImplemented")
 
 def _check_exponent(operands: Operands, promoted: DType) -> None:
     exponent = operands[1]
-    if exponent.is_number and not promoted.is_floating_point and exponent.array < 0:
+    if promoted is dtypes.bool_ and not exponent.is_number:
+        raise NotSupportedError(
+            message("\"pow\" not implemented for 'Bool'", repair="x.int()"), dtype=promoted
+        )
+    if not exponent.is_number:
+        return
+    if not promoted.is_floating_point and exponent.array < 0:
         raise DTypeError(
             message(
                 "Integers to negative integer powers are not allowed.",
@@ -234,12 +248,13 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
                 repair=f"x.float() ** {exponent.array}",
             )
         )
+    if not promoted.is_floating_point or promoted is dtypes.float16:
+        check_value(exponent.array, promoted)
 
 
 @op(
     kind="binary",
     symbol="** or pow()",
-    dtypes="numeric",
     kernel="pow",
     refuse=_check_exponent,
     overloaded=True,
@@ -253,23 +268,33 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.pow(tk.tensor([1., 2., 3.]), 2)
     tensor([1., 4., 9.])
     """
+    if y.dtype.kind == "b":  # only with the numbers True and False as exponents
+        return xp.logical_or(x, xp.logical_not(y))
     if y.dtype.kind in "iu":
         return _integer_power(xp, x, y)
     if y.ndim == 0:
         exact = _EXACT_POWERS.get(float(y))
         if exact is not None:
             return exact(xp, x)
+    if y.size == 1 and float(y.reshape(())) in _ROOTS:
+        if isinstance(y, xp.generic):  # a number, not a tensor
+            return _ROOTS[float(y)](xp, x)
+        # NumPy, too, would take a root, but here -inf and -0. count as positive.
+        y = xp.full(xp.broadcast_shapes(x.shape, y.shape), y)
     return xp.power(x, y)
 
 
-# Exponents for which a product or a root is both faster and exact to the last digit.
+# Exponents for which a product is both faster and exact to the last digit.
 _EXACT_POWERS = {
     1.0: lambda xp, x: x.copy(),
     2.0: lambda xp, x: x * x,
     3.0: lambda xp, x: x * x * x,
     -2.0: lambda xp, x: 1 / (x * x),
     -1.0: lambda xp, x: 1 / x,
+}
+_ROOTS = {
     0.5: lambda xp, x: xp.sqrt(x),
+    -0.5: lambda xp, x: 1 / xp.sqrt(x),
 }
 
 

@@ -10,7 +10,7 @@ from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.history import record
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import quietly
-from tensorkit.dtypes import DType
+from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import general
@@ -83,9 +83,14 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
     ``node`` is what PyTorch calls the record; it calls a copy of a 0-d tensor a filling.
     """
     if not isinstance(source, TensorBase):
-        if as_number(source) is None:
+        number = as_number(source)
+        if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
-        return fill_(target, source)
+        rule = _COPY if history.check_write(target) else None
+        general.check_overlap(target)
+        # cast as a tensor would be, without a check
+        general.write(target, np.asarray(number), "copy", rule, (target, number), {})
+        return target
     if source is target:
         return target
     tracked = history.check_write(target, source)
@@ -122,20 +127,19 @@ def fill_(target: "Tensor", value: Any, node: str = "FillBackward2") -> "Tensor"
                 a_shape=(),
                 b_shape=tuple(value._form.shape),
             )
-        number = value._array.item()
-    else:
-        found = as_number(value)
-        if found is None:
-            raise TypeError(
-                "fill_() received an invalid combination of arguments - got "
-                f"({type(value).__name__}), but expected one of:\n"
-                " * (Tensor value)\n * (Number value)"
-            )
-        number = found
+        rule = _FILLS["FillBackward3"] if tracked else None
+        general.write(target, value._array, "fill", rule, (target, value), {})
+        return target
+    number = as_number(value)
+    if number is None:
+        raise TypeError(
+            "fill_() received an invalid combination of arguments - got "
+            f"({type(value).__name__}), but expected one of:\n"
+            " * (Tensor value)\n * (Number value)"
+        )
     dtype = target._form.dtype
-    general.check_value(number, dtype)
-    if isinstance(value, TensorBase):
-        node = "FillBackward3"
+    if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
+        general.check_value(number, dtype)
     rule = _FILLS[node] if tracked else None
     general.write(target, stored(number, dtype), "fill", rule, (target, value), {})
     return target
@@ -146,6 +150,15 @@ def filled(form: Form, number: float) -> "Tensor":
     shape = tuple(form.shape)
     array = form.device.backend.xp.full(shape, number, form.dtype.numpy)
     return base.place(array, form.device, form.dtype, layout.contiguous_strides(shape))
+
+
+def assign_number(target: "Tensor", number: general.Number) -> None:
+    """``target[...] = number``, which has been checked."""
+    tracked = history.check_write(target)
+    general.check_overlap(target)
+    rule = _FILLS["FillBackward3"] if tracked else None
+    values = stored(number, target._form.dtype)
+    general.write(target, values, "fill", rule, (target, number), {})
 
 
 def stored(number: general.Number, dtype: DType) -> Any:

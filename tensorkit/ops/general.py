@@ -5,7 +5,9 @@ check the kinds of the arguments, find the dtype, broadcast the shapes, convert,
 result out as PyTorch would.
 """
 
+import math
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -57,6 +59,7 @@ class Definition:
     number_is_option: bool
     overloaded: bool
     two_numbers: bool
+    exact_number: bool
     on_arrays: Callable[..., Any] | None
     ufunc: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
@@ -113,11 +116,79 @@ def as_number(value: Any) -> Number | None:
     """A Python number, or None if ``value`` is not one. NumPy scalars count as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        negative = "can't convert negative int to unsigned"
+        raise OverflowError(negative if value < 0 else "int too big to convert")
     if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, complex):
         dtypes.refuse("complex64")
     return None
+
+
+def as_scalar(value: Any) -> Number | None:
+    """A Python number, also from a 0-d tensor, or None if ``value`` is neither."""
+    if isinstance(value, TensorBase):
+        return None if value._form.shape else value._array.item()
+    return as_number(value)
+
+
+def as_int(value: Any) -> int | None:
+    """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        return None
+    try:
+        number = index(value)
+    except TypeError:  # an array or tensor of several elements
+        return None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def need_int(function: str, argument: str, position: int, value: Any) -> int:
+    """``as_int``, or TypeError with PyTorch's words."""
+    number = as_int(value)
+    if number is None:
+        raise must_be(function, argument, position, "int", value)
+    return number
+
+
+def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
+    """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
+    if not isinstance(values, (tuple, list)):
+        raise must_be(function, argument, position, "tuple of ints", values)
+    first = as_int_or_large(values[0]) if values else 0
+    if first is None:
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, "
+            f"but found element of type {_kind(values[0])} at pos 0"
+        )
+    return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
+
+
+def as_int_or_large(value: Any) -> int | None:
+    """``as_int`` that leaves the refusal of large numbers to the caller."""
+    try:
+        return as_int(value)
+    except ValueError:
+        return index(value)
+
+
+def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
+    number = int(value) if isinstance(value, bool) else as_int_or_large(value)
+    failed = f"{function}(): argument '{argument}' failed to unpack the object at pos {position}"
+    if number is None:
+        kind = _kind(value)
+        raise TypeError(f'{failed} with error "type must be tuple of ints,but got {kind}"')
+    if not -(2**63) <= number < 2**63:
+        raise TypeError(
+            message(
+                f'{failed} with error "Overflow when unpacking long long',
+                f"Sizes have 64 bits; {number} needs more.",
+            )
+        )
+    return number
 
 
 def as_operand(value: Any) -> Operand | None:
@@ -223,8 +294,8 @@ def check_category(definition: Definition, dtype: DType) -> None:
 
 def as_array(operand: Operand, dtype: DType) -> Any:
     """The array of an operand in this dtype."""
-    if operand.is_number:
-        return number_array(operand.array, dtype)
+    if operand.is_number:  # as a NumPy scalar, by which a forward can tell it from a tensor
+        return number_array(operand.array, dtype)[()]
     if operand.array.dtype == dtype.numpy:
         return operand.array
     return operand.array.astype(dtype.numpy)
@@ -259,10 +330,21 @@ def _device(*values: Any) -> Device:
     return CPU
 
 
-def _check_options(definition: Definition, options: dict[str, Any]) -> None:
+def _checked(
+    definition: Definition, options: dict[str, Any], called: str = "function"
+) -> dict[str, Any]:
+    """The options, with numbers as Python numbers; TypeError for what the operation lacks."""
     for name in options:
         if name not in definition.options:
             raise TypeError(f"{definition.name}() got an unexpected keyword argument '{name}'")
+    if "alpha" not in options:
+        return options
+    alpha = as_scalar(options["alpha"])
+    if alpha is None:
+        name = definition.name + ("_" if called == "in place" else "")
+        kind = _kind(options["alpha"])
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {kind}")
+    return {**options, "alpha": alpha}
 
 
 def _compute(
@@ -276,38 +358,41 @@ def _compute(
     check_category(definition, dtype)
     half = dtype is dtypes.float16 and definition.result != "bool"
 
+    if half and "alpha" in options:
+        options = {**options, "alpha": float(quietly(np.float16, options["alpha"]))}
+
     def run() -> Any:
-        arrays = _half_arrays(operands) if half else [as_array(each, dtype) for each in operands]
+        if half:
+            arrays = _half_arrays(definition, operands)
+        else:
+            arrays = [as_array(each, dtype) for each in operands]
         array = np.asarray(definition.forward(device.backend.xp, *arrays, **options))
         return array.astype(dtype.numpy) if half else array
 
     return quietly(run)
 
 
-def _half_arrays(operands: tuple[Operand, ...]) -> list[Any]:
-    """Operands of a float16 operation, which is computed in float32 and rounded once.
+def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[Any]:
+    """Operands of a float16 operation.
 
-    As in PyTorch's kernels a number, or a 0-d tensor as second operand, keeps its full value; all
-    else is rounded to float16 first.
+    As in PyTorch's kernels they are rounded to float16, then computed with in float32. The
+    definitions with ``exact_number`` differ: a single number as second operand keeps its full
+    value, and without one each step is rounded to float16.
     """
-    scalars = [place for place, operand in enumerate(operands) if not operand.shape]
-    exact = scalars[-1] if scalars and len(operands) > 1 else None
-    if exact == 0 and not operands[0].is_number:
-        exact = None
-    arrays = []
-    for place, operand in enumerate(operands):
-        if place == exact:
-            arrays.append(as_array(operand, dtypes.float32))
-        else:
-            arrays.append(as_array(operand, dtypes.float16).astype(np.float32))
-    return arrays
+    if definition.exact_number:
+        if math.prod(operands[1].shape) != 1:
+            return [as_array(operand, dtypes.float16) for operand in operands]
+        half = as_array(operands[0], dtypes.float16)
+        return [half.astype(np.float32), as_array(operands[1], dtypes.float32)]
+    halves = [np.asarray(as_array(operand, dtypes.float16)) for operand in operands]
+    return [half.astype(np.float32) for half in halves]
 
 
 def binary(
     definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
 ) -> "Tensor":
     """A new tensor from two tensors or numbers."""
-    _check_options(definition, options)
+    options = _checked(definition, options)
     operands = _operands(definition, x, y, called)
     device = _device(x, y)
     compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
@@ -482,7 +567,7 @@ def plain_with_number(
 def _number_forward(
     forward: Callable[..., Any], array: Any, number: float, number_first: bool
 ) -> Any:
-    scalar = np.array(number, array.dtype)
+    scalar = array.dtype.type(number)
     xp = CPU.backend.xp
     return forward(xp, scalar, array) if number_first else forward(xp, array, scalar)
 
@@ -529,7 +614,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
-    _check_options(definition, options)
+    options = _checked(definition, options, "in place")
     operands = _operands(definition, x, y, "in place")
     tracked = history.check_write(x, y)
     if definition.refuse is not None:

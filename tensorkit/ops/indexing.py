@@ -14,6 +14,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
+from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
     IndexRangeError,
     NotSupportedError,
@@ -22,7 +23,6 @@ from tensorkit.errors import (
 )
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, general, views
-from tensorkit.ops.general import as_number
 from tensorkit.ops.notation import Operation
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ def _tied(result: "Tensor", x: TensorBase, steps: list[Step]) -> "Tensor":
 
 def setitem(x: "Tensor", index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
-    if isinstance(value, (bool, int, float)):
-        general.check_value(value, x._form.dtype)
+    if isinstance(value, np.integer):
+        value = int(value)
+    if not isinstance(value, TensorBase):
+        _check_assigned(x._form.dtype, value)
     source = base.layout_of(x)
     whole = locate(source, index) == source
     target = x if whole else getitem(x, index)
@@ -124,19 +126,26 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         else:
             wanted = tuple(target._form.shape)
             copying.copy_(target, value if shape == wanted else views.expand(value, wanted))
-    elif isinstance(value, (bool, int, float)) and as_number(value) is not None:
-        general.check_overlap(target)
-        copying.fill_(target, value, "FillBackward3")
     else:
-        word = x._form.dtype.word
-        repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
-        if isinstance(value, np.ndarray):
-            repair = "x[...] = tk.from_numpy(array)"
-        elif isinstance(value, np.generic):
-            repair = "x[...] = value.item()"
-        raise TypeError(
-            message(f"can't assign a {type_name(value)} to a torch.{word}Tensor", repair=repair)
-        )
+        copying.assign_number(target, value)
+
+
+def _check_assigned(dtype: DType, value: Any) -> None:
+    """Raise unless ``value`` is a number that ``dtype`` holds; float16 turns large ones to inf."""
+    if isinstance(value, (bool, int, float)):
+        if not isinstance(value, float) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        if dtype is not float16:
+            general.check_value(value, dtype)
+        return
+    repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
+    if isinstance(value, np.ndarray):
+        repair = "x[...] = tk.from_numpy(array)"
+    elif isinstance(value, np.generic):
+        repair = "x[...] = value.item()"
+    raise TypeError(
+        message(f"can't assign a {type_name(value)} to a torch.{dtype.word}Tensor", repair=repair)
+    )
 
 
 def locate(source: Layout, index: Any, steps: "list[Step] | None" = None) -> Layout:

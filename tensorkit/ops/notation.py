@@ -82,6 +82,7 @@ def op(
     two_numbers: bool = False,
     on_arrays: Callable[..., Any] | None = None,
     ufunc: str | None = None,
+    exact_number: bool = False,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
 
@@ -92,9 +93,10 @@ def op(
     ``number_first`` and ``two_numbers``: whether the function takes a Python number as its first
     argument, and numbers only. ``overloaded``: PyTorch has several signatures for it and words
     its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
-    unary operation, with one as first argument its result is contiguous. ``on_arrays``: what a
-    view does to an array. ``ufunc``: the array function that the forward is without options; fast
-    paths call it directly, which takes 8 % less time.
+    unary operation, with one as first argument its result is contiguous. ``exact_number``: in
+    float16, a number as second argument is not rounded first. ``on_arrays``: what a view does to
+    an array. ``ufunc``: the array function that the forward is without options; fast paths call it
+    directly, which takes 8 % less time.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -115,6 +117,7 @@ def op(
             kind=kind,
             on_arrays=on_arrays,
             ufunc=ufunc,
+            exact_number=exact_number,
         )
         return _FACTORIES[kind](definition)
 
@@ -163,9 +166,9 @@ def _array_form(definition: Definition) -> Callable[..., Any]:
 
     def on_two(x: Any, y: Any, **options: Any) -> Any:
         if not hasattr(x, "dtype"):
-            x = _xp.asarray(x, y.dtype)
+            x = _xp.asarray(x, y.dtype)[()]  # a NumPy scalar tells a number from a tensor
         elif not hasattr(y, "dtype"):
-            y = _xp.asarray(y, x.dtype)
+            y = _xp.asarray(y, x.dtype)[()]
         return forward(_xp, x, y, **options)
 
     return on_two

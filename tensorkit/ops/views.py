@@ -11,7 +11,7 @@ from tensorkit.devices import CPU
 from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.general import need_tensor
+from tensorkit.ops.general import need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import op
 from tensorkit.ops.windows import add_window
 
@@ -36,8 +36,17 @@ def as_strided(
             [3, 4]])
     """
     need_tensor("as_strided", input)
-    shape, strides = tuple(size), tuple(stride)
-    offset = base.layout_of(input).offset if storage_offset is None else storage_offset
+    return strided(input, size, stride, storage_offset, 2)
+
+
+def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first: int) -> "Tensor":
+    """``as_strided``; ``first`` is the position at which the caller wrote ``size``."""
+    shape = need_sizes("as_strided", "size", first, size)
+    strides = need_sizes("as_strided", "stride", first + 1, stride)
+    if storage_offset is None:
+        offset = base.layout_of(input).offset
+    else:
+        offset = need_int("as_strided", "storage_offset", first + 2, storage_offset)
     if len(shape) != len(strides):
         raise ShapeError("mismatch in length of strides and shape", a_shape=shape, b_shape=strides)
     if any(step < 0 for step in strides):
@@ -57,6 +66,13 @@ def as_strided(
     itemsize = input.itemsize
     have = base.storage_of(input).nbytes()
     need = (offset + rules.extent(shape, strides)) * itemsize
+    if need >= 2**63:
+        raise ShapeError(
+            f"Storage size calculation overflowed with sizes={sizes(shape)} "
+            f"and strides={sizes(strides)}",
+            a_shape=shape,
+        )
+    rules.check_size(shape, itemsize)
     if 0 not in shape and need > have:
         raise ShapeError(
             message(
@@ -90,6 +106,11 @@ def select(layout: Layout, dim: int, index: int) -> Layout:
     >>> tk.arange(6).view(2, 3).select(0, 1)
     tensor([3, 4, 5])
     """
+    dim, index = need_int("select", "dim", 1, dim), need_int("select", "index", 2, index)
+    if not layout.shape:
+        raise IndexRangeError(
+            "select() cannot be applied to a 0-dim tensor.", index=index, dim=dim, size=0
+        )
     dim = rules.wrap_dim(dim, len(layout.shape))
     length = layout.shape[dim]
     if not -length <= index < length:
@@ -120,6 +141,7 @@ def unsqueeze(layout: Layout, dim: int) -> Layout:
     >>> tk.arange(3).unsqueeze(0).shape
     torch.Size([1, 3])
     """
+    dim = need_int("unsqueeze", "dim", 1, dim)
     return rules.unsqueeze(layout, rules.wrap_dim(dim, len(layout.shape) + 1))
 
 

@@ -4,6 +4,7 @@ First ``_describe`` turns the tensors into plain data (``Row``, ``Lane``); then 
 ``_as_svg`` write that data down. Only public attributes of tensors are used.
 """
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -86,7 +87,10 @@ class MemoryPicture:
         Path(path).write_text(contents[suffix], encoding="utf-8")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"image/svg+xml": self.svg, "text/plain": self.text}
+        # an <img> carries its alternative wherever the notebook goes, and runs no script
+        data = base64.b64encode(self.svg.encode()).decode()
+        image = f'<img alt="{escape(self.text)}" src="data:image/svg+xml;base64,{data}">'
+        return {"text/html": image, "text/plain": self.text}
 
     def __repr__(self) -> str:
         return self.text
@@ -130,7 +134,8 @@ def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     for number, (name, x) in enumerate(pairs):
         storage = x.untyped_storage()
         # An empty storage has no address: each stands for itself.
-        key = (storage.data_ptr(), storage.nbytes()) if storage.nbytes() else number
+        # Memory seen as two dtypes has other boxes for each.
+        key = (storage.data_ptr(), storage.nbytes(), x.dtype) if storage.nbytes() else number
         groups.setdefault(key, []).append((name, x))
     return [
         _row("storage" if len(groups) == 1 else f"storage {number}", group)

@@ -23,7 +23,7 @@ import pytest
 
 from course import exercise, paths
 from course.check import judge
-from course.demo import mistaken_in
+from course.demo_learners import mistaken_in
 from course.exercise import Exercise, Prediction
 from course.settings import settings
 

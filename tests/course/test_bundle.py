@@ -24,7 +24,8 @@ CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
     *("__init__", "__main__", "answer", "check", "cli", "compare", "errors", "exercise", "files"),
-    *("hints", "history", "lab", "learner", "paths", "record", "report", "runner", "settings"),
+    *("hints", "history", "lab", "learner", "paths", "plain", "record", "report", "runner"),
+    "settings",
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
 AUTHORING = {it.removesuffix(".py") for it in bundle.AUTHORS_ONLY if it.endswith(".py")}

@@ -213,15 +213,15 @@ def test_the_chapter_is_worth_twenty_points_a_tenth_of_them_for_predictions():
     assert sum(it.points for it in CHAPTER.values() if isinstance(it, Prediction)) == 2
 
 
-def test_five_exercises_are_the_core():
+def test_the_points_come_from_the_five_exercises_of_the_core():
     core = [it for it in CHAPTER.values() if not it.further]
-    assert [it.id for it in core] == [
-        "what-shape",
-        "checkerboard",
-        "which-dtype",
-        "pixels",
-        "private-copy",
-    ]
+    assert {it.id: it.points for it in core} == {
+        "what-shape": 1,
+        "checkerboard": 6,
+        "which-dtype": 1,
+        "pixels": 6,
+        "private-copy": 6,
+    }
     assert {it.kind for it in core} == {"predict", "write", "repair"}
 
 
@@ -242,6 +242,12 @@ def test_every_mistake_and_every_hint_is_a_sentence_or_more():
     for text in texts:
         assert text[-1] in ".?", text
         assert text.count("`") % 2 == 0, text
+
+
+def test_the_text_does_not_print_the_answer_to_private_copy():
+    answer = re.compile(r"from_numpy\(\w+\)\.clone\(\)|from_numpy\(\w+\.copy\(\)\)")
+    assert answer.search(CHAPTER["private-copy"].solution_source)
+    assert not answer.search(TEXT.read_text(encoding="utf-8"))
 
 
 # references agree with the library on what they write by hand
@@ -303,6 +309,56 @@ def test_a_wrong_prediction_is_told_the_rule_and_not_the_value(exercise_id):
         value = it.right[row.label]
         for spelled in (value,) if isinstance(value, str) else (str(value), str(list(value))):
             assert spelled not in row.tip
+
+
+def test_a_shape_in_quotes_is_told_to_lose_them():
+    it = CHAPTER["what-shape"]
+    quoted = {expression: str(shape) for expression, shape in SHAPES_AS_LISTS.items()}
+    assert "without quotes" in judge(it, quoted).message
+
+
+@pytest.mark.parametrize(("whole", "real"), [("int", "float"), (int, float)])
+def test_a_type_of_python_is_told_that_a_dtype_says_how_many_bits(whole, real):
+    it = CHAPTER["which-dtype"]
+    types = {e: real if dtype.startswith("float") else whole for e, dtype in it.right.items()}
+    report = judge(it, types)
+    assert report.mistake == "Python's types"
+    assert report.earned == 0
+
+
+def with_a_rounded_width(start, end, n):
+    return tk.arange(n) * ((end - start) // (n - 1)) + start
+
+
+def test_a_width_that_is_rounded_down_is_not_taken_for_a_single_point():
+    report = judge(CHAPTER["linspace-by-hand"], with_a_rounded_width)
+    assert report.mistake == "rounds the width down"
+
+
+def slice_of_the_tensor(array):
+    return tk.from_numpy(array)[:]
+
+
+def slice_of_the_array(array):
+    return tk.from_numpy(array[:])
+
+
+@pytest.mark.parametrize("shared", [slice_of_the_tensor, slice_of_the_array])
+def test_a_slice_is_told_that_it_is_a_view(shared):
+    assert judge(CHAPTER["private-copy"], shared).mistake == "a slice"
+
+
+def test_an_array_that_is_handed_back_is_not_called_a_right_copy():
+    assert judge(CHAPTER["private-copy"], lambda array: array).mistake == ""
+
+
+def test_a_copy_that_shares_is_told_so_in_one_line_per_observation():
+    row = next(r for r in judge(CHAPTER["private-copy"], cast_to_its_own_dtype).rows)
+    assert [line.partition(":")[0] for line in row.got.splitlines()] == [
+        "at first",
+        "after array[...] = 0",
+    ]
+    assert "they still share memory" in row.tip
 
 
 def view_of_everything(array):

@@ -111,4 +111,4 @@ def test_progress_is_a_line_for_each_chapter(course: Path, monkeypatch: pytest.M
     learner.make_copies(course)
     monkeypatch.undo()
     monkeypatch.setenv("COURSE_ROOT", str(course))
-    assert "points" in _run("progress")
+    assert "exercises done" in _run("progress")

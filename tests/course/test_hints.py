@@ -39,7 +39,8 @@ def test_hints_unfold_one_at_a_time():
 
 def test_an_unknown_exercise_gives_a_sentence():
     assert "There is no exercise 'nope'" in repr(hint("nope"))
-    assert "There is no exercise 3" in repr(solution(3))
+    assert "takes the name of an exercise in quotes" in repr(solution(3))
+    assert 'did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
 
 
 def test_the_solution_opens_after_passing():
@@ -72,10 +73,12 @@ def test_progress_survives_a_restart_of_the_kernel(tmp_path, monkeypatch):
     assert json.loads((tmp_path / record.FILE).read_text())["sample-strides"]["points"] == 3.0
 
 
-def test_a_worse_attempt_does_not_lower_the_points():
+def test_progress_shows_the_answer_as_it_stands_and_the_solution_stays_open():
     note(sample.strides_of, "right")
     note(sample.bytes_apart, "wrong")
-    assert record.points(STRIDES) == 3.0
+    assert record.points(STRIDES) == 0.0
+    assert record.has_passed(STRIDES)
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
 
 
 def test_a_damaged_file_of_notes_is_kept_beside_and_replaced(tmp_path):
@@ -95,5 +98,5 @@ def test_nothing_is_written_while_graded_or_built(tmp_path, monkeypatch, variabl
 def test_progress_is_a_table_of_chapters():
     text = repr(progress())
     assert "01_tensors" in text
-    assert "points" in text
+    assert "of 20" in text
     assert "<caption" in progress()._repr_html_()

@@ -114,8 +114,8 @@ def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:
 
 def test_feedback_says_what_the_troubles_are(rehearsal: Rehearsal) -> None:
     page = rehearsal.feedback["troubled"].read_text(encoding="utf-8")
-    assert "did not run (NameError, cell [" in page
-    assert "did not run (SyntaxError, cell [" in page
+    assert "Your edit in the cell did not run (NameError" in page
+    assert "Your edit in the cell did not run (SyntaxError" in page
     assert "not started (0 of" in page
     # the right answer was noisy, and kept its points
     assert "Python warned while your code ran: UserWarning: I am not sure about this" in page

@@ -3,8 +3,18 @@
 Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
-- arange and linspace may differ in the last digit: PyTorch adds up in blocks whose width depends
-  on the processor. So may randn and powers: logarithms, cosines and powers are approximations.
+- arange and linspace round as PyTorch does on processors with fused multiply-add (all common
+  ones) and vectors of 32 bytes; elsewhere, and in ranges of more than 32,768 numbers, which it
+  divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
+  and powers are approximations.
+- add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
+  processor and rounds the product, too, in the elements that are left over.
+- The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
+  vectors give nan, tensorkit the exact remainder.
+- A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.
+- Views of one storage that are pickled together come back with a storage each.
+- In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
+  it before they write; PyTorch reads what it has already written, in an order of its own.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
 - A view made under no_grad of a tensor that requires grad: PyTorch says requires_grad=True (it
@@ -25,6 +35,9 @@ KNOWN_DIFFERENCES = {
     "np.array([1., 2., 3.]) + t3": "mixing with arrays is refused, in both orders",
     "t3 == np.array([1., 2., 3.])": "mixing with arrays is refused, in both orders",
     "np.sin(t3)": "NumPy's functions do not take tensors: tensor.numpy() first",
+    "i3 + np.bool_(True)": "NumPy's bool counts as Python's; PyTorch takes it for a float",
+    "i3 * np.bool_(True)": "NumPy's bool counts as Python's; PyTorch takes it for a float",
+    "torch.full((2,), np.bool_(True))": "NumPy's bool counts as Python's",
     # Not in this version; each raises a sentence that says so.
     "m[True]": "masks and lists of positions are a later step",
     "m[[0, 1]]": "masks and lists of positions are a later step",
@@ -34,8 +47,14 @@ KNOWN_DIFFERENCES = {
     "torch.tensor(1 + 2j)": "there are no complex numbers",
     # Words of Python itself for missing or extra arguments.
     "torch.full((2,))": "Python's own sentence for a missing argument",
+    "torch.randint_like(t3)": "Python's own sentence for a missing argument",
+    "torch.iinfo()": "Python's own sentence for a missing argument",
+    "t3.select(0)": "Python's own sentence for a missing argument",
+    "torch.rand()": "the sentence of zeros() serves all functions that take a size",
+    "torch.arange(end=5, step=2)": "PyTorch names the keywords in the order of a hash table",
     "torch.abs()": "Python's own sentence for a missing argument",
     "torch.linspace(0, 1)": "Python's own sentence for a missing argument",
+    "torch.zeros([1] * 65).ndim": "NumPy's arrays have at most 64 dimensions",
     # NumPy 2's protocol: PyTorch warns (DeprecationWarning) and fails where tensorkit shares.
     "np.asarray(m, copy=False)": "tensorkit shares the memory, as asked",
     "torch.Tensor([1., 2.])": "the old constructor is refused: use tk.tensor",

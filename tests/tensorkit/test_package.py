@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 import tensorkit as tk
+from tensorkit import absent
 
 PACKAGE = Path(tk.__file__).parent
 
 # Each module may import only modules above it. `viz` is below everything: nothing imports it.
 LAYERS = [
+    "absent",
     "errors",
     "dtypes",
     "layout",
+    "rounding",
     "devices",
     "storage",
     "base",
@@ -38,6 +41,7 @@ LAYERS = [
     "ops.reduction",
     "ops.products",
     "random",
+    "ranges",
     "creation",
     "functional",
     "autograd.engine",
@@ -130,3 +134,15 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.cumsum
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tk.nonsense
+    with pytest.raises(AttributeError, match=r"Tensor\.square is not part of tensorkit yet; use x"):
+        _ = tk.ones(2).square
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
+        _ = tk.ones(2).nonsense
+
+
+def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
+    torch = pytest.importorskip("torch")
+    assert not [name for name in absent.FUNCTIONS if name in vars(tk)]
+    assert not [name for name in absent.ATTRIBUTES if hasattr(tk.Tensor, name)]
+    assert not [name for name in absent.FUNCTIONS if not hasattr(torch, name)]
+    assert not [name for name in absent.ATTRIBUTES if not hasattr(torch.Tensor, name)]

@@ -12,7 +12,7 @@ options = st.fixed_dictionaries(
     optional={
         "precision": st.integers(0, 6),
         "threshold": st.sampled_from([0, 5, 20]),
-        "edgeitems": st.integers(1, 3),
+        "edgeitems": st.integers(0, 3),
         "linewidth": st.sampled_from([20, 40, 80, 120]),
         "sci_mode": st.sampled_from([True, False, None]),
         "profile": st.sampled_from(["default", "short", "full", None]),

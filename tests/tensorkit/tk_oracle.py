@@ -107,7 +107,9 @@ numbers = st.one_of(
     st.booleans(),
     st.integers(-5, 5),
     st.integers(-300, 300),
-    st.sampled_from([0.0, -0.0, 0.5, -1.5, 2.0, 3.0, 1e6, float("inf"), float("nan")]),
+    st.sampled_from(
+        [0.0, -0.0, 0.5, -1.5, 2.0, 3.0, 0.1, 0.3, 2.7, 1e5, 1e6, float("inf"), float("nan")]
+    ),
 )
 
 
@@ -138,7 +140,7 @@ def assert_same(theirs, ours, rtol=0.0):
             np.testing.assert_array_equal(
                 np.signbit(ours.numpy()[zero]), np.signbit(theirs.numpy()[zero])
             )
-    elif isinstance(theirs, torch.dtype):
+    elif isinstance(theirs, (torch.dtype, torch.device, torch.finfo, torch.iinfo)):
         assert repr(ours) == repr(theirs)
     elif isinstance(theirs, float) and theirs != theirs:
         assert ours != ours

@@ -114,6 +114,59 @@ def test_alpha_scales_the_second_argument(pair, alpha):
         )
 
 
+halves = st.lists(st.floats(-9, 9, width=16), min_size=1, max_size=6)
+HALF_OPS = ["add", "sub", "mul", "div", "floor_divide", "remainder", "pow"]
+
+
+@pytest.mark.parametrize("name", HALF_OPS)
+@given(
+    x=halves,
+    number=st.floats(-9, 9, width=32),
+    order=st.sampled_from(["tensor first", "number first", "operator"]),
+    as_tensor=st.booleans(),
+)
+def test_float16_rounds_numbers_where_pytorch_does(name, x, number, order, as_tensor):
+    def run(library):
+        half = library.tensor(x, dtype=library.float16)
+        other = library.tensor(number) if as_tensor else number
+        if order == "operator" and name in ("mul", "div"):
+            return {"mul": operator.mul, "div": operator.truediv}[name](other, half)
+        pair = (half, other) if order == "tensor first" else (other, half)
+        return getattr(library, name)(*pair)
+
+    rtol = 2e-3 if name == "pow" else 0
+    assert_same_outcome(lambda: run(torch), lambda: run(tk), rtol=rtol)
+
+
+@given(x=halves, y=halves, mode=st.sampled_from(["floor", "trunc"]))
+def test_float16_quotients_are_rounded_before_they_are_cut(x, y, mode):
+    def run(library):
+        half = [library.tensor(values, dtype=library.float16) for values in (x, y)]
+        return library.div(*half, rounding_mode=mode)
+
+    assert_same_outcome(lambda: run(torch), lambda: run(tk))
+
+
+@given(
+    x=st.lists(st.floats(-9, 9, width=32), min_size=3, max_size=3),
+    y=st.lists(st.floats(-9, 9, width=32), min_size=3, max_size=3),
+    alpha=st.floats(-9, 9),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_a_sum_with_alpha_is_rounded_once(x, y, alpha, dtype):
+    def run(library, name):
+        pair = [library.tensor(values, dtype=getattr(library, dtype)) for values in (x, y)]
+        return getattr(library, name)(*pair, alpha=alpha)
+
+    for name in ("add", "sub"):
+        assert_same_outcome(lambda name=name: run(torch, name), lambda name=name: run(tk, name))
+
+
+def test_a_root_in_the_denominator_keeps_the_sign_of_zero():
+    values = [-tk.inf, -0.0, 0.0, 4.0, tk.inf]
+    assert_same_outcome(lambda: torch.tensor(values) ** -0.5, lambda: tk.tensor(values) ** -0.5)
+
+
 @given(pair=broadcastable_pairs(), mode=st.sampled_from([None, "floor", "trunc", "up"]))
 def test_div_rounds_as_asked(pair, mode):
     x, y = pair

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,14 @@ def test_views_share_a_row_and_other_storages_get_their_own():
     a = _matrix()
     rows = _describe([("a", a), ("b", a[0]), ("c", a.clone())])
     assert [[lane.name for lane in row.lanes] for row in rows] == [["a", "b"], ["c"]]
+
+
+def test_memory_seen_as_two_dtypes_is_drawn_once_for_each():
+    array = np.arange(4, dtype=np.int32)
+    ints, floats = tk.from_numpy(array), tk.from_numpy(array.view(np.float64))
+    first, second = _describe([("ints", ints), ("floats", floats)])
+    assert (first.n_elements, second.n_elements) == (4, 2)
+    assert len(second.boxes) == len(second.values) == len(second.lanes[0].seen) == 2
 
 
 @given(
@@ -81,7 +90,7 @@ def test_the_picture_has_a_title_a_description_and_a_role():
 
 def test_a_notebook_gets_svg_and_text():
     bundle = viz.memory(_matrix())._repr_mimebundle_()
-    assert set(bundle) == {"image/svg+xml", "text/plain"}
+    assert set(bundle) == {"text/html", "text/plain"}
 
 
 def test_save_writes_svg_and_text_and_refuses_other_endings(tmp_path):

@@ -1,0 +1,40 @@
+"""Names that PyTorch has and tensorkit does not: asked for, they are refused with a sentence.
+
+Whoever implements one takes it off the list; a test reminds of it.
+"""
+
+# one word after the other: as lists these would be pages
+FUNCTIONS = frozenset(
+    """
+    amax amin argmax argmin argsort asarray bfloat16 cat chunk clamp complex64 complex128 concat
+    cuda cumsum einsum flip float_power gather isfinite isinf isnan linalg load logical_and
+    logical_not logical_or logical_xor max maximum median min minimum nn nonzero norm optim outer
+    prod round rsub save softmax sort split square stack std tril triu true_divide unique utils
+    var
+    """.split()  # noqa: SIM905
+)
+ATTRIBUTES = frozenset(
+    """
+    H all amax amin any argmax argmin argsort bfloat16 broadcast_to chunk clamp clamp_ cumsum
+    diagonal expand_as flip gather index_select isfinite isinf isnan logical_and logical_not
+    logical_or logical_xor masked_fill masked_fill_ masked_select max maximum median min minimum
+    movedim narrow nonzero norm normal_ outer prod ravel repeat reshape_as resize_ round scatter_
+    softmax sort split square squeeze_ std storage swapaxes tile topk trace transpose_ tril triu
+    true_divide trunc unbind unfold uniform_ unique unsqueeze_ var view_as
+    """.split()  # noqa: SIM905
+)
+_INSTEAD = {
+    "bfloat16": "tk.float16 or tk.float32",
+    "complex64": "two real tensors",
+    "cuda": 'device="cpu"',
+    "float_power": "x.double() ** y",
+    "square": "x * x",
+    "storage": "x.untyped_storage()",
+    "true_divide": "tk.div",
+}
+
+
+def sentence(owner: str, name: str) -> str:
+    """What is said about a name that PyTorch has: ``torch.exp is not part of tensorkit yet``."""
+    instead = f"; use {_INSTEAD[name]} instead" if name in _INSTEAD else ""
+    return f"{owner}.{name} is not part of tensorkit yet{instead}"
