@@ -125,9 +125,9 @@ def pair_recorder(rule: Rule) -> Callable[..., None]:
             return
         left, right = x._node, y._node
         if left.__class__ is Mark:
-            left = edge_of(x)
+            left = x if left is LEAF else edge_of(x)
         if right.__class__ is Mark:
-            right = edge_of(y)
+            right = y if right is LEAF else edge_of(y)
         if left is None and right is None:
             return
         if not is_simple or x._node is INFERENCE or y._node is INFERENCE:

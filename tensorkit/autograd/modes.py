@@ -5,7 +5,6 @@ an error, the mode is what it was before.
 """
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, Self
@@ -61,7 +60,7 @@ class _Mode:
         _set(*self._before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.isgeneratorfunction(function):
+        if _is_generator(function):
             return self._around_generator(function)
 
         @functools.wraps(function)
@@ -92,6 +91,15 @@ class _Mode:
                 return end.value
 
         return inside
+
+
+def _is_generator(function: Any) -> bool:
+    # what `inspect` would say; importing it takes as long as all of autograd
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _CO_GENERATOR)
+
+
+_CO_GENERATOR = 0x20
 
 
 def _set(grad: bool, inference: bool | None) -> None:

@@ -109,11 +109,8 @@ def zero_(target: "Tensor") -> "Tensor":
     return target
 
 
-def fill_(target: "Tensor", value: Any, node: str = "FillBackward2") -> "Tensor":
-    """Set every element of ``target`` to one value: a number or a 0-d tensor.
-
-    ``node`` is what PyTorch calls the record; an assignment by index has a name of its own.
-    """
+def fill_(target: "Tensor", value: Any) -> "Tensor":
+    """Set every element of ``target`` to one value: a number or a 0-d tensor."""
     tracked = history.check_write(target, value)
     if isinstance(value, TensorBase):
         if value._form.shape:
@@ -140,7 +137,7 @@ def fill_(target: "Tensor", value: Any, node: str = "FillBackward2") -> "Tensor"
     dtype = target._form.dtype
     if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
         general.check_value(number, dtype)
-    rule = _FILLS[node] if tracked else None
+    rule = _FILLS["FillBackward2"] if tracked else None
     general.write(target, stored(number, dtype), "fill", rule, (target, value), {})
     return target
 
