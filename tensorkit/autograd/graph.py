@@ -74,7 +74,6 @@ class Rule:
         "needs",
         "node",
         "option",
-        "readers",
     )
 
     def __init__(
@@ -94,7 +93,6 @@ class Rule:
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
         self.keeps = {name for needs in self.needs for name in needs}
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
-        self.readers = tuple(_READERS.get(needs, _reader(needs)) for needs in self.needs)
         self._on_arrays: tuple[Any, ...] | None = None
 
     @property
@@ -108,19 +106,6 @@ class Rule:
         """The names whose values must be kept if only inputs with an edge get a gradient."""
         pairs = zip(self.needs, edges, strict=True)
         return {name for needs, edge in pairs if edge is not None for name in needs}
-
-
-def _reader(needs: tuple[str, ...]) -> Callable[[Any], Any]:
-    """A function that reads from a PairNode what a formula needs, as arrays."""
-    return lambda node: [node.array(name) for name in needs]
-
-
-# The commonest by hand: half the time of a loop.
-_READERS: dict[tuple[str, ...], Any] = {
-    (): None,
-    ("x",): lambda node: (node.array("x"),),
-    ("y",): lambda node: (node.array("y"),),
-}
 
 
 def saved_as(rule: Rule, name: str) -> str:
@@ -354,11 +339,17 @@ class PairNode(Node):
         formulas = rule._on_arrays or rule.on_arrays
         first = second = None
         if self.left is not None:
-            read = rule.readers[0]
-            first = formulas[0](g) if read is None else formulas[0](g, *read(self))
+            needs = rule.needs[0]
+            if len(needs) == 1:
+                first = formulas[0](g, self.array(needs[0]))
+            else:
+                first = formulas[0](g, *map(self.array, needs))
         if self.right is not None:
-            read = rule.readers[1]
-            second = formulas[1](g) if read is None else formulas[1](g, *read(self))
+            needs = rule.needs[1]
+            if len(needs) == 1:
+                second = formulas[1](g, self.array(needs[0]))
+            else:
+                second = formulas[1](g, *map(self.array, needs))
         return (first, second)
 
     def array(self, name: str) -> Any:
