@@ -28,7 +28,7 @@ check: $(READY)  ## lint and types
 	$(BIN)/mypy
 
 browser-test: $(READY)  ## drive JupyterLab in Chromium
-	$(BIN)/pytest -m browser tests
+	$(BIN)/pytest -m browser tests/browser
 
 build: $(READY)  ## build the notebooks from their texts (CHAPTER=01_tensors)
 	$(BIN)/course build $(CHAPTER)

@@ -18,5 +18,5 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 
-# the default is longer than the interval between two pings, and would be said at every start
-c.ServerApp.websocket_ping_timeout = 30_000  # milliseconds
+# the default, three times the interval between two pings, is refused aloud at every start
+c.ServerApp.tornado_settings = {"ws_ping_timeout": 30_000}  # milliseconds
