@@ -9,7 +9,16 @@ from math import inf, nan, pi
 from typing import Any
 
 from tensorkit import absent
+from tensorkit import autograd as autograd
 from tensorkit._tensor import Tensor
+from tensorkit.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from tensorkit.creation import (
     arange,
     as_tensor,
@@ -63,12 +72,27 @@ from tensorkit.ops.arithmetic import (
     neg,
     reciprocal,
     remainder,
+    sign,
     sub,
 )
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import eq, ge, gt, le, lt, ne
 from tensorkit.ops.copying import clone
-from tensorkit.ops.views import as_strided
+from tensorkit.ops.elementary import cos, exp, log, relu, sigmoid, sin, sqrt, tanh
+from tensorkit.ops.products import bmm, dot, matmul, mm, mv
+from tensorkit.ops.reduction import mean, sum
+from tensorkit.ops.selection import where
+from tensorkit.ops.views import (
+    as_strided,
+    flatten,
+    permute,
+    reshape,
+    select,
+    squeeze,
+    t,
+    transpose,
+    unsqueeze,
+)
 from tensorkit.printing import set_printoptions
 from tensorkit.random import Generator, initial_seed, manual_seed
 
@@ -91,19 +115,25 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "bmm",
     "bool",
     "can_cast",
     "clone",
+    "cos",
     "device",
     "div",
+    "dot",
     "double",
     "dtype",
     "empty",
     "empty_like",
+    "enable_grad",
     "eq",
     "equal",
+    "exp",
     "eye",
     "finfo",
+    "flatten",
     "float",
     "float16",
     "float32",
@@ -118,25 +148,35 @@ __all__ = [
     "half",
     "iinfo",
     "inf",
+    "inference_mode",
     "initial_seed",
     "int",
     "int8",
     "int16",
     "int32",
     "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
     "is_tensor",
     "isclose",
     "le",
     "linspace",
+    "log",
     "long",
     "lt",
     "manual_seed",
+    "matmul",
+    "mean",
+    "mm",
     "mul",
+    "mv",
     "nan",
     "ne",
     "neg",
+    "no_grad",
     "ones",
     "ones_like",
+    "permute",
     "pi",
     "pow",
     "promote_types",
@@ -148,14 +188,29 @@ __all__ = [
     "randn_like",
     "randperm",
     "reciprocal",
+    "relu",
     "remainder",
+    "reshape",
     "result_type",
+    "select",
     "set_default_dtype",
+    "set_grad_enabled",
     "set_printoptions",
     "short",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "squeeze",
     "sub",
+    "sum",
+    "t",
+    "tanh",
     "tensor",
+    "transpose",
     "uint8",
+    "unsqueeze",
+    "where",
     "zeros",
     "zeros_like",
 ]

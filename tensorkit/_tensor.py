@@ -3,24 +3,41 @@
 What an operation does is defined in ``tensorkit.ops``; here it only gets its name.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tensorkit import absent, base, dtypes, functional, layout, printing
+from tensorkit.autograd import engine, history, leaves
+from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
+from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     DTypeError,
+    NotSupportedError,
     ShapeError,
     message,
     must_be,
     type_name,
 )
 from tensorkit.layout import Size
-from tensorkit.ops import arithmetic, bitwise, comparison, copying, general, indexing, views
+from tensorkit.ops import (
+    arithmetic,
+    bitwise,
+    comparison,
+    copying,
+    elementary,
+    general,
+    indexing,
+    products,
+    reduction,
+    selection,
+    views,
+)
 from tensorkit.storage import Storage
 
 
@@ -223,6 +240,221 @@ class Tensor(TensorBase):
         """View with a new dimension of size 1 before ``dim``."""
         return views.unsqueeze(self, dim)
 
+    def expand(self, *size: Any) -> "Tensor":
+        """View in which dimensions of size 1 are repeated; -1 keeps a size."""
+        return views.expand(self, _ints("expand", "size", size))
+
+    def view(self, *shape: Any) -> "Tensor":
+        """View of the same elements in another shape; one size may be -1."""
+        if not shape or isinstance(shape[0], float):
+            raise general.no_such_call("view", shape, "(tuple of ints size)")
+        return views.view(self, _ints("view", "size", shape))
+
+    def reshape(self, *shape: Any) -> "Tensor":
+        """The same elements in another shape: a view where strides allow it, otherwise a copy."""
+        return views.reshape(self, _ints("reshape", "shape", shape))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> "Tensor":
+        """Dimensions ``start_dim`` to ``end_dim`` as one; a view where strides allow it."""
+        return views.flatten(self, start_dim, end_dim)
+
+    def squeeze(self, dim: Any = None) -> "Tensor":
+        """View without dimensions of size 1: all of them, or those that ``dim`` names."""
+        return views.squeeze(self, dim)
+
+    def permute(self, *dims: Any) -> "Tensor":
+        """View with all dimensions in a new order."""
+        return views.permute(self, _ints("permute", "dims", dims))
+
+    def transpose(self, dim0: int, dim1: int) -> "Tensor":
+        """View with two dimensions exchanged."""
+        return views.transpose(self, dim0, dim1)
+
+    def t(self) -> "Tensor":
+        """View of a matrix with rows and columns exchanged; vectors stay as they are."""
+        return views.t(self)
+
+    @property
+    def T(self) -> "Tensor":
+        """View with all dimensions in reverse order.
+
+        >>> tk.arange(6).view(2, 3).T.shape
+        torch.Size([3, 2])
+        """
+        n_dims = len(self._form.shape)
+        if n_dims != 2:
+            warnings.warn(
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+                "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+                "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                "to reverse the dimensions of a tensor.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return views.permute(self, tuple(range(n_dims - 1, -1, -1)))
+
+    @property
+    def mT(self) -> "Tensor":
+        """View with the last two dimensions exchanged: the transpose of each matrix.
+
+        >>> tk.zeros(5, 2, 3).mT.shape
+        torch.Size([5, 3, 2])
+        """
+        if len(self._form.shape) < 2:
+            raise ShapeError(
+                "tensor.mT is only supported on matrices or batches of matrices. "
+                f"Got {len(self._form.shape)}-D tensor.",
+                a_shape=tuple(self._form.shape),
+            )
+        return views.transpose(self, -2, -1)
+
+    # Gradients
+
+    @property
+    def requires_grad(self) -> Any:
+        """Whether operations on this tensor are recorded; may be set for leaves.
+
+        >>> x = tk.ones(2, requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, tk.ones(2).requires_grad
+        (True, True, False)
+        """
+        return self._node is not None and edge_of(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        leaves.set_requires_grad(self, value, by_assignment=True)
+
+    def requires_grad_(self, requires_grad: Any = True) -> "Tensor":
+        """Record operations on this tensor from now on, or no longer; only for leaves.
+
+        >>> tk.ones(2).requires_grad_()
+        tensor([1., 1.], requires_grad=True)
+        """
+        leaves.set_requires_grad(self, requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> Any:
+        """Whether no recorded operation made this tensor.
+
+        >>> x = tk.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
+        return self._node is None or not isinstance(edge_of(self), Node)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that made this tensor, if it was recorded.
+
+        >>> (tk.ones(2, requires_grad=True) * 2).grad_fn
+        <MulBackward0>
+        """
+        edge = None if self._node is None else edge_of(self)
+        return edge if isinstance(edge, Node) else None
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward added up here; None before the first.
+
+        >>> x = tk.tensor([1., 2.], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        return leaves.get_grad(self)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        leaves.set_grad(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def backward(
+        self,
+        gradient: "Tensor | None" = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the gradient of this tensor to the ``.grad`` of every leaf it depends on.
+
+        A tensor of one element starts with the gradient 1; others need ``gradient``. The graph is
+        freed unless ``retain_graph``; ``create_graph`` records the backward itself.
+
+        >>> x = tk.tensor(3., requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
+        engine.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a tensor that is no leaf, too."""
+        leaves.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> Any:
+        """Whether ``retain_grad`` was called on this tensor, which is no leaf."""
+        return leaves.retains_grad(self)
+
+    def register_hook(self, hook: Any) -> "leaves.Handle":
+        """Call ``hook`` with the gradient of this tensor; what it returns takes its place.
+
+        The result has ``remove()``.
+
+        >>> x = tk.tensor(3., requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * 2).backward()
+        >>> x.grad
+        tensor(20.)
+        """
+        return leaves.register_hook(self, hook)
+
+    def detach(self) -> "Tensor":
+        """The same memory without the history: a tensor that does not require grad.
+
+        >>> tk.ones(2, requires_grad=True).detach()
+        tensor([1., 1.])
+        """
+        return base.view_of(self, base.layout_of(self))
+
+    def detach_(self) -> "Tensor":
+        """Forget how this tensor came about; it becomes a leaf that does not require grad."""
+        return leaves.detach_(self)
+
+    @property
+    def data(self) -> "Tensor":
+        """The same memory without history and without version: writes to it are not noticed.
+
+        Prefer ``detach()``, or ``tk.no_grad()`` to change a parameter.
+
+        >>> tk.ones(2, requires_grad=True).data
+        tensor([1., 1.])
+        """
+        return leaves.get_data(self)
+
+    @data.setter
+    def data(self, value: "Tensor") -> None:
+        leaves.set_data(self, value)
+
+    @property
+    def _version(self) -> Any:
+        """How often the memory of this tensor was written to."""
+        if self._node is INFERENCE:
+            raise AutogradError("Inference tensors do not track version counter.")
+        return version_of(self)
+
+    def is_inference(self) -> Any:
+        """Whether this tensor was made in inference mode."""
+        return self._node is INFERENCE
+
+    def _is_view(self) -> Any:
+        """Whether autograd knows this tensor as a view of another."""
+        return history.is_view(self)
+
     # Out of the tensor
 
     def item(self) -> Any:
@@ -253,16 +485,27 @@ class Tensor(TensorBase):
     def numpy(self) -> "np.ndarray[Any, Any]":
         """A NumPy array on the same memory: writes to one are seen in the other.
 
+        Raises for a tensor that requires grad: its history would not see the writes.
+
         >>> a = tk.zeros(2)
         >>> a.numpy()[0] = 5.
         >>> a
         tensor([5., 0.])
         """
+        if self._node is not None and edge_of(self) is not None:
+            raise AutogradError(
+                message(
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                    "instead.",
+                    "Writes to the array would not be recorded.",
+                    repair="x.detach().numpy()",
+                )
+            )
         return self._array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
         """What ``numpy.asarray(tensor)`` uses; shares memory unless it must convert or copy."""
-        array = self._array.view()
+        array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -296,7 +539,7 @@ class Tensor(TensorBase):
             as_device(device)
         if (dtype is None or dtype is self._form.dtype) and not copy:
             return self
-        return copying.converted(self, dtype or self._form.dtype)
+        return copying.to_dtype(self, dtype or self._form.dtype)
 
     def type(self, dtype: Any = None) -> Any:
         """The type's name, or with an argument the tensor converted to that dtype.
@@ -457,6 +700,115 @@ class Tensor(TensorBase):
         """Drop all signs in place."""
         return arithmetic.abs.inplace(self)
 
+    def sign(self) -> "Tensor":
+        """-1, 0 or 1: the sign of each element."""
+        return arithmetic.sign(self)
+
+    def sign_(self) -> "Tensor":
+        """Replace each element by its sign, in place."""
+        return arithmetic.sign.inplace(self)
+
+    # Elementary functions
+
+    def exp(self) -> "Tensor":
+        """The exponential function of each element."""
+        return elementary.exp(self)
+
+    def exp_(self) -> "Tensor":
+        """The exponential function, in place."""
+        return elementary.exp.inplace(self)
+
+    def log(self) -> "Tensor":
+        """The natural logarithm of each element."""
+        return elementary.log(self)
+
+    def log_(self) -> "Tensor":
+        """The natural logarithm, in place."""
+        return elementary.log.inplace(self)
+
+    def sqrt(self) -> "Tensor":
+        """The square root of each element."""
+        return elementary.sqrt(self)
+
+    def sqrt_(self) -> "Tensor":
+        """The square root, in place."""
+        return elementary.sqrt.inplace(self)
+
+    def sin(self) -> "Tensor":
+        """The sine of each element."""
+        return elementary.sin(self)
+
+    def sin_(self) -> "Tensor":
+        """The sine, in place."""
+        return elementary.sin.inplace(self)
+
+    def cos(self) -> "Tensor":
+        """The cosine of each element."""
+        return elementary.cos(self)
+
+    def cos_(self) -> "Tensor":
+        """The cosine, in place."""
+        return elementary.cos.inplace(self)
+
+    def tanh(self) -> "Tensor":
+        """The hyperbolic tangent of each element."""
+        return elementary.tanh(self)
+
+    def tanh_(self) -> "Tensor":
+        """The hyperbolic tangent, in place."""
+        return elementary.tanh.inplace(self)
+
+    def sigmoid(self) -> "Tensor":
+        """``1 / (1 + exp(-self))``."""
+        return elementary.sigmoid(self)
+
+    def sigmoid_(self) -> "Tensor":
+        """``1 / (1 + exp(-self))``, in place."""
+        return elementary.sigmoid.inplace(self)
+
+    def relu(self) -> "Tensor":
+        """Each element where it is positive, 0 elsewhere."""
+        return elementary.relu(self)
+
+    def relu_(self) -> "Tensor":
+        """Replace negative elements by 0, in place."""
+        return elementary.relu.inplace(self)
+
+    # Reductions and products
+
+    def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> "Tensor":
+        """Sum of all elements, or along ``dim``."""
+        return reduction.sum(self, dim, keepdim, dtype=dtype)
+
+    def mean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> "Tensor":
+        """Mean of all elements, or along ``dim``."""
+        return reduction.mean(self, dim, keepdim, dtype=dtype)
+
+    def matmul(self, other: "Tensor") -> "Tensor":
+        """Matrix product ``self @ other``."""
+        return products.matmul(self, other)
+
+    def mm(self, mat2: "Tensor") -> "Tensor":
+        """Product of two matrices."""
+        return products.mm(self, mat2)
+
+    def mv(self, vec: "Tensor") -> "Tensor":
+        """Product of a matrix and a vector."""
+        return products.mv(self, vec)
+
+    def dot(self, tensor: "Tensor") -> "Tensor":
+        """Product of two vectors, a number."""
+        return products.dot(self, tensor)
+
+    def bmm(self, mat2: "Tensor") -> "Tensor":
+        """Products of matrices in pairs."""
+        return products.bmm(self, mat2)
+
+    def where(self, condition: "Tensor", other: Any) -> "Tensor":
+        """``self`` where ``condition`` is true, ``other`` elsewhere."""
+        return selection.where(condition, self, other)
+
+    __matmul__ = products.operator
     __add__ = arithmetic.add.operator
     __radd__ = arithmetic.add.reflected
     __iadd__ = arithmetic.add.inplace_operator
@@ -612,7 +964,7 @@ class Tensor(TensorBase):
         >>> tk.ones(2).zero_()
         tensor([0., 0.])
         """
-        return copying.fill_(self, 0)
+        return copying.zero_(self)
 
     def copy_(self, other: "Tensor") -> "Tensor":
         """Write the values of ``other`` here; they are broadcast and cast.
@@ -645,6 +997,10 @@ class Tensor(TensorBase):
         return (views.select(self, 0, index) for index in range(self._form.shape[0]))
 
     def __reversed__(self) -> "Tensor":
+        if self._node is not None and self.requires_grad:
+            raise NotSupportedError(
+                message("tensorkit has no gradient for reversed() yet", repair="x.detach()")
+            )
         reverse = self._array[::-1] if self._form.shape else self._array
         strides = layout.dense_strides(tuple(self.shape), self.stride())
         return base.place(reverse.copy(), self.device, self.dtype, strides)
@@ -731,34 +1087,79 @@ class Tensor(TensorBase):
         return id(self)
 
     def __copy__(self) -> "Tensor":
-        return base.view_of(self, base.layout_of(self))
+        copied = base.view_of(self, base.layout_of(self))
+        copied._node = LEAF if self.requires_grad else None
+        return copied
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> "Tensor":
         found = memo.get(id(self))
+        if not self.is_leaf:
+            raise AutogradError(
+                message(
+                    "Only Tensors created explicitly by the user (graph leaves) support the "
+                    "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+                    "module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                    "https://github.com/pytorch/pytorch/pull/103001",
+                    repair="copy.deepcopy(x.detach())",
+                )
+            )
         if found is None:
             storage = base.storage_of(self)
             copied = memo.get(id(storage))
             if copied is None:  # views of one storage stay views of one copy
-                copied = Storage(storage._array.copy(), storage.device, storage.dtype)
+                copied = Storage(storage.flat.copy(), storage.device, storage.dtype)
                 memo[id(storage)] = copied
             found = memo[id(self)] = base.on_storage(copied, base.layout_of(self))
+            found._node = LEAF if self.requires_grad else None
+            if self.grad is not None:
+                found._grad = self.grad.__deepcopy__(memo)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         source = base.layout_of(self)
-        flat = base.storage_of(self)._array
-        return _rebuild, (flat, self._form.dtype, str(self.device), *source)
+        flat = base.storage_of(self).flat
+        if not self.is_leaf:
+            raise AutogradError(
+                message(
+                    "cannot pickle a tensor that has a history: its graph would stay behind",
+                    repair="x.detach()",
+                )
+            )
+        leaf = self.requires_grad
+        return _rebuild, (flat, self._form.dtype, str(self.device), *source, leaf)
 
 
 # The class body shadows these names with methods.
 _int, _float = int, float
 
 
-def _rebuild(flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int) -> Tensor:
+def _rebuild(
+    flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int, leaf: bool = False
+) -> Tensor:
     """A tensor from what ``Tensor.__reduce__`` wrote."""
-    return base.on_storage(
+    made = base.on_storage(
         Storage(flat, as_device(device), dtype), layout.Layout(shape, strides, offset)
     )
+    made._node = LEAF if leaf else None
+    return made
+
+
+def _ints(function: str, argument: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers given one by one or as one sequence."""
+    packed = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    if not args:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
+    found = []
+    for place, value in enumerate(packed, start=1):
+        if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
+            if packed is args and place == 1:
+                raise must_be(function, argument, 1, "tuple of ints", value)
+            raise TypeError(
+                f"{function}(): argument '{argument}' failed to unpack the object at pos {place} "
+                f'with error "type must be tuple of ints,but got {type(value).__name__}"'
+            )
+        found.append(value.__index__())
+    return tuple(found)
 
 
 def _conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:

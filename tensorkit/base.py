@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit.devices import CPU, Device
-from tensorkit.dtypes import DType, bool_
+from tensorkit.dtypes import DType, bool_, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
 from tensorkit.storage import Storage
 
@@ -23,15 +23,31 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 _MOST_FORMS = 10_000
+_MOST_PARTS = 100
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
+
+
+_contiguous_forms: dict[tuple[Device, Any, Ints], "Form"] = {}
 
 
 class Form:
     """Device, dtype, shape and strides of a tensor."""
 
-    __slots__ = ("boolean", "device", "dtype", "is_contiguous", "plain", "shape", "strides")
+    __slots__ = (
+        "boolean",
+        "device",
+        "dtype",
+        "is_contiguous",
+        "parts",
+        "plain",
+        "shape",
+        "strides",
+        "views",
+    )
 
     boolean: "Form"  # the contiguous bool form of the same shape; only plain forms have it
+    parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
+    views: "dict[Any, tuple[Form, int, Ints]]"  # see planned_view
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
         self.device = device
@@ -39,6 +55,8 @@ class Form:
         self.shape = Size(shape)
         self.strides = strides
         self.is_contiguous = is_contiguous(shape, strides)
+        self.parts = {}
+        self.views = {}
         self.plain = (
             device is CPU
             and dtype.is_floating_point
@@ -58,6 +76,18 @@ def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
     return form
 
 
+def contiguous_form(device: Device, dtype: Any, shape: Ints) -> Form:
+    """The contiguous form of an array of this NumPy dtype and shape."""
+    key = (device, dtype, shape)
+    form = _contiguous_forms.get(key)
+    if form is None:
+        if len(_contiguous_forms) >= _MOST_FORMS:
+            _contiguous_forms.clear()
+        form = form_of(device, of_numpy(dtype), shape, contiguous_strides(shape))
+        _contiguous_forms[key] = form
+    return form
+
+
 def boolean_form(form: Form) -> Form:
     """The form of a comparison between two tensors of the plain form ``form``."""
     try:
@@ -67,15 +97,51 @@ def boolean_form(form: Form) -> Form:
         return form.boolean
 
 
-class TensorBase:
-    """The slots of a tensor; the public class is ``tensorkit.Tensor``."""
+def part_form(form: Form, length_and_step: tuple[int, int] | None) -> Form:
+    """The form of ``x[i]`` (None) or of ``x[a:b:step]``, remembered by the form of ``x``."""
+    part = form.parts.get(length_and_step)
+    if part is None:
+        shape, strides = tuple(form.shape[1:]), form.strides[1:]
+        if length_and_step is not None:
+            length, step = length_and_step
+            shape, strides = (length, *shape), (form.strides[0] * step, *strides)
+        if len(form.parts) >= _MOST_PARTS:
+            form.parts.clear()
+        part = form.parts[length_and_step] = form_of(form.device, form.dtype, shape, strides)
+    return part
 
-    __slots__ = ("__weakref__", "_array", "_form", "_offset", "_storage")
+
+class TensorBase:
+    """The slots of a tensor; the public class is ``tensorkit.Tensor``.
+
+    ``_node`` is None for a tensor that autograd need not look at, which is most of them; what else
+    it may be is told in ``autograd.graph``. The slots below it stay empty until they are needed.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_base",
+        "_edge",
+        "_form",
+        "_grad",
+        "_hooks",
+        "_node",
+        "_offset",
+        "_seen",
+        "_storage",
+    )
 
     _array: np.ndarray[Any, Any]
     _form: Form
     _offset: int  # only meaningful once there is a storage
     _storage: Storage | None
+    _node: Any
+    _base: "Tensor"  # of a view: the tensor it was made from, itself no view
+    _edge: Any  # of a view: the node it came from, when the storage had version _seen
+    _seen: int
+    _grad: "Tensor | None"
+    _hooks: dict[int, Any]  # of a leaf: called with its gradient
 
 
 public: Any = TensorBase
@@ -93,6 +159,7 @@ def new(array: Any, form: Form) -> "Tensor":
     result._array = array
     result._form = form
     result._storage = None
+    result._node = None
     return result
 
 
@@ -100,8 +167,7 @@ def storage_of(x: TensorBase) -> Storage:
     """The storage of ``x``, made now if nobody needed it before."""
     if x._storage is None:
         form = x._form
-        flat = form.device.backend.flatten(x._array, form.strides)
-        x._storage = Storage(flat, form.device, form.dtype)
+        x._storage = Storage(x._array, form.device, form.dtype, form.strides)
         x._offset = 0
     return x._storage
 
@@ -121,8 +187,40 @@ def view_of(x: TensorBase, layout: Layout) -> "Tensor":
 def on_storage(storage: Storage, layout: Layout) -> "Tensor":
     """A tensor that looks at ``storage`` through ``layout``."""
     shape, strides, offset = layout
-    array = storage.device.backend.view(storage._array, shape, strides, offset)
+    array = storage.device.backend.view(storage.flat, shape, strides, offset)
     result = new(array, form_of(storage.device, storage.dtype, shape, strides))
+    result._storage = storage
+    result._offset = offset
+    return result
+
+
+def planned_view(x: TensorBase, locate: Any, args: tuple[Any, ...]) -> "Tensor":
+    """The view of ``x`` that ``locate(layout of x, *args)`` describes.
+
+    What it describes depends on the form only, up to the offset, so the form remembers it.
+    """
+    form = x._form
+    key = (locate, args)
+    try:
+        plan = form.views.get(key)
+    except TypeError:  # a list of dimensions
+        packed = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
+        return planned_view(x, locate, packed)
+    if plan is None:
+        shape, strides, offset = locate(Layout(tuple(form.shape), form.strides, 0), *args)
+        if len(form.views) >= _MOST_PARTS:
+            form.views.clear()
+        itemsize = form.dtype.itemsize
+        plan = form.views[key] = (
+            form_of(form.device, form.dtype, shape, strides),
+            offset,
+            tuple(stride * itemsize for stride in strides),
+        )
+    view_form, offset, byte_strides = plan
+    storage = storage_of(x)
+    offset += x._offset
+    backend = form.device.backend
+    result = new(backend.view_bytes(storage.flat, view_form.shape, byte_strides, offset), view_form)
     result._storage = storage
     result._offset = offset
     return result

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout, ranges
+from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType, as_dtype
@@ -32,8 +33,19 @@ _ABSENT: Any = object()  # an argument that was not given, where None is refused
 # From data
 
 
+def _made(result: "Tensor", requires_grad: bool) -> "Tensor":
+    """A new tensor as its caller wants it: a leaf that requires grad, or not."""
+    if requires_grad:
+        return make_leaf(result)
+    return general.finished(result)
+
+
 def tensor(
-    data: Any, *, dtype: DType | type | None = None, device: Device | str | None = None
+    data: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor.
 
@@ -54,18 +66,18 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        return copying.converted(data, wanted or data._form.dtype)
+        return _made(copying.converted(data, wanted or data._form.dtype), requires_grad)
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
-        return _copied_array(data, wanted)
+        return _made(_copied_array(data, wanted), requires_grad)
     shape = _shape_of(data)
     found = wanted or _inferred(data)
     values: list[Any] = []
     if 0 not in shape:
         _collect(data, shape, 0, found, values)
     array = _array_of(values, found).reshape(shape)
-    return base.place(array, where, found, layout.contiguous_strides(shape))
+    return _made(base.place(array, where, found, layout.contiguous_strides(shape)), requires_grad)
 
 
 def _copied_array(array: Any, wanted: DType | None) -> "Tensor":
@@ -345,6 +357,7 @@ def zeros(
     size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A tensor of zeros; the sizes come one by one or as one tuple.
 
@@ -354,7 +367,7 @@ def zeros(
     """
     shape = _size("zeros", args, size)
     _non_negative("zeros", shape)
-    return _filled(shape, 0, _dtype_or_default("zeros", dtype), device)
+    return _made(_filled(shape, 0, _dtype_or_default("zeros", dtype), device), requires_grad)
 
 
 def ones(
@@ -362,6 +375,7 @@ def ones(
     size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A tensor of ones; the sizes come one by one or as one tuple.
 
@@ -370,7 +384,7 @@ def ones(
     """
     shape = _size("ones", args, size)
     _refuse_negative(shape)
-    return _filled(shape, 1, _dtype_or_default("ones", dtype), device)
+    return _made(_filled(shape, 1, _dtype_or_default("ones", dtype), device), requires_grad)
 
 
 def empty(
@@ -378,6 +392,7 @@ def empty(
     size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A tensor whose values are not set: whatever the memory held. Write before you read.
 
@@ -390,7 +405,10 @@ def empty(
     layout.check_size(shape, found.itemsize)
     where = as_device(device)
     array = where.backend.xp.empty(shape, found.numpy)
-    return base.new(array, base.form_of(where, found, shape, layout.contiguous_strides(shape)))
+    return _made(
+        base.new(array, base.form_of(where, found, shape, layout.contiguous_strides(shape))),
+        requires_grad,
+    )
 
 
 def full(
@@ -399,6 +417,7 @@ def full(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A tensor filled with one number, whose kind decides the dtype.
 
@@ -411,7 +430,7 @@ def full(
     number = _fill_number("full", fill_value)
     found = dtypes.of_number(number) if dtype is None else as_dtype("full", dtype)
     general.check_value(number, found)
-    return _filled(shape, copying.stored(number, found), found, device)
+    return _made(_filled(shape, copying.stored(number, found), found, device), requires_grad)
 
 
 def _fill_number(function: str, value: Any) -> Any:
@@ -427,6 +446,7 @@ def eye(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
 
@@ -453,7 +473,9 @@ def eye(
     found = _dtype_or_default("eye", dtype)
     where = as_device(device)
     array = where.backend.xp.eye(n, m, dtype=found.numpy)
-    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+    return _made(
+        base.place(array, where, found, layout.contiguous_strides(array.shape)), requires_grad
+    )
 
 
 def arange(
@@ -463,6 +485,7 @@ def arange(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """The numbers from ``start`` (default 0) up to, not including, ``end``, ``step`` apart.
 
@@ -486,7 +509,9 @@ def arange(
     n = ranges.count(*bounds, found)
     layout.check_size((n,), found.itemsize)
     array = quietly(ranges.counted, first, gap, n, found)
-    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+    return _made(
+        base.place(array, where, found, layout.contiguous_strides(array.shape)), requires_grad
+    )
 
 
 def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -523,6 +548,7 @@ def linspace(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
@@ -550,7 +576,9 @@ def linspace(
     where = as_device(device)
     layout.check_size((n,), found.itemsize)
     array = quietly(ranges.spaced, first, last, n, found)
-    return base.place(array, where, found, layout.contiguous_strides(array.shape))
+    return _made(
+        base.place(array, where, found, layout.contiguous_strides(array.shape)), requires_grad
+    )
 
 
 def _refuse_dimensions(start: Any, end: Any) -> None:
@@ -580,36 +608,48 @@ def _like(function: str, x: Any, dtype: Any, device: Any) -> "Tensor":
 
 
 def empty_like(
-    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+    input: "Tensor",
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """A tensor of the shape and dtype of ``input`` whose values are not set.
 
     >>> tk.empty_like(tk.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _like("empty_like", input, dtype, device)
+    return _made(_like("empty_like", input, dtype, device), requires_grad)
 
 
 def zeros_like(
-    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+    input: "Tensor",
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Zeros, in the shape and dtype of ``input``.
 
     >>> tk.zeros_like(tk.tensor([5, 6]))
     tensor([0, 0])
     """
-    return _like("zeros_like", input, dtype, device).fill_(0)
+    return _made(_like("zeros_like", input, dtype, device).fill_(0), requires_grad)
 
 
 def ones_like(
-    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+    input: "Tensor",
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Ones, in the shape and dtype of ``input``.
 
     >>> tk.ones_like(tk.tensor([5, 6]))
     tensor([1, 1])
     """
-    return _like("ones_like", input, dtype, device).fill_(1)
+    return _made(_like("ones_like", input, dtype, device).fill_(1), requires_grad)
 
 
 def full_like(
@@ -618,6 +658,7 @@ def full_like(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """One number everywhere, in the shape and dtype of ``input``.
 
@@ -625,7 +666,7 @@ def full_like(
     tensor([3., 3.])
     """
     result = _like("full_like", input, dtype, device)
-    return result.fill_(_fill_number("full_like", fill_value))
+    return _made(result.fill_(_fill_number("full_like", fill_value)), requires_grad)
 
 
 # From random streams
@@ -636,6 +677,7 @@ def rand(
     size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Random numbers, uniform in [0, 1).
 
@@ -644,7 +686,7 @@ def rand(
     tensor([0.4963, 0.7682])
     """
     result = _empty("rand", args, size, dtype, device)
-    return _fill_uniform(result)
+    return _made(_fill_uniform(result), requires_grad)
 
 
 def randn(
@@ -652,6 +694,7 @@ def randn(
     size: Sequence[int] = _ABSENT,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Random numbers, normal with mean 0 and standard deviation 1.
 
@@ -664,7 +707,7 @@ def randn(
     _need_floating(dtype, "normal_kernel_cpu")
     shape = result.shape
     result._array[...] = default_generator.normal(result.numel(), dtype).reshape(shape)
-    return result
+    return _made(result, requires_grad)
 
 
 def _empty(function: str, args: Any, size: Any, dtype: Any, device: Any) -> "Tensor":
@@ -699,7 +742,11 @@ def _in_memory_order(x: "Tensor", values: Any) -> Any:
 
 
 def rand_like(
-    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+    input: "Tensor",
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
 
@@ -707,11 +754,15 @@ def rand_like(
     >>> tk.rand_like(tk.zeros(2))
     tensor([0.4963, 0.7682])
     """
-    return _fill_uniform(_like("rand_like", input, dtype, device))
+    return _made(_fill_uniform(_like("rand_like", input, dtype, device)), requires_grad)
 
 
 def randn_like(
-    input: "Tensor", *, dtype: DType | type | None = None, device: Device | str | None = None
+    input: "Tensor",
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Random normal numbers in the shape and dtype of ``input``.
 
@@ -723,14 +774,14 @@ def randn_like(
     _need_floating(result.dtype, "normal_kernel_cpu")
     values = default_generator.normal(result.numel(), result.dtype)
     result._array[...] = _in_memory_order(result, values)
-    return result
+    return _made(result, requires_grad)
 
 
 def randint(*args: Any, **options: Any) -> "Tensor":
     """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
 
-    Call it as ``randint(high, size)`` or ``randint(low, high, size)``; ``dtype`` and ``device``
-    are keywords.
+    Call it as ``randint(high, size)`` or ``randint(low, high, size)``; ``dtype``, ``device``
+    and ``requires_grad`` are keywords.
 
     >>> _ = tk.manual_seed(0)
     >>> tk.randint(10, (5,))
@@ -738,12 +789,14 @@ def randint(*args: Any, **options: Any) -> "Tensor":
     """
     low, high, size = _randint_arguments(args, options)
     dtype, device = options.pop("dtype", None), options.pop("device", None)
+    requires_grad = options.pop("requires_grad", False)
     if options:
         raise TypeError(f"randint() got an unexpected keyword argument '{next(iter(options))}'")
     shape = general.need_sizes("randint", "size", len(args) or 3, size)
     _refuse_negative(shape)
     found = dtypes.int64 if dtype is None else as_dtype("randint", dtype)
-    return _fill_integers(empty(shape, dtype=found, device=device), low, high)
+    result = _fill_integers(empty(shape, dtype=found, device=device), low, high)
+    return _made(result, requires_grad)
 
 
 def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
@@ -809,6 +862,7 @@ def randint_like(
     *,
     dtype: DType | type | None = None,
     device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """Random integers in the shape and dtype of ``input``: ``(high)`` or ``(low, high)``.
 
@@ -829,11 +883,17 @@ def randint_like(
             )
         )
     low, high = (0, low) if high is None else (low, high)
-    return _fill_integers(_like("randint_like", input, dtype, device), low, high)
+    return _made(
+        _fill_integers(_like("randint_like", input, dtype, device), low, high), requires_grad
+    )
 
 
 def randperm(
-    n: int, *, dtype: DType | type | None = None, device: Device | str | None = None
+    n: int,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
 ) -> "Tensor":
     """The integers 0 to ``n - 1`` in random order.
 
@@ -851,4 +911,4 @@ def randperm(
     general.check_value(n, found)
     where = as_device(device)
     array = default_generator.permutation(n).astype(found.numpy)
-    return base.place(array, where, found, (1,))
+    return _made(base.place(array, where, found, (1,)), requires_grad)

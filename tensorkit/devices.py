@@ -32,7 +32,19 @@ class _Quiet(threading.local):
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.run = context.run
+        self.run = self._run = context.run
+
+    def decline(self) -> None:
+        """From now on raise RuntimeError: every call then takes the general path."""
+        self.run = _decline
+
+    def accept(self) -> None:
+        """Run functions again."""
+        self.run = self._run
+
+
+def _decline(function: Callable[..., Any], *args: Any) -> NoReturn:
+    raise RuntimeError("fast paths are closed in this thread")
 
 
 quiet = _Quiet()
@@ -60,12 +72,16 @@ class Backend:
 
     def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """An array that looks at the memory of the one-dimensional array ``flat``."""
+        itemsize = flat.dtype.itemsize
+        return self.view_bytes(flat, shape, tuple(stride * itemsize for stride in strides), offset)
+
+    def view_bytes(
+        self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Any:
+        """The same, with strides counted in bytes as array libraries do."""
         if 0 in shape:  # nothing to see; an offset may lie beyond the end
             return self.xp.empty(shape, flat.dtype)
-        itemsize = flat.dtype.itemsize
-        return self.xp.ndarray(
-            shape, flat.dtype, flat, offset * itemsize, [stride * itemsize for stride in strides]
-        )
+        return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
 
     def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
         """The memory of a dense array of its own, as a one-dimensional array."""

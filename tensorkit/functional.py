@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DIVISIONS: dict[str | None, Operation] = {
     None: arithmetic.div,
-    "floor": arithmetic.floor_divide,
+    "floor": arithmetic.floor_of_quotient,
     "trunc": arithmetic.trunc_divide,
 }
 

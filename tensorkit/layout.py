@@ -227,10 +227,11 @@ def broadcast_strides(shape: Ints, strides: Ints, to: Ints) -> Ints:
     )
 
 
-def expand(source: Layout, to: Ints, type_name: str) -> Layout:
+def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) -> Layout:
     """``source`` read with shape ``to``; dimensions of size 1 are repeated.
 
-    ``type_name`` ("torch.FloatTensor") only serves PyTorch's error message.
+    ``type_name`` ("torch.FloatTensor") and ``asked`` (the sizes as the caller wrote them) only
+    serve PyTorch's error messages.
     """
     shape = source.shape
     if len(shape) > len(to):
@@ -250,7 +251,7 @@ def expand(source: Layout, to: Ints, type_name: str) -> Layout:
                 message(
                     f"The expanded size of the tensor ({to[dim]}) must match the existing size "
                     f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
-                    f"Target sizes: {sizes(to)}.  Tensor sizes: {sizes(shape)}"
+                    f"Target sizes: {sizes(asked or to)}.  Tensor sizes: {sizes(shape)}"
                 ),
                 a_shape=to,
                 b_shape=shape,
@@ -346,6 +347,81 @@ def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
     if order == list(range(len(shape) - 1, -1, -1)):
         return contiguous_strides(shape)
     return _pack(shape, order, count_empty_as_one=False)
+
+
+def infer_size(shape: Ints, count: int) -> Ints:
+    """``shape`` with its one -1 replaced, so that it has ``count`` elements.
+
+    >>> from tensorkit import layout
+    >>> layout.infer_size((2, -1), 6)
+    (2, 3)
+    """
+    known, unknown = 1, None
+    for dim, size in enumerate(shape):
+        if size == -1:
+            if unknown is not None:
+                raise ShapeError("only one dimension can be inferred", a_shape=shape)
+            unknown = dim
+        elif size < 0:
+            raise ShapeError(
+                f"invalid shape dimension {size} at index {dim} of shape {sizes(shape)}"
+            )
+        else:
+            known *= size
+    if unknown is not None and known == 0 and count == 0:
+        raise ShapeError(
+            f"cannot reshape tensor of 0 elements into shape {sizes(shape)} because the "
+            "unspecified dimension size -1 can be any value and is ambiguous",
+            a_shape=shape,
+        )
+    if count != known and (unknown is None or known == 0 or count % known):
+        raise ShapeError(
+            message(
+                f"shape '{sizes(shape)}' is invalid for input of size {count}",
+                f"The sizes multiply to {known}{'' if unknown is None else ' times the -1'}; "
+                f"there are {count} elements.",
+            ),
+            a_shape=shape,
+        )
+    if unknown is None:
+        return shape
+    return (*shape[:unknown], count // known, *shape[unknown + 1 :])
+
+
+def view_strides(shape: Ints, strides: Ints, to: Ints) -> Ints | None:
+    """Strides that show the same elements in the shape ``to``; None if there are none.
+
+    The dimensions are cut into chunks, each of which walks memory in even steps; a new dimension
+    must not cross from one chunk into another.
+    (aten/src/ATen/TensorUtils.cpp, computeStride.)
+
+    >>> from tensorkit import layout
+    >>> layout.view_strides((2, 6), (6, 1), (4, 3)), layout.view_strides((2, 3), (1, 2), (6,))
+    ((3, 1), None)
+    """
+    if 0 in shape:
+        return strides if shape == to else contiguous_strides(to)
+    if not shape:
+        return (1,) * len(to)
+    found = [0] * len(to)
+    new_dim = len(to) - 1
+    step = strides[-1]  # of the fastest dimension in this chunk
+    in_chunk = in_view = 1  # elements seen so far, counted in old and in new dimensions
+    for dim in range(len(shape) - 1, -1, -1):
+        in_chunk *= shape[dim]
+        ends = dim == 0 or (shape[dim - 1] != 1 and strides[dim - 1] != in_chunk * step)
+        if not ends:
+            continue
+        while new_dim >= 0 and (in_view < in_chunk or to[new_dim] == 1):
+            found[new_dim] = in_view * step
+            in_view *= to[new_dim]
+            new_dim -= 1
+        if in_view != in_chunk:
+            return None
+        if dim > 0:
+            step = strides[dim - 1]
+            in_chunk = in_view = 1
+    return tuple(found) if new_dim == -1 else None
 
 
 def wrap_dim(dim: int, n_dims: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import dtypes
+from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import quietly
 
@@ -84,6 +85,11 @@ def text(x: TensorBase) -> str:
         shows_dtype = form.dtype not in implied
     if shows_dtype:
         suffixes.append(f"dtype={form.dtype}")
+    edge = edge_of(x)
+    if edge is x:
+        suffixes.append("requires_grad=True")
+    elif edge is not None:
+        suffixes.append(f"grad_fn={edge!r}")
     return _with_suffixes(prefix + body, suffixes, len(prefix))
 
 

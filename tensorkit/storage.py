@@ -14,12 +14,23 @@ class Storage:
     48
     """
 
-    __slots__ = ("_array", "device", "dtype")
+    __slots__ = ("_array", "_strides", "device", "dtype", "version", "writer")
 
-    def __init__(self, array: Any, device: Device, dtype: DType) -> None:
+    def __init__(self, array: Any, device: Device, dtype: DType, strides: Any = None) -> None:
         self._array = array
+        self._strides = strides  # how a dense `array` lies in memory; None if it is flat already
         self.device = device
         self.dtype = dtype
+        self.version = 0  # how often a tensor on this storage was written to
+        self.writer: tuple[str, str, int] | None = None  # operation, file and line of the last one
+
+    @property
+    def flat(self) -> Any:
+        """The memory as a one-dimensional array; a tensor's own array is flattened when asked."""
+        if self._strides is not None:
+            self._array = self.device.backend.flatten(self._array, self._strides)
+            self._strides = None
+        return self._array
 
     def data_ptr(self) -> int:
         """Address of the first byte.
@@ -28,7 +39,7 @@ class Storage:
         >>> a.untyped_storage().data_ptr() == a.data_ptr()
         True
         """
-        return int(self._array.ctypes.data) if self._array.size else 0
+        return int(self.flat.ctypes.data) if self._array.size else 0
 
     def nbytes(self) -> int:
         """Size in bytes.

@@ -1,12 +1,15 @@
 """Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
 
+import math
 from typing import Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.ops.elementary import log
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
+from tensorkit.ops.selection import where, zeros_as
 from tensorkit.rounding import multiply_add
 
 Operands = tuple[Operand, ...]
@@ -50,7 +53,7 @@ def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     return multiply_add(xp, y, alpha, x, dtype)
 
 
-@op(kind="binary", symbol="+", refuse=_check_alpha)
+@op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
 def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Sum ``x + alpha * y``, element by element; shapes broadcast.
 
@@ -62,7 +65,13 @@ def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     return xp.add(x, y) if alpha == 1 else _plus_scaled(xp, x, y, alpha)
 
 
-@op(kind="binary", symbol="-", refuse=_check_difference)
+add.grad(
+    x=lambda g: g,
+    y=lambda g, alpha: g if alpha == 1 else g * alpha,
+)
+
+
+@op(kind="binary", symbol="-", ufunc="subtract", refuse=_check_difference)
 def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
 
@@ -72,7 +81,14 @@ def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     return xp.subtract(x, y) if alpha == 1 else _plus_scaled(xp, x, y, -alpha)
 
 
-@op(kind="binary", symbol="*", exact_number=True)
+sub.grad(
+    x=lambda g: g,
+    y=lambda g, alpha: -g if alpha == 1 else -g * alpha,
+)
+sub.grad(number="reflected", node="RsubBackward1", option=True, y=lambda g: -g)
+
+
+@op(kind="binary", symbol="*", ufunc="multiply", exact_number=True)
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -82,7 +98,13 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
     return xp.multiply(x, y)
 
 
-@op(kind="binary", symbol="/", result="floating", exact_number=True)
+mul.grad(
+    x=lambda g, y: g * y,
+    y=lambda g, x: g * x,
+)
+
+
+@op(kind="binary", symbol="/", ufunc="divide", result="floating", exact_number=True)
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -90,6 +112,12 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     tensor([0.5000, 1.0000])
     """
     return xp.divide(x, y)
+
+
+div.grad(
+    x=lambda g, y: g / y,
+    y=lambda g, x, y: -g * ((x / y) / y),
+)
 
 
 def _check_divisor(xp: Any, x: Any, y: Any) -> None:
@@ -117,9 +145,18 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
 
     Raises RuntimeError where integers are divided by zero.
 
+    PyTorch has no derivative for it, nor have we; ``div(rounding_mode="floor")`` has, and it is 0.
+
     >>> tk.floor_divide(tk.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
+    return _floor_of_quotient(xp, x, y)
+
+
+floor_divide.grad(node="NotImplemented")
+
+
+def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
     if y.dtype.kind in "iu":
         return xp.floor_divide(x, y)
@@ -131,6 +168,23 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
     zero = xp.copysign(xp.zeros_like(quotient), x / y)
     return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(x.dtype)
+
+
+@op(kind="binary", dtypes="numeric", kernel="div_floor_cpu")
+def floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
+    """``floor_divide`` with a derivative, which is 0. Public as ``div(rounding_mode=)``.
+
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    return _floor_of_quotient(xp, x, y)
+
+
+floor_of_quotient.grad(
+    node="DivBackward2",
+    x=lambda g: zeros_as(g),
+    y=lambda g: zeros_as(g),
+)
 
 
 @op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu", exact_number=True)
@@ -148,6 +202,13 @@ def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
     return xp.trunc(xp.divide(x, y))
 
 
+trunc_divide.grad(
+    node="DivBackward2",
+    x=lambda g: zeros_as(g),
+    y=lambda g: zeros_as(g),
+)
+
+
 @op(kind="binary", symbol="%", dtypes="numeric", kernel="remainder_cpu", overloaded=True)
 def remainder(xp: Any, x: Any, y: Any) -> Any:
     """What is left of ``x`` after ``floor_divide``; it has the sign of ``y``.
@@ -160,6 +221,15 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
         return xp.remainder(x, y)
     rest = xp.fmod(x, y)
     return xp.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+
+
+remainder.grad(
+    node="RemainderBackward1",
+    x=lambda g: g,
+    y=lambda g, x, y: -g * floor_of_quotient(x, y),
+)
+remainder.grad(number="y", node="RemainderBackward0", option=True, x=lambda g: g)
+remainder.grad(number="x", node="NotImplemented")
 
 
 def _check_exponent(operands: Operands, promoted: DType) -> None:
@@ -216,6 +286,7 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
 
 # Exponents for which a product is both faster and exact to the last digit.
 _EXACT_POWERS = {
+    1.0: lambda xp, x: x.copy(),
     2.0: lambda xp, x: x * x,
     3.0: lambda xp, x: x * x * x,
     -2.0: lambda xp, x: 1 / (x * x),
@@ -237,6 +308,35 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     return result
 
 
+def _slope(g: Any, x: Any, y: Any) -> Any:
+    return zeros_as(g) if y == 0 else g * (y * pow(x, y - 1))
+
+
+def _exponent_slope(g: Any, x: Any, y: Any, out: Any) -> Any:
+    # 0 ** y is 0 for every y > 0, and counts as flat at y = 0
+    return where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
+
+
+def _exponent_slope_of_number(g: Any, x: float, y: Any, out: Any) -> Any:
+    if x == 0:
+        return where(y >= 0, 0.0, g * (out * -math.inf))
+    return g * (out * (math.log(x) if x > 0 else math.nan))
+
+
+pow.grad(
+    node="PowBackward1",
+    x=lambda g, x, y: where(y == 0, 0.0, g * (y * pow(x, y - 1))),
+    y=lambda g, x, y, out: _exponent_slope(g, x, y, out),
+)
+pow.grad(number="y", node="PowBackward0", option=True, x=lambda g, x, y: _slope(g, x, y))
+pow.grad(
+    number="x",
+    node="PowBackward2",
+    option=True,
+    y=lambda g, x, y, out: _exponent_slope_of_number(g, x, y, out),
+)
+
+
 @op(kind="unary", result="floating")
 def reciprocal(xp: Any, x: Any) -> Any:
     """``1 / x``, element by element; integers give the default dtype.
@@ -247,6 +347,9 @@ def reciprocal(xp: Any, x: Any) -> Any:
     return xp.divide(x.dtype.type(1), x)
 
 
+reciprocal.grad(x=lambda g, out: -g * (out * out))
+
+
 def _check_negation(operands: Operands, promoted: DType) -> None:
     if promoted is dtypes.bool_:
         raise DTypeError(
@@ -255,7 +358,7 @@ def _check_negation(operands: Operands, promoted: DType) -> None:
         )
 
 
-@op(kind="unary", symbol="-", refuse=_check_negation)
+@op(kind="unary", symbol="-", ufunc="negative", refuse=_check_negation)
 def neg(xp: Any, x: Any) -> Any:
     """Each element with the other sign.
 
@@ -263,6 +366,9 @@ def neg(xp: Any, x: Any) -> Any:
     tensor([-1,  2])
     """
     return xp.negative(x)
+
+
+neg.grad(x=lambda g: -g)
 
 
 @op(kind="unary", dtypes="numeric", kernel="abs_cpu")
@@ -273,3 +379,17 @@ def abs(xp: Any, x: Any) -> Any:
     tensor([1, 2])
     """
     return xp.absolute(x)
+
+
+@op(kind="unary")
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1: the sign of each element.
+
+    >>> tk.sign(tk.tensor([3., 0., -3.]))
+    tensor([ 1.,  0., -1.])
+    """
+    return x if x.dtype == bool else xp.sign(x)
+
+
+sign.grad(x=lambda g: zeros_as(g))
+abs.grad(x=lambda g, x: g * sign(x))

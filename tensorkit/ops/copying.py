@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.base import TensorBase
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.history import record
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import quietly
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import general
 from tensorkit.ops.general import as_number, need_tensor
+from tensorkit.ops.selection import zeros_as
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -27,8 +31,32 @@ def clone(input: "Tensor") -> "Tensor":
     tensor([1, 2])
     """
     need_tensor("clone", input)
-    form = input._form
-    return converted(input, form.dtype)
+    return _recorded(_CLONE, converted(input, input._form.dtype), input)
+
+
+def to_dtype(x: "Tensor", dtype: DType) -> "Tensor":
+    """A copy of ``x`` with this dtype."""
+    return _recorded(_CONVERSION, converted(x, dtype), x)
+
+
+def laid_out(x: "Tensor", strides: Ints) -> "Tensor":
+    """A copy of ``x`` with these strides."""
+    return _recorded(_CLONE, converted(x, x._form.dtype, strides), x)
+
+
+# The engine casts a gradient to the dtype it is needed in, so a cast has the formula of a copy.
+_CLONE = Rule("clone", "CloneBackward0", ("x",), {"x": lambda g: g})
+_CONVERSION = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g: g})
+_COPY = Rule("copy_", "CopyBackwards", ("x", "y"), {"x": lambda g: zeros_as(g), "y": lambda g: g})
+_ZERO = Rule("zero_", "ZeroBackward0", ("x",), {"x": lambda g: zeros_as(g)})
+_FILLS = {
+    node: Rule("fill_", node, ("x", "y"), {"x": lambda g: zeros_as(g), "y": lambda g: g}, option)
+    for node, option in (("FillBackward2", "y"), ("FillBackward3", None))
+}
+
+
+def _recorded(rule: Rule, result: "Tensor", x: TensorBase) -> "Tensor":
+    return general.finished(result) if x._node is None else record(rule, result, (x,), {})
 
 
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tensor":
@@ -46,29 +74,44 @@ def contiguous(x: "Tensor") -> "Tensor":
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
     if x._form.is_contiguous:
         return x
-    return converted(x, x._form.dtype, layout.contiguous_strides(tuple(x._form.shape)))
+    return laid_out(x, layout.contiguous_strides(tuple(x._form.shape)))
 
 
-def copy_(target: "Tensor", source: Any) -> "Tensor":
-    """Write the values of ``source`` into ``target``; they are broadcast and cast."""
+def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor":
+    """Write the values of ``source`` into ``target``; they are broadcast and cast.
+
+    ``node`` is what PyTorch calls the record; it calls a copy of a 0-d tensor a filling.
+    """
     if not isinstance(source, TensorBase):
         number = as_number(source)
         if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
+        rule = _COPY if history.check_write(target) else None
         general.check_overlap(target)
-        general.write(target, np.asarray(number))  # cast as a tensor would be, without a check
+        # cast as a tensor would be, without a check
+        general.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
     if source is target:
         return target
+    tracked = history.check_write(target, source)
     general.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)
     general.check_output_shape(own, layout.broadcast_shapes(own, other))
-    general.write(target, source._array)
+    rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
+    general.write(target, source._array, "copy", rule, (target, source), {})
+    return target
+
+
+def zero_(target: "Tensor") -> "Tensor":
+    """Set every element of ``target`` to zero."""
+    rule = _ZERO if history.check_write(target) else None
+    general.write(target, stored(0, target._form.dtype), "zero", rule, (target,), {})
     return target
 
 
 def fill_(target: "Tensor", value: Any) -> "Tensor":
     """Set every element of ``target`` to one value: a number or a 0-d tensor."""
+    tracked = history.check_write(target, value)
     if isinstance(value, TensorBase):
         if value._form.shape:
             n_dims = len(value._form.shape)
@@ -81,7 +124,8 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
                 a_shape=(),
                 b_shape=tuple(value._form.shape),
             )
-        general.write(target, value._array)
+        rule = _FILLS["FillBackward3"] if tracked else None
+        general.write(target, value._array, "fill", rule, (target, value), {})
         return target
     number = as_number(value)
     if number is None:
@@ -93,8 +137,25 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
     dtype = target._form.dtype
     if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
         general.check_value(number, dtype)
-    general.write(target, stored(number, dtype))
+    rule = _FILLS["FillBackward2"] if tracked else None
+    general.write(target, stored(number, dtype), "fill", rule, (target, value), {})
     return target
+
+
+def filled(form: Form, number: float) -> "Tensor":
+    """A contiguous tensor of the shape, dtype and device of ``form``, filled with one number."""
+    shape = tuple(form.shape)
+    array = form.device.backend.xp.full(shape, number, form.dtype.numpy)
+    return base.place(array, form.device, form.dtype, layout.contiguous_strides(shape))
+
+
+def assign_number(target: "Tensor", number: general.Number) -> None:
+    """``target[...] = number``, which has been checked."""
+    tracked = history.check_write(target)
+    general.check_overlap(target)
+    rule = _FILLS["FillBackward3"] if tracked else None
+    values = stored(number, target._form.dtype)
+    general.write(target, values, "fill", rule, (target, number), {})
 
 
 def stored(number: general.Number, dtype: DType) -> Any:

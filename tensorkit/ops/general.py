@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import INFERENCE, Rule, make_node
+from tensorkit.autograd.modes import state
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, quiet, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -27,7 +30,7 @@ from tensorkit.errors import (
     sizes,
     type_name,
 )
-from tensorkit.layout import Ints
+from tensorkit.layout import Ints, Layout
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -35,22 +38,59 @@ if TYPE_CHECKING:
 Number = bool | int | float
 
 
-class Definition(NamedTuple):
-    """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``."""
+class Definition:
+    """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``.
+
+    ``rules`` holds its gradients: for tensors under None; under "x", "y" or "reflected" for calls
+    in which that argument is a number, where they differ.
+    """
 
     name: str
+    kind: str
     forward: Callable[..., Any]
     dtypes: str
     kernel: str
     symbol: str | None
     refuse: Callable[..., None] | None
     result: str
+    inputs: tuple[str, ...]
     options: tuple[str, ...]
     number_first: bool
     number_is_option: bool
     overloaded: bool
     two_numbers: bool
     exact_number: bool
+    on_arrays: Callable[..., Any] | None
+    ufunc: str | None
+    window: Callable[[Layout, dict[str, Any]], Layout]
+
+    def __init__(self, **told: Any) -> None:
+        self.__dict__.update(told)
+        self.rules: dict[str | None, Rule] = {}
+        # The short ways to record a result; without a gradient there is nothing to record.
+        self.record: Callable[..., None] = _no_record
+        self.record_number: dict[bool, Callable[..., None]] = {True: _no_record, False: _no_record}
+
+    def set_rule(self, number: str | None, rule: Rule) -> None:
+        """Use ``rule`` for calls in which ``number`` is a number."""
+        self.rules[number] = rule
+        if number is None:
+            unary = len(self.inputs) == 1
+            self.record = history.unary_recorder(rule) if unary else history.pair_recorder(rule)
+        for number_first in (False, True) if len(self.inputs) == 2 else ():
+            found = self.rule_for("reflected" if number_first else "y")
+            if found is not None:
+                self.record_number[number_first] = history.number_recorder(found, number_first)
+
+    def rule_for(self, number: str | None) -> Rule | None:
+        """The rule of a call in which ``number`` ("x", "y", "reflected" or None) is a number."""
+        if number == "reflected" and number not in self.rules:
+            number = "x"
+        return self.rules.get(number) or self.rules.get(None)
+
+
+def _no_record(*_: Any) -> None:
+    """The operation has no gradient, and its results do not require grad."""
 
 
 class Operand(NamedTuple):
@@ -151,7 +191,8 @@ def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
     return number
 
 
-def _operand(value: Any) -> Operand | None:
+def as_operand(value: Any) -> Operand | None:
+    """A tensor or number as an Operand; None for everything else."""
     if isinstance(value, TensorBase):
         form = value._form
         return Operand(value._array, form.dtype, tuple(form.shape), form.strides, False)
@@ -166,7 +207,7 @@ def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Oper
 
     ``called`` is how the caller wrote it: "function", "method" or "in place".
     """
-    first, second = _operand(x), _operand(y)
+    first, second = as_operand(x), as_operand(y)
     n_tensors = isinstance(x, TensorBase) + isinstance(y, TensorBase)
     name = definition.name + ("_" if called == "in place" else "")
     if definition.overloaded:
@@ -188,12 +229,16 @@ def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Oper
 
 def _refuse_combination(name: str, got: tuple[Any, ...]) -> NoReturn:
     self_name = "Tensor input, " if len(got) == 2 else ""
-    raise TypeError(
+    raise no_such_call(name, got, f"({self_name}Tensor other)", f"({self_name}Number other)")
+
+
+def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
+    """PyTorch's sentence for arguments that fit none of a function's signatures."""
+    return TypeError(
         message(
-            f"{name}() received an invalid combination of arguments - "
+            f"{function}() received an invalid combination of arguments - "
             f"got ({', '.join(_kind(value) for value in got)}), but expected one of:",
-            f" * ({self_name}Tensor other)",
-            f" * ({self_name}Number other)",
+            *(f" * {signature}" for signature in signatures),
         )
     )
 
@@ -247,7 +292,8 @@ def check_category(definition: Definition, dtype: DType) -> None:
         )
 
 
-def _convert(operand: Operand, dtype: DType) -> Any:
+def as_array(operand: Operand, dtype: DType) -> Any:
+    """The array of an operand in this dtype."""
     if operand.is_number:  # as a NumPy scalar, by which a forward can tell it from a tensor
         return number_array(operand.array, dtype)[()]
     if operand.array.dtype == dtype.numpy:
@@ -319,7 +365,7 @@ def _compute(
         if half:
             arrays = _half_arrays(definition, operands)
         else:
-            arrays = [_convert(each, dtype) for each in operands]
+            arrays = [as_array(each, dtype) for each in operands]
         array = np.asarray(definition.forward(device.backend.xp, *arrays, **options))
         return array.astype(dtype.numpy) if half else array
 
@@ -335,10 +381,10 @@ def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[
     """
     if definition.exact_number:
         if math.prod(operands[1].shape) != 1:
-            return [_convert(operand, dtypes.float16) for operand in operands]
-        half = _convert(operands[0], dtypes.float16)
-        return [half.astype(np.float32), _convert(operands[1], dtypes.float32)]
-    halves = [np.asarray(_convert(operand, dtypes.float16)) for operand in operands]
+            return [as_array(operand, dtypes.float16) for operand in operands]
+        half = as_array(operands[0], dtypes.float16)
+        return [half.astype(np.float32), as_array(operands[1], dtypes.float32)]
+    halves = [np.asarray(as_array(operand, dtypes.float16)) for operand in operands]
     return [half.astype(np.float32) for half in halves]
 
 
@@ -352,29 +398,124 @@ def binary(
     compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
     shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
     array = _compute(definition, device, operands, compute_dtype, options)
-    common = compute_dtype
-    strides = layout.result_strides(
-        shape,
-        [
-            (own.shape, converted_strides(own, common))
-            for own in operands
-            if not (own is operands[1] and own.is_number and definition.number_is_option)
-        ],
-    )
-    return base.place(array, device, result_dtype, strides)
+    if definition.number_is_option and operands[0].is_number:
+        strides = layout.contiguous_strides(shape)
+    else:
+        strides = layout.result_strides(
+            shape,
+            [
+                (own.shape, converted_strides(own, compute_dtype))
+                for own in operands
+                if not (own is operands[1] and own.is_number and definition.number_is_option)
+            ],
+        )
+    result = base.place(array, device, result_dtype, strides)
+    return _recorded(definition, result, x, y, options, called)
+
+
+def _recorded(
+    definition: Definition, result: "Tensor", x: Any, y: Any, options: dict[str, Any], called: str
+) -> "Tensor":
+    if not definition.rules or not (_may_be_tracked(x) or _may_be_tracked(y)):
+        return finished(result)
+    rule = definition.rule_for(_number_place(x, y, called))
+    return history.record(rule, result, (x, y), _values(definition, x, y, options))
+
+
+def _may_be_tracked(value: Any) -> bool:
+    return isinstance(value, TensorBase) and value._node is not None
+
+
+def _number_place(x: Any, y: Any, called: str) -> str | None:
+    if not isinstance(y, TensorBase):
+        return "y"
+    if not isinstance(x, TensorBase):
+        return "reflected" if called == "reflected" else "x"
+    return None
+
+
+def _values(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> dict[str, Any]:
+    defaults = definition.forward.__kwdefaults__ or {}
+    return {"x": x, "y": y, **defaults, **options}
+
+
+def finished(result: "Tensor") -> "Tensor":
+    """A result that needs no node; in inference mode it is marked."""
+    if state.inference:
+        result._node = INFERENCE
+    return result
 
 
 def unary(definition: Definition, x: Any) -> "Tensor":
     """A new tensor from one tensor."""
     need_tensor(definition.name, x)
-    operand = _operand(x)
+    operand = as_operand(x)
     assert operand is not None
     compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
     device = _device(x)
     array = _compute(definition, device, (operand,), compute_dtype, {})
     own = converted_strides(operand, compute_dtype)
     strides = layout.result_strides(operand.shape, [(operand.shape, own)])
-    return base.place(array, device, result_dtype, strides)
+    result = base.place(array, device, result_dtype, strides)
+    if x._node is None or not definition.rules:
+        return finished(result)
+    return history.record(definition.rule_for(None), result, (x,), {"x": x})
+
+
+def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """``forward`` with NumPy's reports off; always an array, never a NumPy scalar."""
+    try:
+        array = quiet.run(forward, *args, **options)
+    except RuntimeError:  # fast paths are closed, or an error that will come again
+        array = quietly(forward, *args, **options)
+    return array if array.__class__ is np.ndarray else np.asarray(array)
+
+
+def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -> "Tensor":
+    """``result`` with a node if one of the inputs among ``values`` is tracked."""
+    rule = definition.rules.get(None)
+    inputs = () if rule is None else tuple(values[name] for name in rule.inputs)
+    return history.record(rule, result, inputs, values)
+
+
+def contiguous_result(array: Any, device: Device) -> "Tensor":
+    """A tensor with the standard strides, on a fresh array or number."""
+    if array.__class__ is not np.ndarray:
+        array = np.asarray(array)
+    form = base.contiguous_form(device, array.dtype, array.shape)
+    if array.flags.c_contiguous:
+        return base.new(array, form)
+    return base.place(array, device, form.dtype, form.strides)
+
+
+def tie_view(
+    definition: Definition, result: "Tensor", x: "Tensor", values: dict[str, Any]
+) -> "Tensor":
+    """Tell autograd that ``result`` is a view of ``x``, made by this operation."""
+    if x._node is None and state.grad:
+        if x._form.dtype.is_floating_point:
+            history.begin_view(result, x)
+        return result
+
+    def make_edge(edge: Any) -> Any:
+        if "target" in values:  # as_strided speaks of the storage itself
+            known = {"source": base.layout_of(x), **values}
+            return make_node(definition.rules[None], result._form, (edge,), known, None)
+        return view_node(definition, result._form, edge, tuple(x._form.shape), values)
+
+    return history.as_view(result, x, make_edge)
+
+
+def view_node(
+    definition: Definition, form: Form, edge: Any, shape: Ints, values: dict[str, Any]
+) -> Any:
+    """The node of a view operation on a tensor of this shape; ``form`` is that of the view."""
+    rule = definition.rules[None]
+    known = {"shape": shape, **values}
+    if "source" in rule.keeps:
+        source = Layout(shape, layout.contiguous_strides(shape), 0)
+        known.update(source=source, target=definition.window(source, values))
+    return make_node(rule, form, (edge,), known, None)
 
 
 # Operators: what they do not know they leave to Python, which then words the TypeError
@@ -417,7 +558,10 @@ def plain_with_number(
         array = quiet.run(_number_forward, definition.forward, x._array, number, number_first)
     except RuntimeError:  # called from inside itself
         return None
-    return base.new(array, base.boolean_form(form) if definition.result == "bool" else form)
+    result = base.new(array, base.boolean_form(form) if definition.result == "bool" else form)
+    if x._node is not None:
+        definition.record_number[number_first](result, x, number)
+    return result
 
 
 def _number_forward(
@@ -443,14 +587,14 @@ def operator(definition: Definition, x: Any, y: Any) -> Any:
 
 def reflected(definition: Definition, y: Any, x: Any) -> Any:
     """``x <operator> y`` where y is a tensor and x is not."""
+    if definition.symbol in ("+", "*") and as_number(x) is not None:
+        return operator(definition, y, x)  # as PyTorch does, and its nodes show it
     if x.__class__ is float or x.__class__ is int:
         result = plain_with_number(definition, y, x, number_first=True)
         if result is not None:
             return result
     if as_number(x) is not None:
-        if definition.name == "mul":  # in PyTorch the number comes second: see _half_arrays
-            x, y = y, x
-        return binary(definition, x, y, {})
+        return binary(definition, x, y, {}, "reflected")
     if isinstance(x, np.ndarray):
         _refuse_array(definition, x, y)
     return NotImplemented
@@ -472,6 +616,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
     operands = _operands(definition, x, y, "in place")
+    tracked = history.check_write(x, y)
     if definition.refuse is not None:
         definition.refuse(operands, result_type(operands), **options)
     check_overlap(x, y)
@@ -480,25 +625,40 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
     check_output_dtype(result_dtype, operands[0].dtype)
     array = _compute(definition, _device(x), operands, compute_dtype, options)
-    write(x, array)
+    rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
+    values = _values(definition, x, y, options) if tracked else {}
+    write(x, array, definition.name, rule, (x, y), values)
     return x
 
 
 def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     """Write ``op(x)`` into ``x``."""
-    operand = _operand(x)
+    operand = as_operand(x)
     assert operand is not None
+    tracked = history.check_write(x)
     if definition.refuse is not None:
         definition.refuse((operand,), operand.dtype)
     check_overlap(x)
     compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
     check_output_dtype(result_dtype, operand.dtype)
-    write(x, _compute(definition, _device(x), (operand,), compute_dtype, {}))
+    array = _compute(definition, _device(x), (operand,), compute_dtype, {})
+    write(x, array, definition.name, definition.rule_for(None) if tracked else None, (x,), {"x": x})
     return x
 
 
-def write(x: TensorBase, array: Any) -> None:
-    """Copy ``array`` into the memory of ``x``, converting and broadcasting it."""
+def write(
+    x: TensorBase,
+    array: Any,
+    operation: str,
+    rule: Rule | None = None,
+    inputs: tuple[Any, ...] = (),
+    values: dict[str, Any] | None = None,
+) -> None:
+    """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
+
+    Every write goes through here, after all checks: it makes a new version, and with a ``rule``
+    the write is recorded; ``inputs`` and ``values`` are those of ``history.record``.
+    """
     if not x._array.flags.writeable:
         raise DTypeError(
             message(
@@ -507,7 +667,21 @@ def write(x: TensorBase, array: Any) -> None:
                 repair="x = x.clone()",
             )
         )
+    node = None
+    if rule is not None:
+        assert values is not None
+        if "x" in rule.keeps:
+            # clone first: a formula needs x as it was before this write
+            before = contiguous_result(x._array.copy(), x._form.device)
+            values = {**values, "x": before}
+        edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
+        node = make_node(rule, x._form, edges, values, None)
     quietly(np.copyto, x._array, array, casting="unsafe")
+    history.written(x, f"{operation}_")
+    if node is not None:
+        if "out" in rule.keeps:  # type: ignore[union-attr]
+            node.save_result(x)
+        history.rebase(x, node)
 
 
 def check_output_shape(own: Ints, wanted: Ints) -> None:
@@ -554,7 +728,9 @@ def check_overlap(x: TensorBase, *others: Any) -> None:
     for other in others:
         if not isinstance(other, TensorBase) or other is x or x._storage is None:
             continue
-        if other._storage is x._storage and layout.overlap_partially(own, base.layout_of(other)):
+        if other._storage is None or other._storage.flat is not x._storage.flat:
+            continue
+        if layout.overlap_partially(own, base.layout_of(other)):
             raise OverlapError(
                 message(
                     "unsupported operation: some elements of the input tensor and the written-to "

@@ -6,12 +6,14 @@ a sentence.
 """
 
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.base import TensorBase
+from tensorkit.autograd import history
+from tensorkit.autograd.modes import state
+from tensorkit.base import Form, TensorBase
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
     IndexRangeError,
@@ -20,36 +22,112 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying, general, views
+from tensorkit.ops.notation import Operation
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
+_new = object.__new__
 
-def getitem(x: TensorBase, index: Any) -> "Tensor":
+
+def getitem(x: "Tensor", index: Any) -> "Tensor":
     """``x[index]``: a view."""
-    return base.view_of(x, locate(base.layout_of(x), index))
+    form = x._form
+    if form.shape and (index.__class__ is int or index.__class__ is slice):
+        result = _along_first(x, form, index)
+        if result is not None:
+            return result
+    steps: list[Step] = []
+    result = base.view_of(x, locate(base.layout_of(x), index, steps))
+    return _tied(result, x, steps)
 
 
-def setitem(x: TensorBase, index: Any, value: Any) -> None:
+class Step(NamedTuple):
+    """One part of an index: the view operation that it stands for."""
+
+    operation: Operation
+    before: Layout
+    after: Layout
+    values: dict[str, Any]
+
+
+def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
+    """``x[i]`` or ``x[a:b:c]`` without the general questions; None where they matter."""
+    size = form.shape[0]
+    if index.__class__ is int:
+        if not -size <= index < size:
+            return None
+        start = index if index >= 0 else index + size
+        array, part = x._array[start, ...], base.part_form(form, None)
+    else:
+        start, stop, step = index.start, index.stop, index.step
+        if not (
+            (start is None or start.__class__ is int)
+            and (stop is None or stop.__class__ is int)
+            and (step is None or (step.__class__ is int and step > 0))
+        ):
+            return None
+        start, stop, step = index.indices(size)
+        length = max(0, (stop - start + step - 1) // step)
+        array, part = x._array[index], base.part_form(form, (length, step))
+    storage = base.storage_of(x)
+    result = _new(base.public)
+    result._array = array
+    result._form = part
+    result._storage = storage
+    result._offset = x._offset + start * form.strides[0]
+    result._node = None
+    if x._node is None and state.grad:
+        if form.dtype.is_floating_point:
+            history.begin_view(result, x)
+        return result
+    if index.__class__ is int:
+        return general.tie_view(views.select.definition, result, x, {"dim": 0, "index": index})
+    values = {"dim": 0, "start": start, "end": stop, "step": step}
+    return general.tie_view(views.slice.definition, result, x, values)
+
+
+def _tied(result: "Tensor", x: TensorBase, steps: list[Step]) -> "Tensor":
+    """Tie a view to ``x`` through one node for each step, as PyTorch does."""
+
+    def make_edge(edge: Any) -> Any:
+        device, dtype = x._form.device, x._form.dtype
+        source = base.layout_of(x)
+        for operation, before, after, values in steps or [Step(views.alias, source, source, {})]:
+            form = base.form_of(device, dtype, after.shape, after.strides)
+            edge = general.view_node(operation.definition, form, edge, before.shape, values)
+        return edge
+
+    return history.as_view(result, x, make_edge)
+
+
+def setitem(x: "Tensor", index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
     if isinstance(value, np.integer):
         value = int(value)
     if not isinstance(value, TensorBase):
         _check_assigned(x._form.dtype, value)
-    target = getitem(x, index)
+    source = base.layout_of(x)
+    whole = locate(source, index) == source
+    target = x if whole else getitem(x, index)
     if isinstance(value, TensorBase):
-        source = base.layout_of(value)
-        while source.shape and source.shape[0] == 1:  # leading dimensions of 1 do not count
-            source = Layout(source.shape[1:], source.strides[1:], source.offset)
-        wanted = tuple(target.shape)
+        shape = tuple(value._form.shape)
+        while shape and shape[0] == 1:  # leading dimensions of 1 do not count
+            shape = shape[1:]
         word = value._form.dtype.word
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
-        stretched = layout.expand(source, wanted, kind)
-        copying.copy_(target, base.view_of(value, stretched))
+        strides = value._form.strides[len(value._form.shape) - len(shape) :]
+        layout.expand(Layout(shape, strides, 0), tuple(target._form.shape), kind)
+        if len(shape) < len(value._form.shape):
+            value = views.view(value, shape)
+        if not shape:
+            copying.copy_(target, value, "FillBackward3")
+        else:
+            wanted = tuple(target._form.shape)
+            copying.copy_(target, value if shape == wanted else views.expand(value, wanted))
     else:
-        general.check_overlap(target)
-        general.write(target, copying.stored(value, x._form.dtype))
+        copying.assign_number(target, value)
 
 
 def _check_assigned(dtype: DType, value: Any) -> None:
@@ -70,13 +148,17 @@ def _check_assigned(dtype: DType, value: Any) -> None:
     )
 
 
-def locate(source: Layout, index: Any) -> Layout:
-    """The layout of ``x[index]``, where ``source`` is the layout of ``x``."""
+def locate(source: Layout, index: Any, steps: "list[Step] | None" = None) -> Layout:
+    """The layout of ``x[index]``, where ``source`` is the layout of ``x``.
+
+    The view operations that lead there are appended to ``steps``.
+    """
+    steps = [] if steps is None else steps
     if not isinstance(index, tuple):
         if not isinstance(index, slice) and index is not None and index is not Ellipsis:
             position = _position(index)
             _refuse_scalar_index(source, position)
-            return layout.select(source, 0, position)
+            return _select(source, 0, position, 0, steps)
         if isinstance(index, slice) and not source.shape:
             _bounds(index)  # a step of 0 is the first complaint
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -95,27 +177,39 @@ def locate(source: Layout, index: Any) -> Layout:
             dim=n_dims,
             size=n_dims,
         )
-    return _walk(source, index, n_skipped=n_dims - n_named)
+    return _walk(source, index, n_dims - n_named, steps)
 
 
-def _walk(source: Layout, index: tuple[Any, ...], n_skipped: int) -> Layout:
+def _walk(source: Layout, index: tuple[Any, ...], n_skipped: int, steps: list[Step]) -> Layout:
     result, dim = source, 0
     for place, part in enumerate(index):
         if part is Ellipsis:
             dim += n_skipped
         elif part is None:
             # A second `...` skips once more, and may skip beyond the end.
+            before = result
             result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
+            steps.append(Step(views.unsqueeze, before, result, {"dim": dim}))
             dim += 1
         elif isinstance(part, slice):
             start, stop, step = _bounds(part)
             dim = layout.wrap_dim(dim, len(result.shape))
+            before = result
             result = layout.slice_(result, dim, start, stop, step)
+            if result != before or len(index) == 1:
+                values = {"dim": dim, "start": start, "end": stop, "step": step}
+                steps.append(Step(views.slice, before, result, values))
             dim += 1
         else:
             position = _position(part)
             dim = layout.wrap_dim(dim, len(result.shape))
-            result = layout.select(result, dim, position, place)
+            result = _select(result, dim, position, place, steps)
+    return result
+
+
+def _select(source: Layout, dim: int, index: int, place: int, steps: list[Step]) -> Layout:
+    result = layout.select(source, dim, index, place)
+    steps.append(Step(views.select, source, result, {"dim": dim, "index": index}))
     return result
 
 

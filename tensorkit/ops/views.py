@@ -1,17 +1,24 @@
 """Views: tensors that look at memory that is already there. Each op maps a layout to a layout."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base
 from tensorkit import layout as rules
+from tensorkit.autograd import history
+from tensorkit.devices import CPU
 from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
-from tensorkit.layout import Layout
+from tensorkit.layout import Ints, Layout
+from tensorkit.ops import copying
 from tensorkit.ops.general import need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import op
+from tensorkit.ops.windows import add_window
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
+
+_xp = CPU.backend.xp
 
 
 def as_strided(
@@ -77,14 +84,26 @@ def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first:
             ),
             a_shape=shape,
         )
-    return base.view_of(input, Layout(shape, strides, offset))
+    return _as_strided(input, Layout(shape, strides, offset))
+
+
+@op(kind="view")
+def _as_strided(layout: Layout, target: Layout) -> Layout:
+    return target
+
+
+_as_strided.grad(
+    node="AsStridedBackward0",
+    x=lambda g, source, target: add_window(g, source=source, target=target),
+)
+history.rules["as_strided"] = _as_strided.definition.rules[None]
 
 
 @op(kind="view")
 def select(layout: Layout, dim: int, index: int) -> Layout:
     """View of one entry along ``dim``; the dimension disappears.
 
-    >>> tk.arange(6).as_strided((2, 3), (3, 1)).select(0, 1)
+    >>> tk.arange(6).view(2, 3).select(0, 1)
     tensor([3, 4, 5])
     """
     dim, index = need_int("select", "dim", 1, dim), need_int("select", "index", 2, index)
@@ -106,6 +125,16 @@ def select(layout: Layout, dim: int, index: int) -> Layout:
 
 
 @op(kind="view")
+def slice(layout: Layout, dim: int, start: int, end: int, step: int) -> Layout:
+    """View of every ``step``-th entry from ``start`` up to, not including, ``end``: an index."""
+    return rules.slice_(layout, dim, start, end, step)
+
+
+for _view in (select, slice):
+    _view.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
+
+
+@op(kind="view", on_arrays=lambda x, dim: _xp.expand_dims(x, dim))
 def unsqueeze(layout: Layout, dim: int) -> Layout:
     """View with a new dimension of size 1 before ``dim``.
 
@@ -114,3 +143,266 @@ def unsqueeze(layout: Layout, dim: int) -> Layout:
     """
     dim = need_int("unsqueeze", "dim", 1, dim)
     return rules.unsqueeze(layout, rules.wrap_dim(dim, len(layout.shape) + 1))
+
+
+unsqueeze.grad(x=lambda g, shape: reshape(g, shape))
+
+
+def squeeze(input: "Tensor", dim: Any = None) -> "Tensor":
+    """View without dimensions of size 1: all of them, or those that ``dim`` names.
+
+    >>> tk.zeros(1, 3, 1).squeeze().shape, tk.zeros(1, 3, 1).squeeze(0).shape
+    (torch.Size([3]), torch.Size([3, 1]))
+    """
+    if dim is None:
+        return _squeeze_all(input)
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(input, tuple(dim))
+    return _squeeze_dim(input, dim)
+
+
+def _without(layout: Layout, dims: Sequence[int]) -> Layout:
+    kept = [dim for dim, size in enumerate(layout.shape) if size != 1 or dim not in dims]
+    return Layout(
+        tuple(layout.shape[dim] for dim in kept),
+        tuple(layout.strides[dim] for dim in kept),
+        layout.offset,
+    )
+
+
+@op(kind="view")
+def _squeeze_all(layout: Layout) -> Layout:
+    return _without(layout, range(len(layout.shape)))
+
+
+@op(kind="view")
+def _squeeze_dim(layout: Layout, dim: int) -> Layout:
+    return _without(layout, wrap_dims(dim, len(layout.shape)))
+
+
+@op(kind="view")
+def _squeeze_dims(layout: Layout, dim: Ints) -> Layout:
+    return _without(layout, wrap_dims(dim, len(layout.shape)))
+
+
+for _number, _view in enumerate((_squeeze_all, _squeeze_dim, _squeeze_dims)):
+    _view.grad(node=f"SqueezeBackward{_number}", x=lambda g, shape: reshape(g, shape))
+
+
+def wrap_dims(dim: Any, n_dims: int) -> Ints:
+    """One dimension or several, counted from the front; each may be named once.
+
+    A 0-d tensor takes the dimensions 0 and -1, as in PyTorch.
+    """
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    found = []
+    for each in dims:
+        place = rules.wrap_dim(each, max(n_dims, 1))
+        if place in found:
+            raise ShapeError(f"dim {place} appears multiple times in the list of dims", dim=place)
+        found.append(place)
+    return tuple(found)
+
+
+@op(kind="view", on_arrays=lambda x, size: _expanded(x, size))
+def expand(layout: Layout, size: Ints) -> Layout:
+    """View in which dimensions of size 1 are repeated, with stride 0; -1 keeps a size.
+
+    >>> tk.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    shape = layout.shape
+    lead = len(size) - len(shape)
+    wanted = list(size)
+    for dim, length in enumerate(size):
+        if length != -1:
+            continue
+        if dim < lead:
+            raise ShapeError(
+                message(
+                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, "
+                    f"non-existing dimension {dim}"
+                ),
+                a_shape=size,
+            )
+        wanted[dim] = shape[dim - lead]
+    return rules.expand(layout, tuple(wanted), "torch.FloatTensor", tuple(size))
+
+
+expand.grad(x=lambda g: g)  # the engine sums what broadcasting repeated
+
+
+def _expanded(x: Any, size: Ints) -> Any:
+    """An array with repeated elements; ``broadcast_to`` takes seven times as long."""
+    if x.ndim or 0 in size or x.__class__ is not _xp.ndarray:
+        return _xp.broadcast_to(x, size)
+    return _xp.ndarray(size, x.dtype, x, 0, (0,) * len(size))
+
+
+@op(kind="view", on_arrays=lambda x: x.T)
+def t(layout: Layout) -> Layout:
+    """View of a matrix with rows and columns exchanged; vectors stay as they are.
+
+    >>> tk.arange(6).view(2, 3).t().stride()
+    (1, 3)
+    """
+    n_dims = len(layout.shape)
+    if n_dims > 2:
+        raise ShapeError(
+            message(
+                f"t() expects a tensor with <= 2 dimensions, but self is {n_dims}D",
+                repair="x.transpose(-2, -1) or x.mT",
+            ),
+            a_shape=layout.shape,
+        )
+    return Layout(layout.shape[::-1], layout.strides[::-1], layout.offset)
+
+
+t.grad(x=lambda g: t(g))
+
+
+@op(kind="view", on_arrays=lambda x, dim0, dim1: _xp.swapaxes(x, dim0, dim1) if x.ndim else x)
+def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
+    """View with two dimensions exchanged.
+
+    >>> tk.zeros(2, 3, 4).transpose(0, 2).shape
+    torch.Size([4, 3, 2])
+    """
+    n_dims = max(len(layout.shape), 1)
+    first, second = rules.wrap_dim(dim0, n_dims), rules.wrap_dim(dim1, n_dims)
+    order = list(range(len(layout.shape)))
+    if order:
+        order[first], order[second] = second, first
+    return _reordered(layout, order)
+
+
+transpose.grad(x=lambda g, dim0, dim1: transpose(g, dim0, dim1))
+
+
+@op(kind="view", on_arrays=lambda x, dims: x.transpose(dims))
+def permute(layout: Layout, dims: Ints) -> Layout:
+    """View with all dimensions in a new order.
+
+    >>> tk.zeros(2, 3, 4).permute(2, 0, 1).shape
+    torch.Size([4, 2, 3])
+    """
+    n_dims = len(layout.shape)
+    if len(dims) != n_dims:
+        raise ShapeError(
+            message(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                f"length of the desired ordering of dimensions i.e. input.dim() = {n_dims} is not "
+                f"equal to len(dims) = {len(dims)}",
+            ),
+            a_shape=layout.shape,
+        )
+    order = [rules.wrap_dim(dim, n_dims) for dim in dims]
+    if len(set(order)) != n_dims:
+        raise ShapeError("permute(): duplicate dims are not allowed.", a_shape=layout.shape)
+    return _reordered(layout, order)
+
+
+permute.grad(x=lambda g, dims: permute(g, _inverse(dims)))
+
+
+def _inverse(dims: Ints) -> Ints:
+    order = [dim % len(dims) for dim in dims]
+    return tuple(order.index(place) for place in range(len(dims)))
+
+
+def _reordered(layout: Layout, order: Sequence[int]) -> Layout:
+    shape, strides, offset = layout
+    return Layout(tuple(shape[dim] for dim in order), tuple(strides[dim] for dim in order), offset)
+
+
+@op(kind="view", on_arrays=lambda x, size: x.reshape(size))
+def view(layout: Layout, size: Ints) -> Layout:
+    """View of the same elements in another shape; one size may be -1.
+
+    Raises where no strides describe it; then ``reshape`` copies.
+
+    >>> tk.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    shape = rules.infer_size(size, prod(layout.shape))
+    strides = rules.view_strides(layout.shape, layout.strides, shape)
+    if strides is None:
+        raise ShapeError(
+            message(
+                "view size is not compatible with input tensor's size and stride (at least one "
+                "dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
+                f"Its shape is {layout.shape} and its strides are {layout.strides}.",
+                repair=f"x.reshape{shape}    # copies",
+            ),
+            a_shape=layout.shape,
+            b_shape=shape,
+        )
+    return Layout(shape, strides, layout.offset)
+
+
+view.grad(x=lambda g, shape: reshape(g, shape))
+
+
+@op(kind="view")
+def _reshape_alias(layout: Layout, size: Ints) -> Layout:
+    return view.definition.forward(layout, size)
+
+
+_reshape_alias.grad(node="ReshapeAliasBackward0", x=lambda g, shape: reshape(g, shape))
+
+
+def reshape(input: "Tensor", shape: Sequence[int]) -> "Tensor":
+    """The same elements in another shape: a view where strides allow it, otherwise a copy.
+
+    >>> tk.reshape(tk.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    need_tensor("reshape", input)
+    if input._form.is_contiguous:
+        return view(input, tuple(shape))
+    own = tuple(input._form.shape)
+    wanted = rules.infer_size(tuple(shape), prod(own))
+    if rules.view_strides(own, input._form.strides, wanted) is not None:
+        return _reshape_alias(input, wanted)  # a view under another name, as in PyTorch
+    return unsafe_view(copying.contiguous(input), size=wanted)
+
+
+@op(kind="function")
+def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
+    """Another shape for a copy that nobody else has."""
+    return x.reshape(size)
+
+
+reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
+unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
+
+
+def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":
+    """Dimensions ``start_dim`` to ``end_dim`` as one; a view where strides allow it.
+
+    >>> tk.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    need_tensor("flatten", input)
+    shape = tuple(input._form.shape)
+    first = rules.wrap_dim(start_dim, max(len(shape), 1))
+    last = rules.wrap_dim(end_dim, max(len(shape), 1))
+    if first > last:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, (1,))
+    if first == last:
+        return input
+    return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+@op(kind="view", on_arrays=lambda x: x)
+def alias(layout: Layout) -> Layout:
+    """View of the whole tensor."""
+    return layout
+
+
+alias.grad(x=lambda g: g)

@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 
 # The helpers beside this file can be imported whatever import mode pytest runs in.
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "autograd")]
 
 hypothesis.settings.register_profile(
     "tensorkit",

@@ -17,6 +17,11 @@ Differences that no expression below can show:
   it before they write; PyTorch reads what it has already written, in an order of its own.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
+- A view made under no_grad of a tensor that requires grad: PyTorch says requires_grad=True (it
+  asks the base), but no gradient ever reaches the base through it. tensorkit says False.
+- Gradients from autograd.grad are contiguous; PyTorch's strides there are whatever its formulas
+  left. `.grad` of leaves has PyTorch's strides.
+- Second derivatives show the nodes of our formulas, not PyTorch's TanhBackwardBackward and such.
 
 Keys are expressions that the differential tests would otherwise compare; a test checks that each
 of them still differs, so that this list cannot rot.

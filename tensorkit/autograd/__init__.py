@@ -1,0 +1,30 @@
+"""Automatic differentiation: what ``tk.autograd`` offers.
+
+``modes`` says whether operations are recorded, ``graph`` what a record looks like, ``history`` how
+tensors, views and in-place writes are tied to it, ``engine`` walks it backwards, ``differences``
+compares its results with finite differences.
+"""
+
+from typing import Any
+
+_HOME = {
+    "backward": "engine",
+    "enable_grad": "modes",
+    "grad": "engine",
+    "gradcheck": "differences",
+    "gradgradcheck": "differences",
+    "inference_mode": "modes",
+    "no_grad": "modes",
+    "set_grad_enabled": "modes",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up when asked: operations import `graph`, and `engine` imports operations.
+    import importlib
+
+    if name not in _HOME:
+        raise AttributeError(f"module 'tensorkit.autograd' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"tensorkit.autograd.{_HOME[name]}"), name)

@@ -1,0 +1,196 @@
+"""Gradients compared with finite differences, to first and to second order.
+
+The whole Jacobian is compared, column by column: small inputs in float64 only.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import dtypes
+from tensorkit.autograd import engine, history, modes
+from tensorkit.base import TensorBase
+from tensorkit.devices import quietly
+from tensorkit.errors import TensorkitError, message
+from tensorkit.ops import copying
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+class GradcheckError(TensorkitError, RuntimeError):
+    """A gradient that finite differences do not confirm."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Whether the gradients of ``func`` at ``inputs`` agree with finite differences.
+
+    ``inputs`` is a tensor or a tuple of arguments; those that require grad are varied by ``eps``
+    and should be float64. ``func`` gives a tensor or a tuple of tensors. Raises GradcheckError, or
+    gives False if ``raise_exception`` is off, where the two differ by more than
+    ``atol + rtol * |numerical|``.
+
+    >>> x = tk.tensor([0.5, 1.], dtype=tk.float64, requires_grad=True)
+    >>> tk.autograd.gradcheck(lambda x: x * x, x)
+    True
+    """
+    args = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+    varied = [x for x in args if _is_varied(x)]
+    if not varied:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them "
+            "have requires_grad=True."
+        )
+    try:
+        for place, output in enumerate(_outputs(func, args)):
+            _check_output(func, args, varied, place, output, eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Whether the second derivatives of ``func`` agree with finite differences of the first.
+
+    ``grad_outputs`` are the gradients that the outputs start with (default: fixed numbers between
+    0.5 and 1.5); second derivatives with respect to them are checked too.
+
+    >>> x = tk.tensor([0.5, 1.], dtype=tk.float64, requires_grad=True)
+    >>> tk.autograd.gradgradcheck(lambda x: x * x * x, x)
+    True
+    """
+    args = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+    outputs = _outputs(func, args)
+    if grad_outputs is None:
+        starts: tuple[Any, ...] = tuple(_start(output) for output in outputs)
+    elif isinstance(grad_outputs, TensorBase):
+        starts = (grad_outputs,)
+    else:
+        starts = tuple(grad_outputs)
+    n_starts = len(starts)
+
+    def first_derivatives(*values: Any) -> tuple[Any, ...]:
+        own, gradients = values[:-n_starts], values[-n_starts:]
+        results = _outputs(func, own)
+        return tuple(
+            gradient
+            for gradient in engine.grad(
+                results,
+                [x for x in own if _is_varied(x)],
+                gradients,
+                create_graph=True,
+                allow_unused=True,
+            )
+            if gradient is not None and gradient.requires_grad
+        )
+
+    return gradcheck(
+        first_derivatives,
+        (*args, *starts),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+    )
+
+
+def _is_varied(x: Any) -> bool:
+    return isinstance(x, TensorBase) and history.requires_grad(x)
+
+
+def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple["Tensor", ...]:
+    """The outputs that depend on the varied inputs."""
+    with modes.enable_grad():
+        results = func(*args)
+    several = (results,) if isinstance(results, TensorBase) else tuple(results)
+    return tuple(each for each in several if _is_varied(each))
+
+
+def _start(output: "Tensor") -> "Tensor":
+    values = np.linspace(0.5, 1.5, output._array.size).reshape(output._array.shape)
+    start = copying.filled(output._form, 0)
+    start._array[...] = values
+    return start.requires_grad_()
+
+
+def _check_output(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    varied: list[Any],
+    place: int,
+    output: "Tensor",
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> None:
+    analytical = _by_backward(output, varied)
+    for number, x in enumerate(varied):
+        numerical = _by_differences(func, args, x, place, eps)
+        got = analytical[number]
+        close = quietly(
+            lambda got, want: np.absolute(got - want) <= atol + rtol * np.absolute(want),
+            got,
+            numerical,
+        )
+        if not close.all():
+            raise GradcheckError(
+                message(
+                    f"Jacobian mismatch for output {place} with respect to input {number},",
+                    f"numerical: {numerical.tolist()}",
+                    f"analytical: {got.tolist()}",
+                    "" if x._form.dtype is dtypes.float64 else "The input should be float64.",
+                )
+            )
+
+
+def _by_backward(output: "Tensor", varied: list[Any]) -> list[Any]:
+    """A Jacobian for each input, (elements of the input, elements of the output)."""
+    jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
+    for column in range(output._array.size):
+        start = copying.filled(output._form, 0)
+        start._array.reshape(-1)[column] = 1
+        found = engine.grad(output, varied, start, retain_graph=True, allow_unused=True)
+        for jacobian, gradient in zip(jacobians, found, strict=True):
+            if gradient is not None:
+                jacobian[:, column] = gradient._array.reshape(-1)
+    return jacobians
+
+
+def _by_differences(
+    func: Callable[..., Any], args: tuple[Any, ...], x: "Tensor", place: int, eps: float
+) -> Any:
+    """The same from the function's values at ``x - eps`` and ``x + eps``."""
+
+    def value(index: tuple[int, ...], step: float) -> Any:
+        moved = copying.filled(x._form, 0)
+        moved._array[...] = x._array
+        moved._array[index] += step
+        moved.requires_grad_()
+        outputs = _outputs(func, tuple(moved if arg is x else arg for arg in args))
+        return outputs[place]._array.reshape(-1).astype(np.float64)
+
+    rows = [
+        (value(index, eps) - value(index, -eps)) / (2 * eps) for index in np.ndindex(x._array.shape)
+    ]
+    n_outputs = _outputs(func, args)[place]._array.size
+    return np.stack(rows) if rows else np.zeros((0, n_outputs))

@@ -1,0 +1,459 @@
+"""Backward: walking the graph from the results to the leaves.
+
+Two passes. The first counts, for every node that will be reached, how many gradients it will
+receive. The second runs a node when all of them have arrived. Both keep what they know in
+dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a backward inside a hook
+leaves nothing behind; and both are loops, so that a graph may be a million nodes deep.
+
+A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded.
+``_OnArrays`` and ``_OnTensors`` say what differs.
+
+Gradients of leaves are collected until the end and only then added to ``.grad``.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, layout
+from tensorkit.autograd import leaves
+from tensorkit.autograd.graph import AutogradError, GeneralNode, Node, PairNode, ResultNode
+from tensorkit.autograd.history import CopySlices, edge_of, is_ours
+from tensorkit.autograd.modes import enable_grad, state
+from tensorkit.base import Form, TensorBase
+from tensorkit.errors import ShapeError, message
+from tensorkit.ops import copying, reduction
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def backward(
+    tensors: "Tensor | Sequence[Tensor]",
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: "Tensor | Sequence[Tensor] | None" = None,
+) -> None:
+    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves they depend on.
+
+    ``grad_tensors`` holds one gradient per tensor; a tensor of one element may have None, which
+    means 1. With ``inputs`` only those tensors get a gradient.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> tk.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    roots = _several(tensors)
+    if inputs is not None and not isinstance(inputs, TensorBase) and not len(inputs):
+        raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
+    given = [None] * len(roots) if grad_tensors is None else list(_several(grad_tensors))
+    wanted = None
+    if inputs is not None:
+        for x in _several(inputs):
+            leaves.retain_grad(x)  # raises where x does not require grad
+        wanted = [_wanted_edge(x) for x in _several(inputs)]
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the "
+            "parameter and its gradient which can cause a memory leak. We recommend using "
+            "autograd.grad when creating the graph to avoid this. If you have to use this "
+            "function, make sure to reset the .grad fields of your parameters to None after use "
+            "to break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=2 + _depth_in_library(),
+        )
+    run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
+    collected = run(roots, given, wanted)
+    for edge, gradient in collected.values():
+        if isinstance(edge, TensorBase):
+            run.work.accumulate(edge, gradient)
+
+
+def grad(
+    outputs: "Tensor | Sequence[Tensor]",
+    inputs: "Tensor | Sequence[Tensor]",
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> "tuple[Tensor | None, ...]":
+    """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
+
+    An input that was not used is an error, unless ``allow_unused`` (then its gradient is None) or
+    ``materialize_grads`` (then it is zero). With ``create_graph`` the gradients can themselves be
+    differentiated.
+
+    >>> x = tk.tensor(3., requires_grad=True)
+    >>> (slope,) = tk.autograd.grad(x * x * x, x, create_graph=True)
+    >>> (curvature,) = tk.autograd.grad(slope, x)
+    >>> slope.item(), curvature.item()
+    (27.0, 18.0)
+    """
+    roots, xs = _several(outputs), _several(inputs)
+    if is_grads_batched:
+        raise NotImplementedError(
+            message(
+                "tensorkit has no is_grads_batched",
+                repair="[tk.autograd.grad(y, x, g, retain_graph=True) for g in grad_outputs]",
+            )
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
+        )
+    given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
+    wanted = [_wanted_edge(x) for x in xs]
+    run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
+    collected = run(roots, given, wanted)
+    results: list[Any] = []
+    for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
+        found = collected.get(id(edge))
+        if found is not None:
+            results.append(run.work.result(found[1], x._form))
+        elif materialize_grads:
+            results.append(copying.filled(x._form, 0))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise AutogradError(
+                message(
+                    f"The differentiated Tensor at index {place} appears to not have been used in "
+                    "the graph. Set allow_unused=True if this is the desired behavior.",
+                    "No path leads from the outputs to this input.",
+                    repair="allow_unused=True gives None, materialize_grads=True gives zeros",
+                ),
+                index=place,
+            )
+    return tuple(results)
+
+
+# Checking the arguments
+
+
+def _several(tensors: Any) -> tuple[Any, ...]:
+    return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
+
+
+def _wanted_edge(x: Any) -> Any:
+    edge = edge_of(x)
+    if edge is None:
+        raise AutogradError(
+            message(
+                "One of the differentiated Tensors does not require grad",
+                repair="x.requires_grad_()    # before y is computed from it",
+            )
+        )
+    return edge
+
+
+def _first_gradient(root: "Tensor", given: Any, place: int) -> "Tensor":
+    """The gradient that a root starts with, checked."""
+    form = root._form
+    if given is None:
+        if root._array.size != 1:
+            raise AutogradError(
+                message(
+                    "grad can be implicitly created only for scalar outputs",
+                    f"This tensor has shape {tuple(form.shape)}: a gradient needs one number to "
+                    "be the derivative of.",
+                    repair="y.sum().backward(), or y.backward(gradient=tk.ones_like(y))",
+                )
+            )
+        return copying.filled(form, 1)
+    if not isinstance(given, TensorBase):
+        raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
+    if given._form.shape != form.shape:
+        raise ShapeError(
+            message(
+                f"Mismatch in shape: grad_output[{place}] has a shape of {given._form.shape!r} "
+                f"and output[{place}] has a shape of {form.shape!r}.",
+                "A gradient has the shape of the tensor it belongs to.",
+            ),
+            a_shape=tuple(given._form.shape),
+            b_shape=tuple(form.shape),
+        )
+    if given._form.dtype is not form.dtype:
+        return copying.to_dtype(given, form.dtype)  # type: ignore[arg-type]
+    return given  # type: ignore[return-value]
+
+
+def _depth_in_library() -> int:
+    """How many callers of ``backward`` belong to the library: ``Tensor.backward`` is one."""
+    frame, depth = sys._getframe(2), 0
+    while frame.f_back is not None and is_ours(frame):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+# Walking the graph
+
+
+class _Run:
+    """One walk. Calling it gives the gradients that arrived: id of an edge -> (edge, gradient)."""
+
+    def __init__(self, create_graph: bool, keep: bool) -> None:
+        self.work: Any = _OnTensors() if create_graph else _OnArrays()
+        self.create_graph = create_graph
+        self.keep = keep
+        self.pending: dict[Any, Any] = {}  # node -> the sum of the gradients that arrived so far
+        self.private: set[Any] = set()  # nodes whose sum is an array that this run made
+        self.arrived: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(
+        self, roots: Sequence["Tensor"], given: Sequence[Any], wanted: list[Any] | None
+    ) -> dict[int, tuple[Any, Any]]:
+        before = state.grad
+        try:
+            starts = [
+                (self._root_edge(root, place), _first_gradient(root, gradient, place))
+                for place, (root, gradient) in enumerate(zip(roots, given, strict=True))
+            ]
+            state.grad = self.create_graph
+            with np.errstate(all="ignore"):
+                self._walk(starts, wanted)
+                return self._after_hooks(wanted)
+        finally:
+            state.grad = before
+
+    def _root_edge(self, root: "Tensor", place: int) -> Any:
+        edge = edge_of(root)
+        if edge is None:
+            raise AutogradError(
+                message(
+                    f"element {place} of tensors does not require grad and does not have a grad_fn",
+                    "No operation on a tensor that requires grad led to it.",
+                    repair="x.requires_grad_()    # before y is computed from it",
+                )
+            )
+        return edge
+
+    def _walk(self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None) -> None:
+        uses = _count_uses(edge for edge, _ in starts)
+        wanted_ids = None if wanted is None else {id(edge) for edge in wanted}
+        passing = None if wanted_ids is None else _leading_to(wanted_ids, uses)
+        pending, work, keep = self.pending, self.work, self.keep
+        for edge, gradient in starts:
+            self._deliver(edge, work.start(gradient))
+        ready = [node for node in pending if not uses[node]]
+        while ready:
+            node = ready.pop()
+            gradient = pending.pop(node)
+            if node.hooks is not None:
+                gradient = _run_hooks(work, node.hooks, gradient, node._form)
+            if wanted_ids is not None:
+                if id(node) in wanted_ids:
+                    self.arrived[id(node)] = (node, gradient)
+                if node not in passing:  # type: ignore[operator]
+                    continue
+            run = node.tensor_gradients if self.create_graph else node.gradients
+            self._pass_on(node, run(gradient), uses, ready)
+            if not keep:
+                node.release()
+            # The last reference goes before the next node runs: its memory can be used again.
+            del gradient
+
+    def _pass_on(
+        self, node: Node, values: tuple[Any, ...], uses: dict[Any, int], ready: list[Any]
+    ) -> None:
+        """Give each edge of ``node`` its gradient; what has all of them becomes ready."""
+        pending = self.pending
+        if node.__class__ is not PairNode:
+            edges = node.edges
+        else:  # its fields are read faster than the property is called
+            edges = (node.left,) if node.right is None else (node.left, node.right)
+        for edge, value in zip(edges, values, strict=False):
+            if edge is None:
+                continue
+            form = edge._form
+            if (
+                value.__class__ is not _ndarray
+                or value.shape != form.shape
+                or value.dtype is not form.dtype.numpy
+            ):
+                value = self.work.as_needed(value, form)
+            if edge.__class__ not in _NODES or edge in pending:
+                self._deliver(edge, value)
+            else:
+                pending[edge] = value
+            if edge.__class__ in _NODES:
+                uses[edge] -= 1
+                if not uses[edge]:
+                    ready.append(edge)
+
+    def _deliver(self, edge: Any, value: Any) -> None:
+        """Add a gradient to what has arrived.
+
+        The first is kept as it is, the second makes an array of this run's own, to which all later
+        ones are added.
+        """
+        work = self.work
+        if isinstance(edge, TensorBase):
+            have = self.arrived.get(id(edge))
+            self.arrived[id(edge)] = (edge, value if have is None else work.add(have[1], value))
+        elif edge not in self.pending:
+            self.pending[edge] = value
+        elif edge in self.private:
+            self.pending[edge] = work.add_into(self.pending[edge], value)
+        else:
+            self.pending[edge] = work.add(self.pending[edge], value)
+            self.private.add(edge)
+
+    def _after_hooks(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
+        """The gradients that are wanted, those of leaves after their hooks."""
+        keys = self.arrived if wanted is None else {id(edge) for edge in wanted}
+        found = {key: pair for key, pair in self.arrived.items() if key in keys}
+        self.arrived = {}
+        for key, (edge, gradient) in found.items():
+            hooks = getattr(edge, "_hooks", None)
+            if hooks:
+                changed = _run_hooks(self.work, hooks.values(), gradient, edge._form)
+                found[key] = (edge, changed)
+        return found
+
+
+_ndarray = np.ndarray
+_NODES = (PairNode, ResultNode, GeneralNode, CopySlices)
+
+
+def _count_uses(starts: Iterable[Any]) -> dict[Any, int]:
+    """How many gradients each node will receive from other nodes."""
+    uses: dict[Any, int] = {}
+    found = []
+    for edge in starts:
+        if isinstance(edge, Node) and edge not in uses:
+            uses[edge] = 0
+            found.append(edge)
+    while found:
+        node = found.pop()
+        # reading the fields of the commonest kind saves the call of a property
+        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
+        for edge in edges:
+            if edge.__class__ in _NODES:
+                if edge in uses:
+                    uses[edge] += 1
+                else:
+                    uses[edge] = 1
+                    found.append(edge)
+    return uses
+
+
+def _leading_to(wanted: set[int], uses: dict[Any, int]) -> set[Node]:
+    """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
+    waiting = dict(uses)
+    order = [node for node, count in uses.items() if not count]
+    for node in order:  # grows while it is walked
+        for edge in node.edges:
+            if edge.__class__ in _NODES:
+                waiting[edge] -= 1
+                if not waiting[edge]:
+                    order.append(edge)
+    leading: set[Node] = set()
+    for node in reversed(order):
+        for edge in node.edges:
+            if edge is not None and (
+                id(edge) in wanted or (edge.__class__ in _NODES and edge in leading)
+            ):
+                leading.add(node)
+                break
+    return leading
+
+
+def _run_hooks(work: Any, hooks: Iterable[Any], gradient: Any, form: Form) -> Any:
+    for hook in list(hooks):
+        answer = hook(work.result(gradient, form))
+        if answer is not None:
+            if not isinstance(answer, TensorBase):
+                raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
+            gradient = work.as_needed(work.start(answer), form)
+    return gradient
+
+
+# The two kinds of work
+
+
+class _OnArrays:
+    """A plain backward: gradients are arrays, nothing is recorded."""
+
+    def start(self, gradient: "Tensor") -> Any:
+        return gradient._array
+
+    def as_needed(self, value: Any, form: Form) -> Any:
+        """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
+        value = np.asarray(value)
+        if value.shape != form.shape:
+            value = reduction.sum_to_shape.on_arrays(value, to=tuple(form.shape))
+        return value if value.dtype == form.dtype.numpy else value.astype(form.dtype.numpy)
+
+    def add(self, have: Any, value: Any) -> Any:
+        return np.asarray(have + value)
+
+    def add_into(self, have: Any, value: Any) -> Any:
+        have += value
+        return have
+
+    def result(self, gradient: Any, form: Form) -> "Tensor":
+        """A gradient as a tensor, on memory of its own."""
+        # held by the run's dictionary, by this function and by getrefcount
+        if gradient.base is not None or sys.getrefcount(gradient) > 3:
+            gradient = gradient.copy()
+        strides = layout.contiguous_strides(gradient.shape)
+        return base.place(gradient, form.device, form.dtype, strides)
+
+    def accumulate(self, leaf: "Tensor", gradient: Any) -> None:
+        have = getattr(leaf, "_grad", None)
+        if have is not None:
+            np.add(have._array, gradient, out=have._array)
+            if have._storage is not None:
+                have._storage.version += 1
+            return
+        form = leaf._form
+        # held by the run's dictionary, by the caller, by this function and by getrefcount
+        if gradient.base is not None or sys.getrefcount(gradient) > 4:
+            gradient = gradient.copy()
+        leaf._grad = base.place(gradient, form.device, form.dtype, _grad_strides(form))
+
+
+class _OnTensors:
+    """A backward with ``create_graph``: gradients are tensors, every step is recorded."""
+
+    def start(self, gradient: "Tensor") -> Any:
+        return gradient
+
+    def as_needed(self, value: "Tensor", form: Form) -> "Tensor":
+        """``value`` in the shape and dtype of ``form``."""
+        if value._form.shape != form.shape:
+            value = reduction.sum_to_shape(value, to=tuple(form.shape))
+        return value if value._form.dtype is form.dtype else copying.to_dtype(value, form.dtype)
+
+    def add(self, have: Any, value: Any) -> Any:
+        return have + value
+
+    add_into = add
+
+    def result(self, gradient: "Tensor", form: Form) -> "Tensor":
+        return gradient
+
+    def accumulate(self, leaf: "Tensor", gradient: "Tensor") -> None:
+        have = getattr(leaf, "_grad", None)
+        with enable_grad():
+            leaf._grad = (
+                copying.laid_out(gradient, _grad_strides(leaf._form))
+                if have is None
+                else have + gradient
+            )
+
+
+def _grad_strides(form: Form) -> Any:
+    """How the gradient of a leaf lies in memory: like the leaf if that is dense."""
+    shape = tuple(form.shape)
+    if layout.is_dense(shape, form.strides):
+        return form.strides
+    return layout.contiguous_strides(shape)

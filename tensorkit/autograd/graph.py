@@ -1,0 +1,596 @@
+"""The graph: one node per recorded operation, pointing back to where its inputs came from.
+
+A *rule* is what an operation's ``.grad(...)`` was told: a formula per input, and the names that
+each formula needs. A *node* is one application of it: the rule, the form of the result, an edge
+per input, and the values that the formulas need.
+
+An *edge* is the node that made an input, or the input itself if it is a leaf, or None if it does
+not require grad. A tensor's ``_node`` is
+
+    None         does not require grad
+    LEAF         a leaf that requires grad
+    a Node       the result of a recorded operation
+    VIEW         a view, or None so far: ``history.edge_of`` finds out when it matters
+    HIDDEN_VIEW  the same, made under no_grad
+    INFERENCE    made in inference mode
+
+Nodes never point to the tensor they made: a graph is freed by reference counting. A node that
+needs its own result keeps the array and the storage, not the tensor.
+"""
+
+import builtins
+import re
+from collections.abc import Callable
+from itertools import zip_longest
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base
+from tensorkit.base import Form, TensorBase
+from tensorkit.errors import TensorkitError, message, sizes
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+class Mark:
+    """A value of ``_node`` that is no node."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
+FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
+
+
+class AutogradError(TensorkitError, RuntimeError):
+    """A graph that cannot be walked, or a write that would spoil one."""
+
+
+# Rules
+
+_SAVED_AS = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes"}
+_SAVED_ELSEWHERE = {"pow": "exponent", "mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor"}
+_WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
+
+
+class Rule:
+    """The gradient formulas of an operation, on tensors and on arrays."""
+
+    __slots__ = (
+        "_on_arrays",
+        "formulas",
+        "inputs",
+        "is_pair",
+        "keeps",
+        "name",
+        "needs",
+        "node",
+        "option",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        inputs: tuple[str, ...],
+        formulas: dict[str, Callable[..., Any]],
+        option: str | None = None,
+    ) -> None:
+        self.name = name
+        self.node = node  # its name, as PyTorch prints it: MulBackward0
+        self.option = option  # the input that is an option to PyTorch: a number, no edge
+        self.inputs = inputs
+        self.formulas = tuple(formulas.get(name) for name in inputs)
+        # What a formula needs beside the gradient g: the names of its other parameters.
+        self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
+        self.keeps = {name for needs in self.needs for name in needs}
+        self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
+        self._on_arrays: tuple[Any, ...] | None = None
+
+    @property
+    def on_arrays(self) -> tuple[Any, ...]:
+        """The formulas for a plain backward: the same code, with operations on arrays."""
+        if self._on_arrays is None:
+            self._on_arrays = tuple(f and on_arrays(f) for f in self.formulas)
+        return self._on_arrays
+
+    def needed(self, edges: tuple[Any, ...]) -> set[str]:
+        """The names whose values must be kept if only inputs with an edge get a gradient."""
+        pairs = zip(self.needs, edges, strict=True)
+        return {name for needs, edge in pairs if edge is not None for name in needs}
+
+
+def saved_as(rule: Rule, name: str) -> str:
+    """PyTorch's name for a saved value: ``_saved_other`` for ``y``."""
+    if name == "y" and rule.name in _SAVED_ELSEWHERE:
+        return f"_saved_{_SAVED_ELSEWHERE[rule.name]}"
+    return f"_saved_{_SAVED_AS.get(name, name)}"
+
+
+def _names(formula: Callable[..., Any]) -> tuple[str, ...]:
+    code = formula.__code__
+    return tuple(code.co_varnames[1 : code.co_argcount])
+
+
+_converted: dict[Any, Any] = {}
+
+
+def on_arrays(function: Any) -> Any:
+    """``function`` running on arrays: the same code, in which the names of operations mean their
+    array forms. Functions that it calls are converted too; everything else stays."""
+    found = _converted.get(function)
+    if found is None:
+        scope: dict[str, Any] = {"__builtins__": builtins}
+        found = _converted[function] = FunctionType(
+            function.__code__, scope, function.__name__, function.__defaults__
+        )
+        found.__kwdefaults__ = function.__kwdefaults__
+        for name in _globals_of(function.__code__):
+            if name in function.__globals__:
+                scope[name] = _array_form(function.__globals__[name])
+    return found
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*(_globals_of(const) for const in inner))
+
+
+def _array_form(value: Any) -> Any:
+    if hasattr(value, "on_arrays"):
+        return value.on_arrays
+    if isinstance(value, FunctionType) and value.__module__.startswith("tensorkit.ops."):
+        return on_arrays(value)
+    return value
+
+
+# Saved values
+
+
+class _Saved:
+    """An input that a formula needs, and the version it had."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor: TensorBase) -> None:
+        refuse_inference(tensor)
+        self.tensor = tensor
+        self.version = version_of(tensor)
+
+
+class _SavedResult:
+    """A result that its own formula needs: not the tensor, which points to the node."""
+
+    __slots__ = ("array", "form", "offset", "storage", "version")
+
+    def __init__(self, result: TensorBase) -> None:
+        self.array = result._array
+        self.form = result._form
+        self.storage = base.storage_of(result)
+        self.offset = result._offset
+        self.version = self.storage.version
+
+
+def version_of(x: TensorBase) -> int:
+    """How often the memory of ``x`` was written to; counting begins with its storage."""
+    return 0 if x._storage is None else x._storage.version
+
+
+def refuse_inference(x: TensorBase) -> None:
+    """Raise if ``x`` was made in inference mode."""
+    if x._node is INFERENCE:
+        raise AutogradError(
+            message(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                "created in inference mode in computation tracked by autograd. To work around "
+                "this, you can make a clone to get a normal tensor and use it in autograd, or use "
+                "`torch.no_grad()` instead of `torch.inference_mode()`.",
+                repair="x = x.clone()    # outside of inference_mode",
+            )
+        )
+
+
+# Nodes
+
+
+class Node:
+    """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
+
+    __slots__ = ("_form", "hooks", "rule")
+
+    rule: Rule
+    _form: Form  # of the result, which is also the form of the gradient that arrives here
+    hooks: "list[Any] | None"
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """Where the gradients go: a Node, a leaf tensor or None for each input."""
+        raise NotImplementedError
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradient for each edge, from the gradient of the result: arrays."""
+        raise NotImplementedError
+
+    def value(self, name: str) -> Any:
+        """A saved value: a tensor (for its array see ``array``), a number, an option."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget the saved tensors."""
+
+    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+        """The gradient for each edge as tensors, computed by recorded operations."""
+        rule = self.rule
+        return tuple(
+            None
+            if edge is None
+            else self._formula(place)(g, *[self.value(name) for name in rule.needs[place]])
+            for place, edge in enumerate(self.edges)
+        )
+
+    def _formula(self, place: int) -> Callable[..., Any]:
+        formula = self.rule.formulas[place]
+        if formula is None:
+            self._refuse()
+        return formula  # type: ignore[return-value]
+
+    def _refuse(self) -> None:
+        name = self.rule.name
+        raise AutogradError(
+            message(
+                f"derivative for aten::{name} is not implemented",
+                repair="x.detach() before it, if no gradient should flow",
+            )
+        )
+
+    def name(self) -> str:
+        """The name that PyTorch gives this kind of node."""
+        node = self.rule.node
+        return f"torch::autograd::{node}" if node in _WITH_NAMESPACE else node
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of the inputs, each with the number of the output; None where no grad flows.
+
+        A leaf is represented by an AccumulateGrad, made when asked.
+        """
+        rule = self.rule
+        edges = [
+            edge
+            for name, edge in zip_longest(rule.inputs, self.edges)
+            if rule.option is None or name != rule.option
+        ]
+        return tuple(
+            (AccumulateGrad(edge) if isinstance(edge, TensorBase) else edge, 0) for edge in edges
+        )
+
+    def register_hook(self, hook: Callable[..., Any]) -> None:
+        """Raise: hooks belong to tensors here."""
+        raise AttributeError(
+            message("tensorkit has no hooks on nodes", repair="tensor.register_hook(hook)")
+        )
+
+    def __getattr__(self, attribute: str) -> Any:
+        for name in self.rule.keeps:
+            if attribute == saved_as(self.rule, name):
+                value = self.value(name)
+                return tuple(value) if name == "shape" else value
+        raise AttributeError(f"'{self.rule.node}' object has no attribute '{attribute}'")
+
+    def __repr__(self) -> str:
+        return f"<{self.rule.node}>"
+
+
+class AccumulateGrad:
+    """Stands for a leaf in ``next_functions``; ``variable`` is the leaf."""
+
+    __slots__ = ("variable",)
+
+    next_functions: tuple[tuple[Any, int], ...] = ()
+
+    def __init__(self, variable: TensorBase) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        """The name of this node."""
+        return "torch::autograd::AccumulateGrad"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self) -> int:
+        return hash(("AccumulateGrad", id(self.variable)))
+
+    def __repr__(self) -> str:
+        return "<AccumulateGrad>"
+
+
+class PairNode(Node):
+    """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
+
+    Most nodes are of this kind; so that they are small and quickly made their fields lie open.
+    ``y`` may be a number. ``versions`` is 0 if both inputs had version 0, else a pair.
+    """
+
+    __slots__ = ("left", "right", "versions", "x", "y")
+
+    left: Any
+    right: Any
+    x: Any
+    y: Any
+    versions: Any
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """One or two edges."""
+        return (self.left,) if len(self.rule.inputs) == 1 else (self.left, self.right)
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradients for both edges."""
+        rule = self.rule
+        formulas = rule._on_arrays or rule.on_arrays
+        first = second = None
+        if self.left is not None:
+            needs = rule.needs[0]
+            if len(needs) == 1:
+                first = formulas[0](g, self.array(needs[0]))
+            else:
+                first = formulas[0](g, *map(self.array, needs))
+        if self.right is not None:
+            needs = rule.needs[1]
+            if len(needs) == 1:
+                second = formulas[1](g, self.array(needs[0]))
+            else:
+                second = formulas[1](g, *map(self.array, needs))
+        return (first, second)
+
+    def array(self, name: str) -> Any:
+        """A saved input as an array; a number as it is."""
+        saved: Any = self.x if name == "x" else self.y if name == "y" else 1  # 1 is alpha
+        try:
+            storage = saved._storage
+        except AttributeError:
+            if saved is FREED:
+                refuse_freed()
+            return saved
+        if storage is not None:
+            versions = self.versions
+            if storage.version != (versions and versions[name == "y"]):
+                self._check(name, saved)
+        return saved._array
+
+    def _saved(self, name: str) -> Any:
+        # an alpha other than 1 makes a GeneralNode
+        return self.x if name == "x" else self.y if name == "y" else 1
+
+    def _check(self, name: str, saved: TensorBase) -> None:
+        expected = self.versions and self.versions[name == "y"]
+        if version_of(saved) != expected:
+            refuse_stale(self, name, saved._form, saved._storage, expected, saved._node)
+
+    def value(self, name: str) -> Any:
+        """A saved input as a tensor or number."""
+        saved = self._saved(name)
+        if saved is FREED:
+            refuse_freed()
+        if not isinstance(saved, TensorBase):
+            return saved
+        self._check(name, saved)
+        return _as_it_was(saved, self.left if name == "x" else self.right)
+
+    def release(self) -> None:
+        """Forget the saved inputs."""
+        if isinstance(self.x, TensorBase):
+            self.x = FREED
+        if isinstance(self.y, TensorBase):
+            self.y = FREED
+
+
+class ResultNode(Node):
+    """A node of one input that keeps nothing but its own result."""
+
+    __slots__ = ("left", "saved")
+
+    left: Any
+    saved: Any  # a tuple of array, storage and version, or FREED
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """The one edge."""
+        return (self.left,)
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradient for the edge."""
+        if self.saved is FREED:
+            refuse_freed()
+        array, storage, version = self.saved
+        if storage.version != version:
+            refuse_stale(self, "out", self._form, storage, version, self)
+        rule = self.rule
+        return (rule.on_arrays[0](g, array),)
+
+    def value(self, name: str) -> Any:
+        """The saved result, as a tensor that this node made."""
+        if self.saved is FREED:
+            refuse_freed()
+        array, storage, version = self.saved
+        if storage.version != version:
+            refuse_stale(self, "out", self._form, storage, version, self)
+        result = base.new(array, self._form)
+        result._storage, result._offset, result._node = storage, 0, self
+        return result
+
+    def release(self) -> None:
+        """Forget the saved result."""
+        self.saved = FREED
+
+
+class GeneralNode(Node):
+    """A node of any number of inputs, with options."""
+
+    __slots__ = ("_edges", "saved")
+
+    _edges: tuple[Any, ...]
+    saved: dict[str, Any]
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """All edges."""
+        return self._edges
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradients for all edges."""
+        rule = self.rule
+        formulas = rule.on_arrays
+        return tuple(
+            None
+            if edge is None
+            else (formulas[place] or self._formula(place))(
+                g, *[self.array(name) for name in rule.needs[place]]
+            )
+            for place, edge in enumerate(self._edges)
+        )
+
+    def array(self, name: str) -> Any:
+        """A saved tensor as an array; everything else as it is."""
+        saved = self._checked(name)
+        if isinstance(saved, _Saved):
+            return saved.tensor._array
+        return saved.array if isinstance(saved, _SavedResult) else saved
+
+    def _checked(self, name: str) -> Any:
+        saved = self.saved.get(name)
+        if saved is FREED:
+            refuse_freed()
+        if isinstance(saved, _Saved) and version_of(saved.tensor) != saved.version:
+            tensor = saved.tensor
+            refuse_stale(self, name, tensor._form, tensor._storage, saved.version, tensor._node)
+        if isinstance(saved, _SavedResult) and saved.storage.version != saved.version:
+            refuse_stale(self, name, saved.form, saved.storage, saved.version, self)
+        return saved
+
+    def save_result(self, result: TensorBase) -> None:
+        """Keep the result of a write, which exists only after it."""
+        self.saved["out"] = _SavedResult(result)
+
+    def _edge(self, name: str) -> Any:
+        inputs = self.rule.inputs
+        return self._edges[inputs.index(name)] if name in inputs else None
+
+    def value(self, name: str) -> Any:
+        """A saved value; tensors as they were."""
+        saved = self._checked(name)
+        if isinstance(saved, _Saved):
+            return _as_it_was(saved.tensor, self._edge(name))
+        if isinstance(saved, _SavedResult):
+            result = base.new(saved.array, saved.form)
+            result._storage, result._offset, result._node = saved.storage, saved.offset, self
+            return result
+        return saved
+
+    def release(self) -> None:
+        """Forget the saved tensors."""
+        for name, saved in self.saved.items():
+            if isinstance(saved, (_Saved, _SavedResult)):
+                self.saved[name] = FREED
+
+
+def _as_it_was(saved: TensorBase, edge: Any) -> Any:
+    """A saved tensor with the history it had, which ``detach_`` may have taken away."""
+    if saved is edge or saved._node is edge:
+        return saved
+    result = base.new(saved._array, saved._form)
+    result._storage = base.storage_of(saved)
+    result._offset = saved._offset
+    result._node = edge  # a leaf's edge is the leaf: only reached if it no longer is one
+    if isinstance(edge, TensorBase):
+        result._node = None
+    return result
+
+
+# Errors
+
+
+def refuse_freed() -> None:
+    """Raise: the graph was walked before, and its saved tensors were freed."""
+    raise AutogradError(
+        message(
+            "Trying to backward through the graph a second time (or directly access saved tensors "
+            "after they have already been freed). Saved intermediate values of the graph are "
+            "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
+            "need to backward through the graph a second time or if you need to access saved "
+            "tensors after calling backward.",
+            "The first backward freed the tensors that the formulas need.",
+            repair="y.backward(retain_graph=True)    # the first time; or compute y again",
+        )
+    )
+
+
+def refuse_stale(
+    node: Node, name: str, form: Form, storage: Storage | None, expected: int, origin: Any
+) -> None:
+    """Raise: a saved tensor was written to. Names the node that saved it and the line that wrote.
+
+    ``origin`` is the node that the saved tensor has now.
+    """
+    assert storage is not None
+    made_by = ""
+    if isinstance(origin, Node):
+        made_by = f", which is output 0 of {re.sub('Backward[0-9]+$', '', origin.name())},"
+    details = [
+        f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
+    ]
+    if storage.writer is not None:
+        operation, file, line = storage.writer
+        details.append(f"{operation} changed it: {file}, line {line}.")
+    raise AutogradError(
+        message(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [torch.{form.dtype.word}Tensor {sizes(form.shape)}]{made_by} is at "
+            f"version {storage.version}; expected version {expected} instead. Hint: enable anomaly "
+            "detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+            *details,
+            repair="x = x + y instead of x += y there, or save_this = x.clone() before",
+        ),
+        node=node,
+        version=storage.version,
+        expected=expected,
+    )
+
+
+# Making nodes
+
+
+def make_node(
+    rule: Rule, form: Form, edges: tuple[Any, ...], values: dict[str, Any], result: Any
+) -> GeneralNode:
+    """A node that keeps of ``values`` (parameter to argument) what its formulas will need.
+
+    ``result`` is the finished result, kept where a formula needs ``out``.
+    """
+    needed = rule.needed(edges)
+    saved: dict[str, Any] = {}
+    for name in rule.keeps:
+        value = result if name == "out" else values.get(name)
+        if isinstance(value, TensorBase):
+            if name not in needed:
+                value = None
+            else:
+                value = _SavedResult(value) if name == "out" else _Saved(value)
+        saved[name] = value
+    node = object.__new__(GeneralNode)
+    node.rule = rule
+    node._form = form
+    node.hooks = None
+    node._edges = edges
+    node.saved = saved
+    return node

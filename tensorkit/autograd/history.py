@@ -1,0 +1,434 @@
+"""How tensors are tied to the graph: recording a result, views and their bases, in-place writes.
+
+A view remembers its base (which is no view) and the edge it had when the storage had version
+``_seen``. When the storage has another version the base, or another view of it, was written to;
+then the view's history begins anew, as an ``as_strided`` of the base: that is how a write through
+one view reaches all others.
+
+A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
+holds the node of the write and applies it to that part of the gradient.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base
+from tensorkit.autograd.graph import (
+    HIDDEN_VIEW,
+    INFERENCE,
+    LEAF,
+    VIEW,
+    AutogradError,
+    Mark,
+    Node,
+    PairNode,
+    ResultNode,
+    Rule,
+    make_node,
+    version_of,
+)
+from tensorkit.autograd.modes import state
+from tensorkit.base import TensorBase
+from tensorkit.errors import message
+from tensorkit.layout import Layout
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+_new = object.__new__
+
+
+# Where a gradient goes
+
+
+def edge_of(x: TensorBase) -> Any:
+    """Where the gradient of ``x`` goes: a Node, ``x`` itself if it is a leaf, or None."""
+    node = x._node
+    if node.__class__ is not Mark:
+        return node
+    if node is LEAF:
+        return x
+    if node is VIEW or node is HIDDEN_VIEW:
+        storage = base.storage_of(x)
+        if storage.version != x._seen:
+            x._edge = _of_base(x)
+            x._seen = storage.version
+        return x._edge
+    return None
+
+
+def _of_base(view: TensorBase) -> Any:
+    """The node of a view whose base was written to since it was made."""
+    origin = view._base
+    edge = edge_of(origin)
+    if edge is None:
+        return None
+    parts = {"source": base.layout_of(origin), "target": base.layout_of(view)}
+    return make_node(rules["as_strided"], view._form, (edge,), parts, None)
+
+
+def requires_grad(x: TensorBase) -> bool:
+    """Whether ``x`` takes part in autograd."""
+    return x._node is not None and edge_of(x) is not None
+
+
+# Recording results
+
+
+def record(
+    rule: Rule | None, result: "Tensor", inputs: tuple[Any, ...], values: dict[str, Any]
+) -> "Tensor":
+    """Give ``result`` a node if a gradient may be wanted. ``inputs``: what the rule's inputs were.
+
+    ``values``: the operation's parameters by name, from which the formulas' needs are saved.
+    """
+    if state.inference:
+        result._node = INFERENCE
+        return result
+    node = node_for(rule, result, inputs, values)
+    if node is not None:
+        result._node = node
+    return result
+
+
+def node_for(
+    rule: Rule | None, result: TensorBase, inputs: tuple[Any, ...], values: dict[str, Any]
+) -> Node | None:
+    """The node of a result, or None if nothing is to be recorded."""
+    for value in inputs:
+        if isinstance(value, TensorBase) and value._node is not None:
+            break
+    else:
+        return None
+    if not state.grad or rule is None or not result._form.dtype.is_floating_point:
+        return None
+    edges = tuple(edge_of(x) if isinstance(x, TensorBase) else None for x in inputs)
+    if not any(edge is not None for edge in edges):
+        return None
+    return make_node(rule, result._form, edges, values, result)
+
+
+def pair_recorder(rule: Rule) -> Callable[..., None]:
+    """The short way for two tensors of one form and formulas that need nothing but them.
+
+    Gives a function ``record(result, x, y)``, which is called if one of them may require grad.
+    """
+    x_for_x, y_for_x = "x" in rule.needs[0], "y" in rule.needs[0]
+    x_for_y, y_for_y = "x" in rule.needs[1], "y" in rule.needs[1]
+    is_simple = rule.keeps <= {"x", "y", "alpha"} and all(rule.formulas)
+
+    def record_pair(result: "Tensor", x: "Tensor", y: "Tensor") -> None:
+        if not state.grad:
+            return
+        left, right = x._node, y._node
+        if left.__class__ is Mark:
+            left = x if left is LEAF else edge_of(x)
+        if right.__class__ is Mark:
+            right = y if right is LEAF else edge_of(y)
+        if left is None and right is None:
+            return
+        if not is_simple or x._node is INFERENCE or y._node is INFERENCE:
+            values = {"x": x, "y": y, "alpha": 1}
+            result._node = make_node(rule, result._form, (left, right), values, result)
+            return
+        node = _new(PairNode)
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.left = left
+        node.right = right
+        node.x = x if (x_for_x and left is not None) or (x_for_y and right is not None) else None
+        node.y = y if (y_for_x and left is not None) or (y_for_y and right is not None) else None
+        node.versions = 0
+        if not (x._storage is None and y._storage is None):
+            node.versions = (version_of(x), version_of(y))
+        result._node = node
+
+    return record_pair
+
+
+def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
+    """The short way for a plain tensor and a number, ``record(result, x, number)``."""
+    place = int(number_first)
+    simple = rule.keeps <= {"x", "y", "alpha"} and rule.formulas[place] is not None
+    own, other = ("y", "x") if number_first else ("x", "y")
+    keeps_own, keeps_number = own in rule.needs[place], other in rule.needs[place]
+
+    def record_number(result: "Tensor", x: "Tensor", number: Any) -> None:
+        if not state.grad:
+            return
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None:
+            return
+        if not simple:
+            values = {own: x, other: number, "alpha": 1}
+            edges = (None, edge) if number_first else (edge, None)
+            result._node = make_node(rule, result._form, edges, values, result)
+            return
+        node = _new(PairNode)
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        version = 0 if x._storage is None else x._storage.version
+        kept, given = x if keeps_own else None, number if keeps_number else None
+        if number_first:
+            node.left, node.right, node.x, node.y = None, edge, given, kept
+            node.versions = version and (0, version)
+        else:
+            node.left, node.right, node.x, node.y = edge, None, kept, given
+            node.versions = version and (version, 0)
+        result._node = node
+
+    return record_number
+
+
+def unary_recorder(rule: Rule) -> Callable[..., None]:
+    """The short way for one plain tensor, ``record(result, x)``."""
+    keeps = rule.keeps
+    if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
+
+        def record_any(result: "Tensor", x: "Tensor") -> None:
+            if state.grad and (edge := edge_of(x)) is not None:
+                result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
+
+        return record_any
+
+    keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
+
+    def record_one(result: "Tensor", x: "Tensor") -> None:
+        if not state.grad:
+            return
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None:
+            return
+        if keeps_result:
+            form = result._form
+            storage = result._storage = Storage(
+                result._array, form.device, form.dtype, form.strides
+            )
+            result._offset = 0
+            node: Any = _new(ResultNode)
+            node.saved = (result._array, storage, 0)
+        else:
+            node = _new(PairNode)
+            node.right = node.y = None
+            node.x = x if keeps_x else None
+            version = 0 if x._storage is None else x._storage.version
+            node.versions = version and (version, 0)
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.left = edge
+        result._node = node
+
+    return record_one
+
+
+# Views
+
+
+def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) -> "Tensor":
+    """Tie a view that was just made to the base of ``x``.
+
+    ``make_edge`` makes the node of the view from the edge of ``x``; it is only called if there is
+    one and operations are recorded.
+    """
+    origin = x._node
+    if origin is INFERENCE or (origin is None and state.inference):
+        # A view of a normal tensor stays a normal tensor, also in inference mode.
+        result._node = origin
+        return result
+    if not result._form.dtype.is_floating_point:
+        return result
+    is_view = origin is VIEW or origin is HIDDEN_VIEW
+    result._base = x._base if is_view else x  # type: ignore[assignment]
+    edge = None if origin is None else edge_of(x)
+    result._edge = make_edge(edge) if edge is not None and state.grad else None
+    storage = result._storage
+    assert storage is not None
+    result._seen = storage.version
+    result._node = VIEW if state.grad and origin is not HIDDEN_VIEW else HIDDEN_VIEW
+    return result
+
+
+def begin_view(result: "Tensor", x: TensorBase) -> None:
+    """``as_view`` for the commonest case: ``x`` has no history and is no view."""
+    result._base = x  # type: ignore[assignment]
+    result._edge = None
+    result._seen = result._storage.version  # type: ignore[union-attr]
+    result._node = VIEW
+
+
+def is_view(x: TensorBase) -> bool:
+    """Whether autograd knows ``x`` as a view of another tensor."""
+    return x._node is VIEW or x._node is HIDDEN_VIEW
+
+
+def base_of(x: TensorBase) -> "Tensor | None":
+    """The tensor that ``x`` is a view of."""
+    return x._base if is_view(x) else None
+
+
+# Writing in place
+
+
+def check_write(x: TensorBase, *others: Any) -> bool:
+    """Raise where autograd cannot allow a write to ``x``. Gives whether it will be recorded.
+
+    ``others`` are the other inputs of the operation.
+    """
+    if x._node is INFERENCE and not state.inference:
+        raise AutogradError(
+            message(
+                "Inplace update to inference tensor outside InferenceMode is not allowed."
+                "You can make a clone to get a normal tensor before doing inplace update."
+                "See https://github.com/pytorch/rfcs/pull/17 for more details.",
+                repair="x = x.clone()",
+            )
+        )
+    if not state.grad:
+        return False
+    own = x._node is not None and edge_of(x) is not None
+    if x._node is LEAF:
+        raise AutogradError(
+            message(
+                "a leaf Variable that requires grad is being used in an in-place operation.",
+                "A leaf has no history in which the change could be recorded.",
+                repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
+            )
+        )
+    tracked = own or any(map(_tracked, others))
+    if is_view(x):
+        _check_view(x, tracked)
+    return tracked
+
+
+def _check_view(x: TensorBase, tracked: bool) -> None:
+    """Raise where a recorded write to the view ``x`` would have no clear meaning."""
+    if x._node is HIDDEN_VIEW and (tracked or requires_grad(x._base)):
+        raise AutogradError(
+            message(
+                "A view was created in no_grad mode and is being modified inplace with grad mode "
+                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+                "You can clarify your code by moving both the view and the inplace either both "
+                "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                "outside (if you want the inplace to be tracked).",
+            )
+        )
+    if x._base._node is LEAF:
+        raise AutogradError(
+            message(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation.",
+                "The view shares the leaf's memory, and a leaf has no history.",
+                repair="x = x.clone()    # before you write to a part of it",
+            )
+        )
+
+
+def _tracked(value: Any) -> bool:
+    return isinstance(value, TensorBase) and value._node is not None and edge_of(value) is not None
+
+
+def written(x: TensorBase, operation: str) -> None:
+    """Note that ``operation`` has written to the memory of ``x``, and who called it."""
+    storage = base.storage_of(x)
+    storage.version += 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_ours(frame):
+        frame = frame.f_back
+    storage.writer = (operation, frame.f_code.co_filename, frame.f_lineno)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether a frame runs code of this library, not of its user."""
+    return str(frame.f_globals.get("__name__", "")).startswith("tensorkit.")
+
+
+def rebase(x: TensorBase, node: Node) -> None:
+    """The values of ``x`` are now the result of ``node``."""
+    if not is_view(x):
+        x._node = node
+        return
+    origin = x._base
+    whole = _new(CopySlices)
+    whole.rule = _COPY_SLICES
+    whole._form = origin._form
+    whole.hooks = None
+    whole.inner = node
+    whole.base_edge = edge_of(origin) if origin._node is not None else None
+    whole.source = base.layout_of(origin)
+    whole.target = base.layout_of(x)
+    origin._node = whole
+    x._edge = _of_base(x)
+    x._seen = base.storage_of(x).version
+
+
+_COPY_SLICES = Rule("copy_slices", "CopySlices", (), {})
+
+
+class CopySlices(Node):
+    """A recorded write to a part of a tensor: ``inner`` made the new part.
+
+    The gradient of the part goes through ``inner``; what comes out for the part's old values
+    takes its place in the gradient of the whole.
+    """
+
+    __slots__ = ("base_edge", "inner", "source", "target")
+
+    inner: Node
+    base_edge: Any
+    source: Layout  # of the whole
+    target: Layout  # of the part
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """The whole as it was, then what ``inner`` took beside the part."""
+        return (self.base_edge, *self.inner.edges[1:])
+
+    def _gradients(self, g: Any, on_arrays: bool) -> tuple[Any, ...]:
+        read, write = _window_functions[on_arrays]
+        run = self.inner.gradients if on_arrays else self.inner.tensor_gradients
+        part, *others = run(read(g, source=self.source, target=self.target))
+        if self.base_edge is None:
+            return (None, *others)
+        return (write(g, part, source=self.source, target=self.target), *others)
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradients for all edges."""
+        return self._gradients(g, True)
+
+    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+        """The gradients for all edges as tensors."""
+        return self._gradients(g, False)
+
+    def value(self, name: str) -> Any:
+        """Nothing is saved here."""
+        return None
+
+    def release(self) -> None:
+        """Forget what ``inner`` saved."""
+        self.inner.release()
+
+
+# Set where the operations are defined, which is below this layer: the rules that this module
+# applies itself, and how to read and write a part, on tensors and on arrays.
+rules: dict[str, Rule] = {}
+_window_functions: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+
+
+def use_windows(read: Any, write: Any) -> None:
+    """Tell this module how to read and write a part of a tensor."""
+    _window_functions[:] = [(read, write), (read.on_arrays, write.on_arrays)]
+
+
+def note_rule(name: str, rule: Rule) -> None:
+    """Tell this module the rule of the operation ``name``."""
+    rules[name] = rule

@@ -1,0 +1,249 @@
+"""Leaves and what hangs on tensors: requires_grad, grad, hooks, detach_, data."""
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base
+from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node
+from tensorkit.autograd.history import edge_of, is_view
+from tensorkit.autograd.modes import state
+from tensorkit.base import TensorBase
+from tensorkit.errors import message, sizes, type_name
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> None:
+    """Make ``x`` a leaf that requires grad, or one that does not.
+
+    What is no leaf may only be asked for what it is anyway, and not ``by_assignment``.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"requires_grad must be a bool, not {type_name(value)}")
+    edge = edge_of(x)
+    if isinstance(edge, Node):
+        if value and not by_assignment:
+            return
+        advice = (
+            ""
+            if value
+            else " If you want to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach()."
+        )
+        raise AutogradError(
+            message(
+                f"you can only change requires_grad flags of leaf variables.{advice}",
+                repair=None if value else "x = x.detach()",
+            )
+        )
+    if x._node is INFERENCE:
+        if value and not state.inference:
+            raise AutogradError(
+                message(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed.",
+                    repair="x.clone().requires_grad_()",
+                )
+            )
+        return
+    if value:
+        _need_floating(x, "only Tensors of floating point dtype can require gradients")
+    x._node = LEAF if value else None
+
+
+def make_leaf(x: "Tensor") -> "Tensor":
+    """``x``, just created, as a leaf that requires grad."""
+    _need_floating(x, "Only Tensors of floating point and complex dtype can require gradients")
+    x._node = LEAF
+    return x
+
+
+def _need_floating(x: TensorBase, sentence: str) -> None:
+    if not x._form.dtype.is_floating_point:
+        raise AutogradError(
+            message(
+                sentence,
+                f"This one has dtype {x._form.dtype}: a small change of an integer is no integer.",
+                repair="x.float().requires_grad_()",
+            ),
+            dtype=x._form.dtype,
+        )
+
+
+# The gradient
+
+
+def get_grad(x: "Tensor") -> "Tensor | None":
+    """What backward added up on ``x``."""
+    return getattr(x, "_grad", None)
+
+
+def set_grad(x: "Tensor", value: Any) -> None:
+    """Replace the gradient; it must fit the tensor."""
+    if value is None:
+        x._grad = None
+        return
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"
+        )
+    if value is x:
+        raise AutogradError("can't assign Variable as its own grad")
+    own, other = x._form, value._form
+    if own.dtype is not other.dtype:
+        raise AutogradError(
+            message(
+                f"attempting to assign a gradient with dtype '{other.dtype.c_name}' to a tensor "
+                f"with grad_dtype '{own.dtype.word}'. The gradient must match the tensor's "
+                "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+                "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+                "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+                "systems that assume they match.",
+                repair=f"x.grad = g.to({own.dtype})".replace("torch.", "tk."),
+            )
+        )
+    if own.shape != other.shape:
+        raise AutogradError(
+            message(
+                f"attempting to assign a gradient of size '{sizes(other.shape)}' to a tensor of "
+                f"size '{sizes(own.shape)}'. Please ensure that the gradient and the tensor are "
+                "the same size",
+            )
+        )
+    x._grad = value  # type: ignore[assignment]
+
+
+class _RetainGrad:
+    """The hook that keeps the gradient of a tensor that is no leaf. It does not keep the tensor."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, x: TensorBase) -> None:
+        self.tensor = weakref.ref(x)
+
+    def __call__(self, gradient: "Tensor") -> None:
+        x = self.tensor()
+        if x is None:
+            return
+        have = get_grad(x)  # type: ignore[arg-type]
+        x._grad = gradient if have is None else have + gradient
+
+
+def retain_grad(x: "Tensor") -> None:
+    """Keep the gradient of ``x`` although it is no leaf."""
+    node = edge_of(x)
+    if node is None:
+        raise AutogradError(
+            message(
+                "can't retain_grad on Tensor that has requires_grad=False",
+                repair="x.requires_grad_()    # before",
+            )
+        )
+    if isinstance(node, Node) and not retains_grad(x):
+        node.hooks = [*(node.hooks or ()), _RetainGrad(x)]
+
+
+def retains_grad(x: "Tensor") -> bool:
+    """Whether ``retain_grad`` was called on ``x``, which is no leaf."""
+    node = edge_of(x)
+    return isinstance(node, Node) and any(
+        isinstance(hook, _RetainGrad) and hook.tensor() is x for hook in node.hooks or ()
+    )
+
+
+# Hooks
+
+_numbers = itertools.count()
+
+
+class Handle:
+    """What ``register_hook`` returns: ``remove()`` takes the hook away again."""
+
+    __slots__ = ("_remove",)
+
+    def __init__(self, remove: Callable[[], None]) -> None:
+        self._remove = remove
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        self._remove()
+
+
+def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
+    """Call ``hook`` with the gradient of ``x`` whenever backward has computed it."""
+    edge = edge_of(x)
+    if edge is None:
+        raise AutogradError(
+            message(
+                "cannot register a hook on a tensor that doesn't require gradient",
+                repair="x.requires_grad_()    # before",
+            )
+        )
+    if isinstance(edge, Node):
+        node = edge
+        # a retained gradient is what all other hooks have left
+        hooks = node.hooks or []
+        last = [each for each in hooks if isinstance(each, _RetainGrad)]
+        node.hooks = [each for each in hooks if each not in last] + [hook, *last]
+
+        def remove() -> None:
+            if node.hooks and hook in node.hooks:
+                node.hooks.remove(hook)
+
+        return Handle(remove)
+    by_number = x._hooks = getattr(x, "_hooks", {})
+    number = next(_numbers)
+    by_number[number] = hook
+    return Handle(lambda: by_number.pop(number, None) and None)
+
+
+# Leaving the graph
+
+
+def detach_(x: "Tensor") -> "Tensor":
+    """Make ``x`` a leaf that does not require grad."""
+    if is_view(x):
+        raise AutogradError(
+            message(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as the solution.",
+                repair="x = x.detach()",
+            )
+        )
+    if x._node is not INFERENCE:
+        x._node = None
+    return x
+
+
+def get_data(x: "Tensor") -> "Tensor":
+    """A tensor on the same memory that counts versions of its own."""
+    storage = base.storage_of(x)
+    twin = Storage(storage.flat, storage.device, storage.dtype)
+    return base.on_storage(twin, base.layout_of(x))
+
+
+def set_data(x: "Tensor", value: Any) -> None:
+    """Let ``x`` look at the memory of ``value``; history and version stay."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+    if x._node is LEAF and not value._form.dtype.is_floating_point:
+        raise AutogradError(
+            message(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype",
+                repair="x.data = value.float()",
+            )
+        )
+    version = 0 if x._storage is None else x._storage.version
+    storage = base.storage_of(value)
+    x._array, x._form = value._array, value._form
+    x._storage = Storage(storage.flat, storage.device, storage.dtype)
+    x._storage.version = version
+    x._offset = value._offset

@@ -1,0 +1,209 @@
+"""Whether operations are recorded: ``no_grad``, ``enable_grad``, ``inference_mode``.
+
+A mode belongs to a thread. Each of these is a context and a decorator; on leaving, also through
+an error, the mode is what it was before.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from tensorkit.devices import quiet
+
+
+class _State(threading.local):
+    """The modes of this thread."""
+
+    grad = True
+    inference = False
+
+
+state = _State()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on tensors that require grad are recorded.
+
+    >>> with tk.no_grad():
+    ...     tk.is_grad_enabled()
+    False
+    """
+    return state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on.
+
+    >>> tk.is_inference_mode_enabled()
+    False
+    """
+    return state.inference
+
+
+class _Mode:
+    """A change of mode: a context, or a decorator whose function runs inside it."""
+
+    __slots__ = ("_before", "_grad", "_inference")
+
+    def __init__(self, grad: bool, inference: bool | None = None) -> None:
+        self._grad = grad
+        self._inference = inference
+        self._before: list[tuple[bool, bool]] = []  # a stack: one object may be entered twice
+
+    def __enter__(self) -> Self:
+        self._before.append((state.grad, state.inference))
+        _set(self._grad, self._inference)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _set(*self._before.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if _is_generator(function):
+            return self._around_generator(function)
+
+        @functools.wraps(function)
+        def inside(*args: Any, **options: Any) -> Any:
+            with self:
+                return function(*args, **options)
+
+        return inside
+
+    def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def inside(*args: Any, **options: Any) -> Any:
+            # Only the body runs in this mode: between two values the caller has its own.
+            generator = function(*args, **options)
+            try:
+                with self:
+                    value = next(generator)
+                while True:
+                    try:
+                        sent = yield value
+                    except BaseException as error:
+                        with self:
+                            value = generator.throw(error)
+                    else:
+                        with self:
+                            value = generator.send(sent)
+            except StopIteration as end:
+                return end.value
+
+        return inside
+
+
+def _is_generator(function: Any) -> bool:
+    # what `inspect` would say; importing it takes as long as all of autograd
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _CO_GENERATOR)
+
+
+_CO_GENERATOR = 0x20
+
+
+def _set(grad: bool, inference: bool | None) -> None:
+    state.grad = grad
+    if inference is not None and inference != state.inference:
+        state.inference = inference
+        if inference:
+            quiet.decline()
+        else:
+            quiet.accept()
+
+
+class no_grad(_Mode):
+    """Context or decorator in which no operation is recorded.
+
+    >>> x = tk.ones(2, requires_grad=True)
+    >>> with tk.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The context; or, as ``@no_grad`` without brackets, the decorated function."""
+        mode = object.__new__(cls)
+        if function is None:
+            return mode
+        _Mode.__init__(mode, grad=False)
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(grad=False)
+
+
+class enable_grad(_Mode):
+    """Context or decorator in which operations are recorded, also inside ``no_grad``.
+
+    >>> x = tk.ones(2, requires_grad=True)
+    >>> with tk.no_grad(), tk.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The context; or, as ``@enable_grad`` without brackets, the decorated function."""
+        mode = object.__new__(cls)
+        if function is None:
+            return mode
+        _Mode.__init__(mode, grad=True)
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(grad=True)
+
+
+class set_grad_enabled(_Mode):
+    """Turn recording on or off, at once; as a context, until its end.
+
+    >>> with tk.set_grad_enabled(False):
+    ...     tk.is_grad_enabled()
+    False
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(grad=bool(mode))
+        self._before.append((state.grad, state.inference))
+        _set(self._grad, None)
+
+    def __enter__(self) -> Self:
+        if not self._before:  # entered a second time
+            self._before.append((state.grad, state.inference))
+        _set(self._grad, None)
+        return self
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        _set(*self._before.pop())  # a decorator changes nothing outside its function
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """Like ``no_grad``; and its results can never take part in autograd.
+
+    >>> with tk.inference_mode():
+    ...     y = tk.ones(2) * 2
+    >>> y.is_inference()
+    True
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """The context; or, as ``@inference_mode`` without brackets, the decorated function."""
+        made = object.__new__(cls)
+        if isinstance(mode, bool):
+            return made
+        _Mode.__init__(made, grad=False, inference=True)
+        return made(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(grad=not mode, inference=mode)

@@ -1,0 +1,318 @@
+"""Products of vectors and matrices: dot, mv, mm, bmm, and matmul, which is made of them.
+
+Each takes tensors of one dtype; nothing is promoted. Matrices may lie in memory as they like:
+transposes reach BLAS as they are.
+"""
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.dtypes import DType
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.ops import copying
+from tensorkit.ops.notation import op
+from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+_C_NAMES = {
+    "int64": "long int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+}
+
+
+def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
+    """Matrix product ``input @ other``.
+
+    Two vectors give a number, a matrix and a vector a vector. With more dimensions the last two
+    are matrices and the others broadcast: input (..., n, m), other (..., m, p), out (..., n, p).
+    A vector counts as a row on the left and as a column on the right.
+
+    >>> tk.tensor([[1., 2.], [3., 4.]]) @ tk.tensor([1., 1.])
+    tensor([3., 7.])
+    """
+    need_two("matmul", input, other)
+    n_left, n_right = len(input._form.shape), len(other._form.shape)
+    if n_left == 2 and n_right == 2:
+        return mm(input, other)
+    if n_left == 0 or n_right == 0:
+        raise ShapeError(
+            message(
+                "both arguments to matmul need to be at least 1D, but they are "
+                f"{n_left}D and {n_right}D",
+                repair="x * y",
+            ),
+            a_shape=tuple(input._form.shape),
+            b_shape=tuple(other._form.shape),
+        )
+    if n_left == 1 and n_right == 1:
+        return dot(input, other)
+    if n_left == 2 and n_right == 1:
+        return mv(input, other)
+    if n_left == 1 and n_right == 2:
+        return _squeeze_row(mm(unsqueeze(input, 0), other))
+    if n_right <= 2:
+        return _folded(input, other)
+    if n_left <= 2:
+        return _folded_right(input, other)
+    return _batched(input, other)
+
+
+def operator(self: "Tensor", other: Any) -> Any:
+    """``self @ other``."""
+    if not isinstance(other, TensorBase):
+        return NotImplemented
+    return matmul(self, other)  # type: ignore[arg-type]
+
+
+@op(kind="function")
+def _squeeze_row(xp: Any, x: Any) -> Any:
+    """The only row of a product, which nobody else has."""
+    return x[0]
+
+
+_squeeze_row.grad(node="SqueezeBackward4", x=lambda g: unsqueeze(g, 0))
+
+
+def _folded(x: "Tensor", y: "Tensor") -> "Tensor":
+    """Many matrices times one: all rows become one tall matrix."""
+    shape = tuple(x._form.shape)
+    tall = reshape(x, (prod(shape[:-1]), shape[-1]))
+    if len(y._form.shape) == 1:
+        return unsafe_view(mv(tall, y), size=shape[:-1])
+    return unsafe_view(mm(tall, y), size=(*shape[:-1], y._form.shape[-1]))
+
+
+def _folded_right(x: "Tensor", y: "Tensor") -> "Tensor":
+    """One matrix, or a row, times many: transposed, it is many times one."""
+    flipped = transpose(y, -2, -1)
+    if len(x._form.shape) == 1:
+        return _folded(flipped, x)
+    return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
+
+
+def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
+    """Matrices times matrices, one by one."""
+    (*left, n, m), (*right, m2, p) = x._form.shape, y._form.shape
+    batch = layout.broadcast_shapes(tuple(left), tuple(right))
+    count = prod(batch)
+    product = bmm(
+        reshape(expand(x, (*batch, n, m)), (count, n, m)),
+        reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
+    )
+    return unsafe_view(product, size=(*batch, n, p))
+
+
+@op(kind="function")
+def _mm(xp: Any, x: Any, y: Any) -> Any:
+    return _product(xp, x, y)
+
+
+def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+    """Product of two matrices: (n, m) and (m, p) give (n, p).
+
+    >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
+    try:
+        left, right = input._form, mat2._form
+    except AttributeError:
+        need_two("mm", input, mat2, "mat2")
+        raise
+    if len(left.shape) != 2:
+        raise ShapeError("self must be a matrix", a_shape=tuple(left.shape))
+    if len(right.shape) != 2:
+        raise ShapeError("mat2 must be a matrix", a_shape=tuple(right.shape))
+    (n, m), (m2, p) = left.shape, right.shape
+    if m != m2:
+        raise ShapeError(
+            message(
+                f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
+                f"Rows of the first have {m} numbers, columns of the second {m2}.",
+                repair="x @ y.t()" if m == p else None,
+            ),
+            a_shape=(n, m),
+            b_shape=(m2, p),
+        )
+    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype)
+    return _mm(input, mat2)
+
+
+mm.on_arrays = _mm.on_arrays  # type: ignore[attr-defined]
+_mm.grad(
+    node="MmBackward0",
+    x=lambda g, y: mm(g, t(y)),
+    y=lambda g, x: mm(t(x), g),
+)
+
+
+def mv(input: "Tensor", vec: "Tensor") -> "Tensor":
+    """Product of a matrix and a vector: (n, m) and (m,) give (n,).
+
+    >>> tk.mv(tk.tensor([[1., 2.], [3., 4.]]), tk.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    need_two("mv", input, vec, "vec")
+    left, right = input._form, vec._form
+    if len(left.shape) != 2 or len(right.shape) != 1:
+        raise ShapeError(
+            f"vector + matrix @ vector expected, got 1, {len(left.shape)}, {len(right.shape)}",
+            a_shape=tuple(left.shape),
+            b_shape=tuple(right.shape),
+        )
+    n, m = left.shape
+    if right.shape[0] != m:
+        raise ShapeError(
+            f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({right.shape[0]})",
+            a_shape=(n, m),
+            b_shape=tuple(right.shape),
+        )
+    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype, "addmv_impl_cpu")
+    return _mv(input, vec)
+
+
+@op(kind="function")
+def _mv(xp: Any, x: Any, y: Any) -> Any:
+    return _product(xp, x, y)
+
+
+mv.on_arrays = _mv.on_arrays  # type: ignore[attr-defined]
+_mv.grad(
+    node="MvBackward0",
+    x=lambda g, y: unsqueeze(g, 1) * y,
+    y=lambda g, x: mv(t(x), g),
+)
+
+
+def dot(input: "Tensor", tensor: "Tensor") -> "Tensor":
+    """Product of two vectors of one length, a number.
+
+    >>> tk.dot(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
+    tensor(11.)
+    """
+    need_two("dot", input, tensor, "tensor")
+    left, right = input._form, tensor._form
+    if len(left.shape) != 1 or len(right.shape) != 1:
+        raise ShapeError(
+            f"1D tensors expected, but got {len(left.shape)}D and {len(right.shape)}D tensors",
+            a_shape=tuple(left.shape),
+            b_shape=tuple(right.shape),
+        )
+    if left.dtype is not right.dtype:
+        raise DTypeError(
+            message(
+                "dot : expected both vectors to have same dtype, but found "
+                f"{left.dtype.word} and {right.dtype.word}",
+                repair=f"y.to({left.dtype})".replace("torch.", "tk."),
+            )
+        )
+    if left.shape != right.shape:
+        n, m = left.shape[0], right.shape[0]
+        raise ShapeError(
+            f"inconsistent tensor size, expected tensor {sizes(left.shape)} and src "
+            f"{sizes(right.shape)} to have the same number of elements, but got {n} and {m} "
+            "elements respectively",
+            a_shape=tuple(left.shape),
+            b_shape=tuple(right.shape),
+        )
+    if left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype, "dot")
+    return _dot(input, tensor)
+
+
+@op(kind="function")
+def _dot(xp: Any, x: Any, y: Any) -> Any:
+    return _product(xp, x, y)
+
+
+dot.on_arrays = _dot.on_arrays  # type: ignore[attr-defined]
+_dot.grad(
+    node="DotBackward0",
+    x=lambda g, y: g * y,
+    y=lambda g, x: g * x,
+)
+
+
+def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+    """Products of matrices in pairs: (b, n, m) and (b, m, p) give (b, n, p).
+
+    >>> tk.bmm(tk.ones(5, 2, 3), tk.ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
+    need_two("bmm", input, mat2, "mat2")
+    left, right = input._form, mat2._form
+    for name, form in (("batch1", left), ("batch2", right)):
+        if len(form.shape) != 3:
+            raise ShapeError(f"{name} must be a 3D tensor", a_shape=tuple(form.shape))
+    if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[1]:
+        wanted, got = (left.shape[0], left.shape[2]), tuple(right.shape[:2])
+        raise ShapeError(
+            message(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"{sizes(wanted)} but got: {sizes(got)}.",
+            ),
+            a_shape=tuple(left.shape),
+            b_shape=tuple(right.shape),
+        )
+    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
+    return _bmm(input, mat2)
+
+
+@op(kind="function")
+def _bmm(xp: Any, x: Any, y: Any) -> Any:
+    if x.dtype == xp.float16:
+        return xp.matmul(x.astype(xp.float32), y.astype(xp.float32)).astype(x.dtype)
+    return xp.matmul(x, y)
+
+
+bmm.on_arrays = _bmm.on_arrays  # type: ignore[attr-defined]
+_bmm.grad(
+    node="BmmBackward0",
+    x=lambda g, y: bmm(g, transpose(y, 1, 2)),
+    y=lambda g, x: bmm(transpose(x, 1, 2), g),
+)
+
+
+def _product(xp: Any, x: Any, y: Any) -> Any:
+    # the method calls BLAS in half the time that xp.matmul takes for small matrices
+    if x.dtype == xp.float16:  # NumPy has no fast product of float16; PyTorch adds in float32 too
+        return x.astype(xp.float32).dot(y.astype(xp.float32)).astype(x.dtype)
+    return x.dot(y)
+
+
+def need_two(function: str, input: Any, other: Any, name: str = "other") -> None:
+    """TypeError with PyTorch's words unless both are tensors."""
+    if not isinstance(input, TensorBase):
+        raise must_be(function, "input", 1, "Tensor", input)
+    if not isinstance(other, TensorBase):
+        raise must_be(function, name, 2, "Tensor", other)
+
+
+def _check_dtypes(
+    left: DType, right: DType, kernel: str = "addmm_impl_cpu_", batched: bool = False
+) -> None:
+    """Raise for different dtypes, and for bool, which has no product."""
+    if left is not right:
+        if batched:
+            first = f"expected scalar type {left.word} but found {right.word}"
+        else:
+            names = [_C_NAMES.get(each.name, each.c_name) for each in (left, right)]
+            first = f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}"
+        raise DTypeError(
+            message(
+                first,
+                "Matrix products do not promote dtypes.",
+                repair=f"y.to({left})".replace("torch.", "tk."),
+            )
+        )
+    raise NotSupportedError(
+        message(f"\"{kernel}\" not implemented for '{left.word}'", repair="x.float()"), dtype=left
+    )

@@ -1,0 +1,76 @@
+"""Choosing between elements: where, and what formulas need of the kind."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base, dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.errors import DTypeError, message
+from tensorkit.ops import general
+from tensorkit.ops.notation import op
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
+    """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
+
+    Both may be tensors or numbers; their dtypes are promoted. Raises unless ``condition`` is a
+    bool tensor.
+
+    >>> x = tk.tensor([-1., 2.])
+    >>> tk.where(x > 0, x, 0.)
+    tensor([0., 2.])
+    """
+    operands = [general.as_operand(value) for value in (input, other)]
+    if not isinstance(condition, TensorBase) or None in operands:
+        raise general.no_such_call(
+            "where",
+            (condition, input, other),
+            "(Tensor condition, Tensor or Number input, Tensor or Number other)",
+        )
+    if condition._form.dtype is not dtypes.bool_:
+        raise DTypeError(
+            message(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition._form.dtype.word}",
+                repair="tk.where(condition != 0, x, y)",
+            )
+        )
+    first, second = (operand for operand in operands if operand is not None)
+    dtype = general.result_type((first, second))
+    shape = layout.broadcast_shapes(
+        layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
+    )
+    array = general.run(
+        condition._form.device.backend.xp.where,
+        condition._array,
+        general.as_array(first, dtype),
+        general.as_array(second, dtype),
+    )
+    pairs = [(tuple(condition._form.shape), condition._form.strides)]
+    pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]
+    strides = layout.result_strides(shape, pairs)
+    result = base.place(array, condition._form.device, dtype, strides)
+    values = {"condition": condition, "x": input, "y": other}
+    return general.recorded(_choose.definition, result, values)
+
+
+@op(kind="function")
+def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    """``where`` on arrays."""
+    return xp.where(condition, x, y)
+
+
+where.on_arrays = _choose.on_arrays  # type: ignore[attr-defined]
+_choose.grad(
+    node="WhereBackward0",
+    x=lambda g, condition: where(condition, g, 0.0),
+    y=lambda g, condition: where(condition, 0.0, g),
+)
+
+
+@op(kind="function")
+def zeros_as(xp: Any, x: Any) -> Any:
+    """Zeros in the shape of ``x``: the gradient of what does not depend on it."""
+    return xp.zeros(x.shape, x.dtype)

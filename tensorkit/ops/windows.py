@@ -1,0 +1,107 @@
+"""Windows: reading, adding and writing a part of a tensor that a layout describes.
+
+Each takes two layouts on one storage, ``source`` of the whole and ``target`` of the part. They are
+the gradients of views and of writes through views, and each other's gradients.
+"""
+
+from typing import Any
+
+from tensorkit import layout
+from tensorkit.autograd import history
+from tensorkit.errors import NotSupportedError, message
+from tensorkit.layout import Layout
+from tensorkit.ops.notation import op
+
+
+def _laid_out(xp: Any, x: Any, source: Layout, target: Layout) -> tuple[Any, int]:
+    """Flat memory that holds ``x`` as ``source`` says, and where in the storage it begins."""
+    if layout.overlaps_itself(source.shape, source.strides):
+        raise NotSupportedError(
+            message(
+                "tensorkit has no gradient for as_strided of an expanded tensor",
+                "Several elements share memory there.",
+                repair="x.contiguous().as_strided(...)",
+            )
+        )
+    start = min(source.offset, target.offset)
+    end = max(each.offset + layout.extent(each.shape, each.strides) for each in (source, target))
+    flat = xp.zeros(max(end - start, 0), x.dtype)
+    _part(xp, flat, source, start)[...] = x
+    return flat, start
+
+
+def _part(xp: Any, flat: Any, part: Layout, start: int) -> Any:
+    """The elements of ``flat`` that ``part`` describes."""
+    if 0 in part.shape:
+        return xp.empty(part.shape, flat.dtype)
+    size = flat.dtype.itemsize
+    strides = [stride * size for stride in part.strides]
+    return xp.ndarray(part.shape, flat.dtype, flat, (part.offset - start) * size, strides)
+
+
+@op(kind="function")
+def read_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
+    """The part of ``x`` that ``target`` describes, as a copy."""
+    flat, start = _laid_out(xp, x, source, target)
+    return _part(xp, flat, target, start).copy()
+
+
+@op(kind="function")
+def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
+    """Zeros in the shape of ``source`` to which ``x`` is added where ``target`` looks.
+
+    Elements that ``target`` sees several times receive the sum.
+    """
+    whole = xp.zeros(source.shape, x.dtype)
+    if layout.overlaps_itself(target.shape, target.strides) or not _plain(source, target):
+        flat, start = _laid_out(xp, whole, source, target)
+        positions = _part(xp, xp.arange(flat.size), target, start)
+        xp.add.at(flat, positions.reshape(-1), x.reshape(-1))
+        return _part(xp, flat, source, start).copy()
+    _part(xp, whole, target, source.offset)[...] = x
+    return whole
+
+
+def _plain(source: Layout, target: Layout) -> bool:
+    """Whether ``target`` lies inside the contiguous ``source`` and sees no element twice.
+
+    Strides that shrink and stay above what the faster dimensions reach guarantee the latter.
+    """
+    end = source.offset + layout.extent(source.shape, source.strides)
+    reach = 1
+    for stride, size in sorted(zip(target.strides, target.shape, strict=True)):
+        if size > 1:
+            if stride < reach:
+                return False
+            reach = stride * (size - 1) + reach
+    inside = source.offset <= target.offset and (
+        target.offset + layout.extent(target.shape, target.strides) <= end
+    )
+    return inside and layout.is_contiguous(source.shape, source.strides)
+
+
+@op(kind="function")
+def write_window(xp: Any, x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
+    """``x`` with ``y`` in place of the part that ``target`` describes."""
+    flat, start = _laid_out(xp, x, source, target)
+    _part(xp, flat, target, start)[...] = y
+    return _part(xp, flat, source, start).copy()
+
+
+read_window.grad(
+    x=lambda g, source, target: add_window(g, source=source, target=target),
+)
+add_window.grad(
+    x=lambda g, source, target: read_window(g, source=source, target=target),
+)
+write_window.grad(
+    x=lambda g, source, target: _without_window(g, source, target),
+    y=lambda g, source, target: read_window(g, source=source, target=target),
+)
+
+
+def _without_window(g: Any, source: Layout, target: Layout) -> Any:
+    return write_window(g, 0.0, source=source, target=target)
+
+
+history.use_windows(read_window, write_window)
