@@ -1,6 +1,6 @@
 """Small operations and chains against PyTorch: process CPU time, interleaved rounds, medians.
 
-    python benchmarks/small_ops.py [other checkout of tensorkit, to compare with]
+    python tests/benchmarks/small_ops.py [other checkout of tensorkit, to compare with]
 
 Each contestant is a process of its own with one thread; rounds alternate. Results are checked in
 the tests, not here.
