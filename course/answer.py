@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 from course.exercise import Exercise
-from course.history import UNKNOWN, Run
+from course.history import UNKNOWN, Run, is_of_this_cell
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,19 @@ class Answer:
 
 def find(exercise: Exercise, namespace: Mapping[str, Any], runs: Sequence[Run]) -> Answer:
     """The answer to `exercise` as it stands in `namespace` after `runs`."""
-    about = [run for run in runs if run.is_about(exercise.id, exercise.name)]
-    if exercise.name not in namespace:
+    name = exercise.name
+    about = [run for run in runs if run.is_about(exercise.id, name)]
+    if name not in namespace:
         return Answer("missing", sentence=_why_missing(exercise, about, runs))
-    value = namespace[exercise.name]
-    if about and about[-1].error is None and about[-1].leaves_out(exercise.name):
-        return Answer("missing", sentence=_renamed_now(exercise, about[-1]))
-    note = _last_edit_did_not_run(about, value)
+    value = namespace[name]
+    # the last run about it, unless the cell that runs now has just made the answer itself
+    last = about[-1] if about and not is_of_this_cell(name, value) else None
+    is_older = last is not None and name not in last.bound
+    if last is not None and last.error is None and is_older and last.leaves_out(name):
+        return Answer("missing", sentence=_renamed_now(exercise, last))
+    note = ""
+    if last is not None and last.error not in (None, UNKNOWN) and is_older:
+        note = f"{_stopped(last)} This is the version before your last edit."
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
@@ -50,16 +56,6 @@ def find(exercise: Exercise, namespace: Mapping[str, Any], runs: Sequence[Run]) 
     if exercise.is_not_started(value, source):
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
-
-
-def _last_edit_did_not_run(about: Sequence[Run], value: Any) -> str:
-    if not about or about[-1].error in (None, UNKNOWN):
-        return ""
-    last = about[-1]
-    own = _source_of(value)
-    if own is not None and own.strip() in last.source:
-        return ""  # the function was defined, and a line after it failed
-    return f"{_stopped(last)} This is the version before your last edit."
 
 
 def _stopped(run: Run) -> str:

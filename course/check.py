@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from course import answer, compare, history, record
+from course.errors import TimeLimit
 from course.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.report import Report, Row
 from course.runner import Budget, NotAllowed, Outcome, run_case
@@ -22,7 +24,7 @@ SEED = 0
 """The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
 
 
-def check(exercise_id: object = None, *_: object) -> Report:
+def check(exercise_id: object = None, *_: object, **__: object) -> Report:
     """The report on the learner's answer to an exercise, as it stands in this notebook.
 
     exercise_id: as in the cell below the exercise. The answer is read by its name from the
@@ -71,27 +73,35 @@ class Trial:
 
 
 def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
-    exercise = load().get(exercise_id) if type(exercise_id) is str else None
-    if exercise is None:
-        return _unknown(exercise_id)
+    exercise = None
     try:
-        found = answer.find(exercise, namespace, history.runs())
-        if found.state == "ready":
-            report = judge(exercise, found.value, seconds=settings().seconds)
-        else:
-            report = _nothing_to_check(exercise, found)
-        if found.note:
-            report = replace(report, message=f"{found.note} {report.message}".strip())
-        record.note_check(exercise, report, found.source)
+        exercise = load().get(exercise_id) if type(exercise_id) is str else None
+        if exercise is None:
+            return _unknown(exercise_id)
+        with _ONE_AT_A_TIME:
+            found = answer.find(exercise, namespace, history.runs())
+            if found.state == "ready":
+                report = judge(exercise, found.value, seconds=settings().seconds)
+            else:
+                report = _nothing_to_check(exercise, found)
+            if found.note:
+                report = replace(report, message=f"{found.note} {report.message}".strip())
+            record.note_check(exercise, report, found.source)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
+    except TimeLimit:  # of the check in which this one was called
+        raise
     except BaseException as error:
-        # what an answer does is caught case by case: this is an odd object, a library that was
-        # changed from within, or a fault of ours
+        # what an answer does is caught case by case: this is a library that was changed from
+        # within the notebook, an odd object, or a fault of ours
         what = f"{type(error).__name__}: {compare.text_of(error)[0]}"
         text = f"The answer could not be checked ({what}). Restart the kernel and try once more."
         return _without_rows(exercise, "stopped", text)
     return report
+
+
+_ONE_AT_A_TIME = threading.RLock()
+"""Standard output is redirected for all threads together."""
 
 
 def trials(exercise: Exercise, value: Any, seed: object, budget: Budget) -> list[Trial]:
@@ -110,6 +120,8 @@ def _right(exercise: Exercise, case: Case) -> Outcome:
     try:
         return Outcome(value=exercise.expected(*case.args))
     except Exception as error:
+        if not case.raises:  # not what was meant: the library itself is broken, or the exercise
+            raise
         return Outcome("raised", error=error)
 
 
@@ -241,7 +253,9 @@ def _nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
     return _without_rows(exercise, found.state, found.sentence)
 
 
-def _without_rows(exercise: Exercise, status: str, message: str) -> Report:
+def _without_rows(exercise: Exercise | None, status: str, message: str) -> Report:
+    if exercise is None:
+        return Report("", "This check", status, 0.0, message=message)
     return Report(exercise.id, exercise.title, status, exercise.points, message=message)
 
 

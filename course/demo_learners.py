@@ -134,10 +134,11 @@ def _troubled(exercises: Sequence[Exercise]) -> Learner:
 def _noisy(it: Exercise) -> str:
     """The right answer of an exercise, with a warning and lines on stderr in every call."""
     noise = (
-        "import sys, warnings",
+        "import os, sys, warnings",
         'warnings.warn("I am not sure about this")',
         'print("debugging", file=sys.stderr)',
         'logging.info("through the stream that the kernel had before the check")',
+        'os.write(2, b"below Python")',
     )
     lines = ["import logging", "", "logging.basicConfig(level=logging.INFO)", ""]
     for line in it.answer_source.splitlines():

@@ -355,7 +355,7 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
 def no_such_exercise(exercise_id: object, function: str) -> str:
     """A sentence about an id that no exercise has, with the nearest one that exists."""
     if type(exercise_id) is not str:
-        return f'`{function}` takes the name of an exercise in quotes, as in `check("name")`.'
+        return f'`{function}` takes the name of an exercise in quotes, as in `{function}("name")`.'
     close = difflib.get_close_matches(exercise_id, list(load()), n=1)
     mean = f'; did you mean `{function}("{close[0]}")`?' if close else "."
     shown = exercise_id[:60]

@@ -24,11 +24,11 @@ class Shown:
         return f"<p>{prose(self.text)}</p>{code}"
 
 
-def hint(exercise_id: str) -> Shown:
+def hint(exercise_id: object = None) -> Shown:
     """The next hint to an exercise; called again, the one after it."""
     exercise = _find(exercise_id)
     if exercise is None:
-        return _no_such(exercise_id)
+        return Shown(no_such_exercise(exercise_id, "hint"))
     number = record.note_hint(exercise)
     last = len(exercise.hints)
     more = (
@@ -39,11 +39,11 @@ def hint(exercise_id: str) -> Shown:
     return Shown(f"Hint {number} of {last}: {exercise.hints[number - 1]} ({more})")
 
 
-def solution(exercise_id: str) -> Shown:
+def solution(exercise_id: object = None) -> Shown:
     """A worked solution, once the exercise is passed or enough different attempts were checked."""
     exercise = _find(exercise_id)
     if exercise is None:
-        return _no_such(exercise_id)
+        return Shown(no_such_exercise(exercise_id, "solution"))
     if not settings().solutions_open:
         return Shown("Your instructor has switched worked solutions off.")
     needed = settings().solution_after_attempts
@@ -58,7 +58,3 @@ def solution(exercise_id: str) -> Shown:
 
 def _find(exercise_id: object) -> Exercise | None:
     return load().get(exercise_id) if type(exercise_id) is str else None
-
-
-def _no_such(exercise_id: object) -> Shown:
-    return Shown(no_such_exercise(exercise_id, "hint"))

@@ -27,6 +27,8 @@ class Run:
     """The name of the exception's class, None if the cell ran to its end, or `UNKNOWN`."""
     message: str = ""
     """What the exception said."""
+    bound: frozenset[str] = frozenset()
+    """The names that mean another object after this run than before it."""
 
     def is_about(self, exercise_id: str, name: str) -> bool:
         """True if this cell defines `name`, or tried to, or is the exercise's answer cell."""
@@ -48,13 +50,20 @@ class Run:
     def leaves_out(self, name: str) -> bool:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
         nodes = [node for statement in self._statements() for node in ast.walk(statement)]
-        bound = {getattr(node, key, None) for node in nodes for key in ("name", "asname", "id")}
-        return bool(nodes) and name not in bound
+        names: set[str] = set()
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.alias):
+                names.add(node.asname or node.name)
+        return bool(nodes) and name not in names and "*" not in names
 
     def _statements(self) -> list[ast.stmt]:
         try:
             return ast.parse(self.source).body
-        except (SyntaxError, ValueError):  # also a cell with IPython's magics
+        except (SyntaxError, ValueError):
             return []
 
     @property
@@ -64,6 +73,8 @@ class Run:
 
 
 _runs: list[Run] = []
+_before: dict[str, Any] = {}
+"""What the names of the notebook meant when the cell that runs now began."""
 
 
 def is_notebook() -> bool:
@@ -81,6 +92,11 @@ def runs() -> list[Run]:
     return list(_runs)
 
 
+def is_of_this_cell(name: str, value: Any) -> bool:
+    """True if the cell that runs now gave `name` this value."""
+    return bool(_before) and _before.get(name) is not value
+
+
 def watch() -> None:
     """Begin to note the cells of this notebook; a second call changes nothing."""
     shell = _shell()
@@ -89,22 +105,32 @@ def watch() -> None:
     shell._course_watches = True
     for number, source in enumerate(shell.user_ns.get("In", [""])[1:-1], start=1):
         _runs.append(Run(number, source, None, UNKNOWN))
-    shell.events.register("post_run_cell", _note)
+    shell.events.register("pre_run_cell", lambda info: _begin(shell))
+    shell.events.register("post_run_cell", lambda result: _end(shell, result))
 
 
-def _note(result: Any) -> None:
+def _begin(shell: Any) -> None:
+    _before.clear()
+    _before.update(shell.user_ns)
+
+
+def _end(shell: Any, result: Any) -> None:
     if result is None or result.info is None or not result.info.store_history:
         return
     error = result.error_before_exec or result.error_in_exec
+    bound = (name for name, value in shell.user_ns.items() if _before.get(name) is not value)
     _runs.append(
         Run(
             result.execution_count or 0,
-            result.info.raw_cell or "",
+            # without magics, so that Python can read it
+            getattr(result.info, "transformed_cell", None) or result.info.raw_cell or "",
             getattr(result.info, "cell_id", None),
             None if error is None else type(error).__name__,
             _message(error),
+            frozenset(bound),
         )
     )
+    _before.clear()
 
 
 def _message(error: BaseException | None) -> str:

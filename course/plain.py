@@ -19,6 +19,8 @@ from course.errors import TimeLimit
 MOST_ENTRIES = 10_000
 """A container with more of them is described and not taken apart."""
 
+MOST_BITS = 4000
+
 _KEPT = {
     bool,
     bytes,
@@ -58,12 +60,18 @@ def plain(value: Any, depth: int = 6) -> Any:
     [1, (2.5, None)]
     """
     kind = type(value)
+    if kind is int and value.bit_length() > MOST_BITS:  # Python itself refuses to print these
+        return Opaque("a whole number", f"<a whole number of {value.bit_length()} bits>")
     if kind in _KEPT:
         return value
     if issubclass(kind, np.generic) and kind.__module__ == "numpy":
         return value
     if kind is np.ndarray and value.dtype.kind != "O":
         return value
+    if issubclass(kind, int):  # an IntEnum, say
+        return plain(int.__add__(value, 0))
+    if issubclass(kind, float):
+        return float.__add__(value, 0.0)
     for base in (list, tuple, dict):
         if issubclass(kind, base):
             return _rebuilt(base, value, depth)

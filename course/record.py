@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import textwrap
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def forget(folder: Path, exercise_id: str) -> None:
 
 def points(exercise: Exercise) -> float:
     """What the last check gave."""
-    return float(_read().get(exercise.id, {}).get("points", 0.0))
+    return min(float(_read().get(exercise.id, {}).get("points", 0.0)), exercise.points)
 
 
 def state(exercise: Exercise) -> str:
@@ -163,7 +164,7 @@ def _read() -> dict[str, dict[str, Any]]:
         notes = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return _in_memory
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         notes = None
     if not _is_sound(notes):
         with contextlib.suppress(OSError):  # nothing is lost: the file stays beside the new one
@@ -173,13 +174,21 @@ def _read() -> dict[str, dict[str, Any]]:
 
 
 def _is_sound(notes: object) -> bool:
-    """True for what `_write` writes: a dictionary of entries with fields of the right types."""
-    fields = {"points": float, "state": str, "passed": bool, "attempts": list, "hints": int}
+    """True for what `_write` writes: a dictionary of entries with values that make sense."""
     return isinstance(notes, dict) and all(
         isinstance(entry, dict)
-        and all(isinstance(own, fields.get(name, object)) for name, own in entry.items())
+        and all(name in _SOUND and _SOUND[name](value) for name, value in entry.items())
         for entry in notes.values()
     )
+
+
+_SOUND: dict[str, Callable[[Any], bool]] = {
+    "points": lambda it: isinstance(it, int | float) and 0 <= it < 1000,
+    "state": lambda it: isinstance(it, str),
+    "passed": lambda it: isinstance(it, bool),
+    "attempts": lambda it: isinstance(it, list),
+    "hints": lambda it: isinstance(it, int) and it >= 1,
+}
 
 
 def _write(notes: dict[str, dict[str, Any]]) -> None:

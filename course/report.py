@@ -69,9 +69,9 @@ class Report:
     @property
     def headline(self) -> str:
         """Title, points, status in one line."""
-        points = (
-            f"{self.score:g} of {self.possible:g} {'point' if self.possible == 1 else 'points'}"
-        )
+        noun = "point" if self.possible == 1 else "points"
+        # an exercise without points says nothing of them
+        points = f"{self.score:g} of {self.possible:g} {noun}" if self.possible else ""
         words = {
             "not started": "not started",
             "missing": "nothing to check",

@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import ctypes
 import io
+import os
 import random
 import signal
 import sys
@@ -158,17 +159,41 @@ def _quiet(stream: _Bounded) -> Iterator[None]:
     a logger that was set up in another cell still holds the kernel's own stream.
     """
     kernel_streams = [it for it in (sys.stdout, sys.stderr) if hasattr(it, "pub_thread")]
+    own = [vars(it).get("write") for it in kernel_streams]
     displayhook = sys.displayhook
     sys.displayhook = lambda value: None
     for it in kernel_streams:
         it.write = stream.write  # type: ignore[method-assign]
     try:
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        with (
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(stream),
+            _mute_descriptors() if kernel_streams else contextlib.nullcontext(),
+        ):
             yield
     finally:
-        for it in kernel_streams:
-            del it.write
+        for it, write in zip(kernel_streams, own, strict=True):
+            if write is None:
+                del it.write
+            else:  # IPython's own, which copies what is printed
+                it.write = write  # type: ignore[method-assign]
         sys.displayhook = displayhook
+
+
+@contextlib.contextmanager
+def _mute_descriptors() -> Iterator[None]:
+    """Lose what is written below Python, to the descriptors 1 and 2: the kernel reads those too."""
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
 
 
 @contextlib.contextmanager
@@ -209,8 +234,9 @@ def limited(run: Callable[[], None], seconds: float) -> None:
     """Call `run`, and raise TimeLimit in it when `seconds` are over.
 
     The exception is raised again and again until it gets through: code may catch it, on purpose or
-    by a bare `except`. What it cannot stop is a single call into C that never returns and, where
-    there is no alarm signal, a loop that sleeps within a `try` and catches everything.
+    by a bare `except`. What it cannot stop is a single call into C that never returns, a recursion
+    that catches everything at every level and, where there is no alarm signal, a loop that sleeps
+    within a `try` and catches everything.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         _with_alarm(run, seconds)
@@ -241,18 +267,27 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
 
     def ring(number: int, frame: FrameType | None) -> None:
         if not over:
-            signal.setitimer(signal.ITIMER_REAL, _again())
+            _wind(_again())
         if _is_inside(frame):
             raise TimeLimit
 
+    begun = time.monotonic()
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    _wind(max(seconds, 0.001))
     try:
         _inside(run)
     finally:
         over = True  # first, so that a late ring does not wind the clock up again
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if outer:
+            _wind(max(outer - (time.monotonic() - begun), 0.001))
+
+
+def _wind(seconds: float) -> None:
+    """Let the alarm ring after `seconds`, and go on: the first ring may find no stack left."""
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.01)
 
 
 def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:

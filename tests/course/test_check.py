@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import subprocess
 import sys
@@ -443,17 +444,58 @@ def test_an_answer_without_docstring_under_another_name_is_told_its_name():
     assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
 
 
-def test_an_older_answer_is_not_checked_when_the_cell_defines_another_name():
-    runs = [
-        Run(3, RIGHT, "sample-strides", None),
-        Run(4, "def board(rows):\n    return 1\n", "sample-strides", None),
-    ]
-    found = find(STRIDES, {"strides_of": sample.strides_of}, runs)
-    assert found.state == "missing"
-    assert (
-        "Your cell defines `board`; this exercise is called `strides_of`. An older"
-        in found.sentence
+def in_cells(*cells: str, cell_id: str = "sample-strides") -> str:
+    """The same with the ids of a notebook: every cell is the answer cell, but for the last."""
+    program = "\n".join(
+        [
+            "import sys; sys.path.insert(0, sys.argv[1])",
+            "from IPython.core.interactiveshell import InteractiveShell",
+            "shell = InteractiveShell.instance()",
+            "first = 'import tensorkit as tk, sample; from course import check'",
+            "shell.run_cell(first, store_history=True)",
+            "for number, cell in enumerate(sys.argv[3:]):",
+            "    own = sys.argv[2] if number < len(sys.argv) - 4 else 'other'",
+            "    shell.run_cell(cell, store_history=True, cell_id=own)",
+        ]
     )
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", program, here, cell_id, *cells]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return " ".join(done.stdout.split())
+
+
+CHECK = "check('sample-strides')"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def board(rows): return 1",
+        "def stride_of(shape): return 1\nstrides_of((2, 3))",
+        "%timeit -n1 -r1 pass\ndef board(rows): return 1",
+    ],
+)
+def test_an_older_answer_is_not_checked_when_the_cell_defines_another_name(cell):
+    text = in_cells(RIGHT, cell, CHECK)
+    assert "An older `strides_of` is still in memory and was not checked" in text
+
+
+def test_an_edit_that_begins_as_the_older_version_did_is_not_taken_for_it():
+    longer = "undefined_name\ndef strides_of(shape):\n    return sample.strides_of(shape)[:9]"
+    text = in_cells(RIGHT.rstrip(), longer, CHECK)
+    assert "This is the version before your last edit" in text
+
+
+def test_a_definition_before_the_line_that_failed_is_the_last_edit():
+    edit = "dtypes = {'tk.tensor([1, 2])': 'int64'}\nundefined_name"
+    text = in_cells("dtypes = {}", edit, "check('sample-dtype')", cell_id="sample-dtype")
+    assert "before your last edit" not in text
+    assert "1 of 3 cases" in text
+
+
+def test_an_answer_and_its_check_in_one_cell_are_checked():
+    text = in_cells("def board(rows): return 1", RIGHT + CHECK)
+    assert "3 of 3 points" in text
 
 
 @pytest.mark.parametrize(
@@ -486,6 +528,71 @@ def test_no_cell_numbers_are_named_while_grading(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     found = find(STRIDES, {}, [Run(12, "def strides_of(\n", None, "SyntaxError", "never closed")])
     assert "Your edit in the cell did not run (SyntaxError: never closed)" in found.sentence
+
+
+def test_a_library_that_was_changed_earns_nothing(monkeypatch):
+    monkeypatch.setattr(tk, "tensor", 5)
+    report = checked("sample-negated", negated=lambda t: tk.tensor(t))
+    assert report.score == 0.0
+    assert "Restart the kernel" in report.message
+
+
+def test_a_library_that_was_changed_before_the_first_check_gives_a_sentence():
+    text = words("tk.zeros = 5\n", "check('checkerboard')")
+    assert "could not be checked (TypeError" in text
+    assert "Traceback" not in text
+
+
+def test_a_loop_at_the_recursion_limit_is_stopped():
+    def at_the_limit(shape):
+        def deeper():
+            try:
+                return deeper()
+            except RecursionError:
+                while True:
+                    pass
+
+        return deeper()
+
+    assert "did not end within 0.2 seconds" in str(judge(STRIDES, at_the_limit, seconds=0.2))
+
+
+def test_a_check_inside_an_answer_leaves_the_outer_limit_as_it_was():
+    def nested(shape):
+        judge(NEGATED, sample.negated, seconds=5.0)
+        while True:
+            pass
+
+    assert "did not end within 0.3 seconds" in str(judge(STRIDES, nested, seconds=0.3))
+
+
+def test_checks_in_several_threads_leave_standard_output_as_it_was():
+    before = sys.stdout
+    threads = [
+        threading.Thread(target=checked, kwargs={"strides_of": sample.strides_of}) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert sys.stdout is before
+
+
+@pytest.mark.parametrize("answer", [lambda n: 10**5000, lambda n: sample.bytes_apart])
+def test_a_huge_number_or_a_function_gives_a_short_report(answer):
+    report = judge(STRIDES, answer)
+    assert report.status == "failed"
+    assert len(str(report)) < 1000
+
+
+def test_an_enumeration_of_numbers_counts_as_its_numbers():
+    sizes = enum.IntEnum("sizes", {"FOUR": 4, "ONE": 1})
+
+    def answer(shape):
+        right = sample.strides_of(shape)
+        return (sizes.FOUR, sizes.ONE) if right == (4, 1) else right
+
+    assert judge(STRIDES, answer).score == 3.0
 
 
 def test_input_is_refused_with_a_sentence():

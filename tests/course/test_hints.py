@@ -88,6 +88,23 @@ def test_a_damaged_file_of_notes_is_kept_beside_and_replaced(tmp_path):
     assert (tmp_path / f"{record.FILE}.damaged").read_text() == "{ not json"
 
 
+@pytest.mark.parametrize(
+    "notes",
+    [
+        '{"sample-strides": 5}',
+        '{"sample-strides": {"hints": -5}}',
+        '{"sample-strides": {"points": NaN}}',
+        '{"sample-strides": {"points": 1e999}}',
+        "[" * 100_000,
+    ],
+)
+def test_notes_that_make_no_sense_are_put_aside(tmp_path, notes):
+    (tmp_path / record.FILE).write_text(notes)
+    assert "Hint 1 of 2" in repr(hint("sample-strides"))
+    assert "0 of" in repr(progress())
+    assert (tmp_path / f"{record.FILE}.damaged").read_text() == notes
+
+
 @pytest.mark.parametrize("variable", ["NBGRADER_EXECUTION", "COURSE_BUILD"])
 def test_nothing_is_written_while_graded_or_built(tmp_path, monkeypatch, variable):
     monkeypatch.setenv(variable, "1")

@@ -68,3 +68,8 @@ def test_a_notebook_gets_the_number_as_text_and_the_table_as_html():
     bundle = Report("x", "X", "partly", 3.0, 1.5, rows=ROWS)._repr_mimebundle_()
     assert bundle["text/plain"] == "1.5"
     assert bundle["text/html"].startswith("<div")
+
+
+def test_an_exercise_without_points_says_nothing_of_points():
+    assert Report("x", "X", "partly", 0.0, rows=ROWS).headline == "X: 1 of 3 cases passed"
+    assert Report("x", "X", "not started", 0.0).headline == "X: not started"
