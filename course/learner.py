@@ -9,7 +9,8 @@ A notebook remembers in its metadata (`course.release`) from which release it wa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
     """
     mine = paths.notebook_in(paths.work(root), chapter)
     notebook, release = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
-    was_trusted = NotebookNotary().check_signature(notebook)
+    with _notary() as notary:
+        was_trusted = notary.check_signature(notebook)
     stubs = _answers(release)
     if exercise not in stubs:
         raise CourseError(
@@ -180,7 +182,18 @@ def _read(path: Path) -> NotebookNode:
         ) from None
 
 
+@contextmanager
+def _notary() -> Iterator[NotebookNotary]:
+    """What keeps Jupyter's list of trusted notebooks, a database that has to be closed."""
+    notary = NotebookNotary()
+    try:
+        yield notary
+    finally:
+        notary.store.close()
+
+
 def _write(path: Path, notebook: NotebookNode, *, trusted: bool = False) -> None:
     if trusted:  # otherwise JupyterLab would show its pictures as text
-        NotebookNotary().sign(notebook)
+        with _notary() as notary:
+            notary.sign(notebook)
     files.write(path, nbformat.writes(notebook).rstrip("\n") + "\n")
