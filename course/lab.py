@@ -32,6 +32,7 @@ def start(*, port: int | None = None, browser: str | None = None) -> None:
     print("Ctrl-C stops it; your work stays in work/.", flush=True)
     if browser not in (None, "none"):
         os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
+    paths.scripts_on_path()
     os.chdir(root)
     _serve(
         [

@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import os
 import re
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -114,3 +115,14 @@ def _installed_from() -> Iterator[Path]:
     if url is not None and url.scheme == "file":
         source = Path(url2pathname(url.path))
         yield source if source.is_dir() else source.parent
+
+
+def scripts_on_path() -> None:
+    """Let this process, and what it starts, find the programs of this environment by name.
+
+    `course` in JupyterLab's terminal and the `alembic` that nbgrader starts for a new gradebook are
+    among them; in an environment that is not activated they would not be found.
+    """
+    scripts = sysconfig.get_path("scripts")
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])

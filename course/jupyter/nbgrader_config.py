@@ -6,8 +6,6 @@ whatever folder they are started. What an instructor may switch stands in `cours
 
 import contextlib
 import logging
-import os
-import sysconfig
 import warnings
 
 from course import paths
@@ -16,11 +14,7 @@ from course.settings import settings
 
 c = get_config()  # noqa: F821  # traitlets puts it into this file's namespace
 
-# nbgrader starts the program `alembic` for a new gradebook, and would find it only in an
-# environment that is activated
-scripts = sysconfig.get_path("scripts")
-if scripts not in os.environ.get("PATH", "").split(os.pathsep):
-    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
+paths.scripts_on_path()
 
 # nbgrader's own use of its database, told to whoever grades, several lines for each submission
 warnings.filterwarnings("ignore", message="Object of type <Submitted.* not in session")

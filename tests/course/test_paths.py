@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -94,3 +97,13 @@ def test_a_chapter_is_meant_by_name_number_or_topic(name: str) -> None:
 def test_an_unknown_chapter_names_those_there_are() -> None:
     with pytest.raises(CourseError, match=r"no chapter '3'. The chapters: 01_tensors, 02_shapes\."):
         paths.chapter_named("3", ["01_tensors", "02_shapes"])
+
+
+def test_the_environments_programs_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    paths.scripts_on_path()
+    paths.scripts_on_path()
+    found = shutil.which("course")
+    assert found is not None
+    assert Path(found).parent == Path(sysconfig.get_path("scripts"))
+    assert os.environ["PATH"].count(sysconfig.get_path("scripts")) == 1
