@@ -196,10 +196,8 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
         return "The function calls itself without end: which case should stop it?"
     own = exercise.advice(*trial.case.args)
     if mine.ended == "raised":
-        _, repair = compare.text_of(mine.error)
-        return (
-            own or repair or "Make this call yourself in a new cell: Python shows where it fails."
-        )
+        _, repair = mine.message
+        return own or repair or _about_error(mine)
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:

@@ -125,11 +125,8 @@ def _where(error: BaseException) -> str:
         return ""
     own = (tk.__path__[0], __file__.rpartition("runner")[0])
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if (
-            frame.line
-            and not frame.filename.startswith(own)
-            and "site-packages" not in (frame.filename)
-        ):
+        is_own = frame.filename.startswith(own) or "site-packages" in frame.filename
+        if frame.line and not is_own:
             return f"line {frame.lineno}: {frame.line}"
     return ""
 

@@ -81,9 +81,8 @@ def test_a_wrong_prediction_shows_the_rule_and_not_the_value():
 
 
 def test_an_unanswered_prediction_says_so():
-    assert "still a `...`" in str(judge(WHICH, {**WHICH.reference, "tk.tensor([1, 2])": ...})) or (
-        "Replace this `...`" in str(judge(WHICH, {**WHICH.reference, "tk.tensor([1, 2])": ...}))
-    )
+    report = judge(WHICH, {**WHICH.reference, "tk.tensor([1, 2])": ...})
+    assert report.rows[0].tip == "Replace this `...` by your prediction."
 
 
 def test_an_endless_loop_is_stopped_and_the_other_cases_are_not_run():
@@ -617,8 +616,48 @@ def test_validate_lists_what_is_not_full_on_stderr(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_typical_check_is_quick():
-    # no timing here (that is `make bench`'s business): it must do little, seen by counting calls
+def test_a_check_calls_the_answer_once_for_each_case():
     calls = []
     judge(STRIDES, lambda shape: calls.append(shape) or sample.strides_of(shape))
     assert len(calls) == 3
+
+
+def misspelt(shape):
+    return shpae  # noqa: F821
+
+
+def with_too_few_parameters():
+    return None
+
+
+def beyond_the_end(shape):
+    return shape[9]
+
+
+class EndlessMessage(Exception):
+    def __str__(self):
+        while True:
+            pass
+
+
+def raises_without_end(shape):
+    raise EndlessMessage
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (misspelt, "Is the name spelled"),
+        (with_too_few_parameters, "keep the `def` line as it was released"),
+        (beyond_the_end, "which index does the line ask for"),
+        (lambda shape: 1 // 0, "makes the divisor 0"),
+        (lambda shape: {}["no"], "Make this call yourself"),
+        (lambda shape: tk.zeros(2) + tk.zeros(3), "The size of tensor a (2)"),
+    ],
+)
+def test_an_exception_is_answered_by_what_to_look_at(answer, words):
+    assert words in " ".join(str(judge(STRIDES, answer)).split())
+
+
+def test_an_exception_whose_message_never_ends_is_stopped():
+    assert "did not end within" in str(judge(STRIDES, raises_without_end, seconds=0.2))
