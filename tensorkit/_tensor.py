@@ -4,7 +4,7 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -39,6 +39,16 @@ from tensorkit.ops import (
     views,
 )
 from tensorkit.storage import Storage
+
+
+def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
+    """The method that converts to ``dtype``."""
+
+    def convert(self: "Tensor") -> "Tensor":
+        return self.to(dtype)
+
+    convert.__doc__ = f"As {dtype}; see ``to``."
+    return convert
 
 
 class Tensor(TensorBase):
@@ -194,13 +204,7 @@ class Tensor(TensorBase):
         """
         return self._form.is_contiguous
 
-    def contiguous(self) -> "Tensor":
-        """The tensor itself if it is contiguous, otherwise a contiguous copy.
-
-        >>> tk.zeros(2, 3)[:, 0].contiguous().stride()
-        (1,)
-        """
-        return copying.contiguous(self)
+    contiguous = copying.contiguous
 
     def storage_offset(self) -> int:
         """Position of the first element in the storage, counted in elements.
@@ -232,13 +236,9 @@ class Tensor(TensorBase):
         """
         return views.strided(self, size, stride, storage_offset, 1)
 
-    def select(self, dim: int, index: int) -> "Tensor":
-        """View of one entry along ``dim``; the dimension disappears."""
-        return views.select(self, dim, index)
+    select = views.select
 
-    def unsqueeze(self, dim: int) -> "Tensor":
-        """View with a new dimension of size 1 before ``dim``."""
-        return views.unsqueeze(self, dim)
+    unsqueeze = views.unsqueeze
 
     def expand(self, *size: Any) -> "Tensor":
         """View in which dimensions of size 1 are repeated; -1 keeps a size."""
@@ -254,25 +254,17 @@ class Tensor(TensorBase):
         """The same elements in another shape: a view where strides allow it, otherwise a copy."""
         return views.reshape(self, _ints("reshape", "shape", shape))
 
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> "Tensor":
-        """Dimensions ``start_dim`` to ``end_dim`` as one; a view where strides allow it."""
-        return views.flatten(self, start_dim, end_dim)
+    flatten = views.flatten
 
-    def squeeze(self, dim: Any = None) -> "Tensor":
-        """View without dimensions of size 1: all of them, or those that ``dim`` names."""
-        return views.squeeze(self, dim)
+    squeeze = views.squeeze
 
     def permute(self, *dims: Any) -> "Tensor":
         """View with all dimensions in a new order."""
         return views.permute(self, _ints("permute", "dims", dims))
 
-    def transpose(self, dim0: int, dim1: int) -> "Tensor":
-        """View with two dimensions exchanged."""
-        return views.transpose(self, dim0, dim1)
+    transpose = views.transpose
 
-    def t(self) -> "Tensor":
-        """View of a matrix with rows and columns exchanged; vectors stay as they are."""
-        return views.t(self)
+    t = views.t
 
     @property
     def T(self) -> "Tensor":
@@ -391,27 +383,14 @@ class Tensor(TensorBase):
         """
         engine.backward(self, gradient, retain_graph, create_graph, inputs)
 
-    def retain_grad(self) -> None:
-        """Keep the gradient of a tensor that is no leaf, too."""
-        leaves.retain_grad(self)
+    retain_grad = leaves.retain_grad
 
     @property
     def retains_grad(self) -> Any:
         """Whether ``retain_grad`` was called on this tensor, which is no leaf."""
         return leaves.retains_grad(self)
 
-    def register_hook(self, hook: Any) -> "leaves.Handle":
-        """Call ``hook`` with the gradient of this tensor; what it returns takes its place.
-
-        The result has ``remove()``.
-
-        >>> x = tk.tensor(3., requires_grad=True)
-        >>> handle = x.register_hook(lambda g: g * 10)
-        >>> (x * 2).backward()
-        >>> x.grad
-        tensor(20.)
-        """
-        return leaves.register_hook(self, hook)
+    register_hook = leaves.register_hook
 
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.
@@ -421,9 +400,7 @@ class Tensor(TensorBase):
         """
         return base.view_of(self, base.layout_of(self))
 
-    def detach_(self) -> "Tensor":
-        """Forget how this tensor came about; it becomes a leaf that does not require grad."""
-        return leaves.detach_(self)
+    detach_ = leaves.detach_
 
     @property
     def data(self) -> "Tensor":
@@ -514,16 +491,7 @@ class Tensor(TensorBase):
 
     # Copies and conversions
 
-    def clone(self) -> "Tensor":
-        """Copy with memory of its own.
-
-        >>> a = tk.tensor([1, 2])
-        >>> b = a.clone()
-        >>> b[0] = 9
-        >>> a
-        tensor([1, 2])
-        """
-        return copying.clone(self)
+    clone = copying.clone
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> "Tensor":
         """This tensor with another dtype or on another device; itself if nothing changes.
@@ -566,243 +534,59 @@ class Tensor(TensorBase):
         """Raise: this version of tensorkit computes on the CPU only."""
         return self.to(Device("cuda"))
 
-    def float(self) -> "Tensor":
-        """As float32.
-
-        >>> tk.tensor([1, 2]).float()
-        tensor([1., 2.])
-        """
-        return self.to(dtypes.float32)
-
-    def double(self) -> "Tensor":
-        """As float64."""
-        return self.to(dtypes.float64)
-
-    def half(self) -> "Tensor":
-        """As float16."""
-        return self.to(dtypes.float16)
-
-    def long(self) -> "Tensor":
-        """As int64; fractions are cut off.
-
-        >>> tk.tensor([1.7, -1.7]).long()
-        tensor([ 1, -1])
-        """
-        return self.to(dtypes.int64)
-
-    def int(self) -> "Tensor":
-        """As int32; fractions are cut off."""
-        return self.to(dtypes.int32)
-
-    def short(self) -> "Tensor":
-        """As int16; fractions are cut off."""
-        return self.to(dtypes.int16)
-
-    def char(self) -> "Tensor":
-        """As int8; fractions are cut off."""
-        return self.to(dtypes.int8)
-
-    def byte(self) -> "Tensor":
-        """As uint8; fractions are cut off."""
-        return self.to(dtypes.uint8)
-
-    def bool(self) -> "Tensor":
-        """As bool: whether each element is not zero.
-
-        >>> tk.tensor([0., 0.5]).bool()
-        tensor([False,  True])
-        """
-        return self.to(dtypes.bool_)
+    float = _as(dtypes.float32)
+    double = _as(dtypes.float64)
+    half = _as(dtypes.float16)
+    long = _as(dtypes.int64)
+    int = _as(dtypes.int32)
+    short = _as(dtypes.int16)
+    char = _as(dtypes.int8)
+    byte = _as(dtypes.uint8)
+    bool = _as(dtypes.bool_)
 
     # Arithmetic
 
-    def add(self, other: Any, *, alpha: Any = 1) -> "Tensor":
-        """``self + alpha * other``."""
-        return arithmetic.add.method(self, other, alpha=alpha)
-
-    def sub(self, other: Any, *, alpha: Any = 1) -> "Tensor":
-        """``self - alpha * other``."""
-        return arithmetic.sub.method(self, other, alpha=alpha)
-
-    def mul(self, other: Any) -> "Tensor":
-        """``self * other``."""
-        return arithmetic.mul.method(self, other)
+    add, add_ = arithmetic.add.method, arithmetic.add.inplace
+    sub, sub_ = arithmetic.sub.method, arithmetic.sub.inplace
+    mul, mul_ = arithmetic.mul.method, arithmetic.mul.inplace
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
         """``self / other``; ``rounding_mode`` is None, "trunc" or "floor"."""
         return functional.division(rounding_mode).method(self, other)
 
-    def floor_divide(self, other: Any) -> "Tensor":
-        """``self // other``: the quotient rounded down."""
-        return arithmetic.floor_divide.method(self, other)
-
-    def remainder(self, other: Any) -> "Tensor":
-        """``self % other``: what is left, with the sign of ``other``."""
-        return arithmetic.remainder.method(self, other)
-
-    def pow(self, exponent: Any) -> "Tensor":
-        """``self ** exponent``."""
-        return arithmetic.pow.method(self, exponent)
-
-    def reciprocal(self) -> "Tensor":
-        """``1 / self``."""
-        return arithmetic.reciprocal(self)
-
-    def neg(self) -> "Tensor":
-        """``-self``."""
-        return arithmetic.neg(self)
-
-    def abs(self) -> "Tensor":
-        """Absolute value of each element."""
-        return arithmetic.abs(self)
-
-    def add_(self, other: Any, *, alpha: Any = 1) -> "Tensor":
-        """Add ``alpha * other`` in place.
-
-        >>> tk.tensor([1., 2.]).add_(10)
-        tensor([11., 12.])
-        """
-        return arithmetic.add.inplace(self, other, alpha=alpha)
-
-    def sub_(self, other: Any, *, alpha: Any = 1) -> "Tensor":
-        """Subtract ``alpha * other`` in place."""
-        return arithmetic.sub.inplace(self, other, alpha=alpha)
-
-    def mul_(self, other: Any) -> "Tensor":
-        """Multiply by ``other`` in place."""
-        return arithmetic.mul.inplace(self, other)
-
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
         """Divide by ``other`` in place."""
         return functional.division(rounding_mode).inplace(self, other)
 
-    def floor_divide_(self, other: Any) -> "Tensor":
-        """Divide by ``other`` and round down, in place."""
-        return arithmetic.floor_divide.inplace(self, other)
-
-    def remainder_(self, other: Any) -> "Tensor":
-        """Keep what is left after division by ``other``, in place."""
-        return arithmetic.remainder.inplace(self, other)
-
-    def pow_(self, exponent: Any) -> "Tensor":
-        """Raise to ``exponent`` in place."""
-        return arithmetic.pow.inplace(self, exponent)
-
-    def reciprocal_(self) -> "Tensor":
-        """Replace each element by its reciprocal, in place."""
-        return arithmetic.reciprocal.inplace(self)
-
-    def neg_(self) -> "Tensor":
-        """Change all signs in place."""
-        return arithmetic.neg.inplace(self)
-
-    def abs_(self) -> "Tensor":
-        """Drop all signs in place."""
-        return arithmetic.abs.inplace(self)
-
-    def sign(self) -> "Tensor":
-        """-1, 0 or 1: the sign of each element."""
-        return arithmetic.sign(self)
-
-    def sign_(self) -> "Tensor":
-        """Replace each element by its sign, in place."""
-        return arithmetic.sign.inplace(self)
+    floor_divide = arithmetic.floor_divide.method
+    floor_divide_ = arithmetic.floor_divide.inplace
+    remainder, remainder_ = arithmetic.remainder.method, arithmetic.remainder.inplace
+    pow, pow_ = arithmetic.pow.method, arithmetic.pow.inplace
+    reciprocal, reciprocal_ = arithmetic.reciprocal, arithmetic.reciprocal.inplace
+    neg, neg_ = arithmetic.neg, arithmetic.neg.inplace
+    abs, abs_ = arithmetic.abs, arithmetic.abs.inplace
+    sign, sign_ = arithmetic.sign, arithmetic.sign.inplace
 
     # Elementary functions
 
-    def exp(self) -> "Tensor":
-        """The exponential function of each element."""
-        return elementary.exp(self)
+    exp, exp_ = elementary.exp, elementary.exp.inplace
+    log, log_ = elementary.log, elementary.log.inplace
+    sqrt, sqrt_ = elementary.sqrt, elementary.sqrt.inplace
+    sin, sin_ = elementary.sin, elementary.sin.inplace
+    cos, cos_ = elementary.cos, elementary.cos.inplace
+    tanh, tanh_ = elementary.tanh, elementary.tanh.inplace
+    sigmoid, sigmoid_ = elementary.sigmoid, elementary.sigmoid.inplace
+    relu, relu_ = elementary.relu, elementary.relu.inplace
 
-    def exp_(self) -> "Tensor":
-        """The exponential function, in place."""
-        return elementary.exp.inplace(self)
+    # Reductions, products, choices
 
-    def log(self) -> "Tensor":
-        """The natural logarithm of each element."""
-        return elementary.log(self)
-
-    def log_(self) -> "Tensor":
-        """The natural logarithm, in place."""
-        return elementary.log.inplace(self)
-
-    def sqrt(self) -> "Tensor":
-        """The square root of each element."""
-        return elementary.sqrt(self)
-
-    def sqrt_(self) -> "Tensor":
-        """The square root, in place."""
-        return elementary.sqrt.inplace(self)
-
-    def sin(self) -> "Tensor":
-        """The sine of each element."""
-        return elementary.sin(self)
-
-    def sin_(self) -> "Tensor":
-        """The sine, in place."""
-        return elementary.sin.inplace(self)
-
-    def cos(self) -> "Tensor":
-        """The cosine of each element."""
-        return elementary.cos(self)
-
-    def cos_(self) -> "Tensor":
-        """The cosine, in place."""
-        return elementary.cos.inplace(self)
-
-    def tanh(self) -> "Tensor":
-        """The hyperbolic tangent of each element."""
-        return elementary.tanh(self)
-
-    def tanh_(self) -> "Tensor":
-        """The hyperbolic tangent, in place."""
-        return elementary.tanh.inplace(self)
-
-    def sigmoid(self) -> "Tensor":
-        """``1 / (1 + exp(-self))``."""
-        return elementary.sigmoid(self)
-
-    def sigmoid_(self) -> "Tensor":
-        """``1 / (1 + exp(-self))``, in place."""
-        return elementary.sigmoid.inplace(self)
-
-    def relu(self) -> "Tensor":
-        """Each element where it is positive, 0 elsewhere."""
-        return elementary.relu(self)
-
-    def relu_(self) -> "Tensor":
-        """Replace negative elements by 0, in place."""
-        return elementary.relu.inplace(self)
-
-    # Reductions and products
-
-    def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> "Tensor":
-        """Sum of all elements, or along ``dim``."""
-        return reduction.sum(self, dim, keepdim, dtype=dtype)
-
-    def mean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> "Tensor":
-        """Mean of all elements, or along ``dim``."""
-        return reduction.mean(self, dim, keepdim, dtype=dtype)
-
-    def matmul(self, other: "Tensor") -> "Tensor":
-        """Matrix product ``self @ other``."""
-        return products.matmul(self, other)
-
-    def mm(self, mat2: "Tensor") -> "Tensor":
-        """Product of two matrices."""
-        return products.mm(self, mat2)
-
-    def mv(self, vec: "Tensor") -> "Tensor":
-        """Product of a matrix and a vector."""
-        return products.mv(self, vec)
-
-    def dot(self, tensor: "Tensor") -> "Tensor":
-        """Product of two vectors, a number."""
-        return products.dot(self, tensor)
-
-    def bmm(self, mat2: "Tensor") -> "Tensor":
-        """Products of matrices in pairs."""
-        return products.bmm(self, mat2)
+    sum = reduction.sum
+    mean = reduction.mean
+    matmul = products.matmul
+    mm = products.mm
+    mv = products.mv
+    dot = products.dot
+    bmm = products.bmm
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""
@@ -848,95 +632,28 @@ class Tensor(TensorBase):
 
     # Comparison
 
-    def eq(self, other: Any) -> "Tensor":
-        """``self == other``, element by element."""
-        return comparison.eq.method(self, other)
-
-    def ne(self, other: Any) -> "Tensor":
-        """``self != other``, element by element."""
-        return comparison.ne.method(self, other)
-
-    def lt(self, other: Any) -> "Tensor":
-        """``self < other``, element by element."""
-        return comparison.lt.method(self, other)
-
-    def le(self, other: Any) -> "Tensor":
-        """``self <= other``, element by element."""
-        return comparison.le.method(self, other)
-
-    def gt(self, other: Any) -> "Tensor":
-        """``self > other``, element by element."""
-        return comparison.gt.method(self, other)
-
-    def ge(self, other: Any) -> "Tensor":
-        """``self >= other``, element by element."""
-        return comparison.ge.method(self, other)
-
-    def eq_(self, other: Any) -> "Tensor":
-        """Write 1 where equal and 0 elsewhere, in place."""
-        return comparison.eq.inplace(self, other)
-
-    def ne_(self, other: Any) -> "Tensor":
-        """Write 1 where different and 0 elsewhere, in place."""
-        return comparison.ne.inplace(self, other)
-
-    def lt_(self, other: Any) -> "Tensor":
-        """Write 1 where less and 0 elsewhere, in place."""
-        return comparison.lt.inplace(self, other)
-
-    def le_(self, other: Any) -> "Tensor":
-        """Write 1 where less or equal and 0 elsewhere, in place."""
-        return comparison.le.inplace(self, other)
-
-    def gt_(self, other: Any) -> "Tensor":
-        """Write 1 where greater and 0 elsewhere, in place."""
-        return comparison.gt.inplace(self, other)
-
-    def ge_(self, other: Any) -> "Tensor":
-        """Write 1 where greater or equal and 0 elsewhere, in place."""
-        return comparison.ge.inplace(self, other)
-
+    eq, eq_ = comparison.eq.method, comparison.eq.inplace
+    ne, ne_ = comparison.ne.method, comparison.ne.inplace
+    lt, lt_ = comparison.lt.method, comparison.lt.inplace
+    le, le_ = comparison.le.method, comparison.le.inplace
+    gt, gt_ = comparison.gt.method, comparison.gt.inplace
+    ge, ge_ = comparison.ge.method, comparison.ge.inplace
     __eq__ = comparison.eq.operator  # type: ignore[assignment]
     __ne__ = comparison.ne.operator  # type: ignore[assignment]
     __lt__ = comparison.lt.operator
     __le__ = comparison.le.operator
     __gt__ = comparison.gt.operator
     __ge__ = comparison.ge.operator
-
-    def equal(self, other: "Tensor") -> Any:
-        """Whether shape and all values are the same: one answer."""
-        return functional.equal(self, other)
-
-    def isclose(
-        self, other: "Tensor", rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
-    ) -> "Tensor":
-        """Whether elements are equal up to a tolerance."""
-        return functional.isclose(self, other, rtol, atol, equal_nan)
-
-    def allclose(
-        self, other: "Tensor", rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
-    ) -> Any:
-        """Whether all elements are equal up to a tolerance."""
-        return functional.allclose(self, other, rtol, atol, equal_nan)
+    equal = functional.equal
+    isclose = functional.isclose
+    allclose = functional.allclose
 
     # Logic and bits
 
-    def bitwise_and(self, other: Any) -> "Tensor":
-        """``self & other``."""
-        return bitwise.bitwise_and.method(self, other)
-
-    def bitwise_or(self, other: Any) -> "Tensor":
-        """``self | other``."""
-        return bitwise.bitwise_or.method(self, other)
-
-    def bitwise_xor(self, other: Any) -> "Tensor":
-        """``self ^ other``."""
-        return bitwise.bitwise_xor.method(self, other)
-
-    def bitwise_not(self) -> "Tensor":
-        """``~self``."""
-        return bitwise.bitwise_not(self)
-
+    bitwise_and = bitwise.bitwise_and.method
+    bitwise_or = bitwise.bitwise_or.method
+    bitwise_xor = bitwise.bitwise_xor.method
+    bitwise_not = bitwise.bitwise_not
     __and__ = bitwise.bitwise_and.operator
     __rand__ = bitwise.bitwise_and.reflected
     __iand__ = bitwise.bitwise_and.inplace_operator
@@ -950,21 +667,9 @@ class Tensor(TensorBase):
 
     # Writing
 
-    def fill_(self, value: Any) -> "Tensor":
-        """Set every element to one number.
+    fill_ = copying.fill_
 
-        >>> tk.zeros(2).fill_(7)
-        tensor([7., 7.])
-        """
-        return copying.fill_(self, value)
-
-    def zero_(self) -> "Tensor":
-        """Set every element to zero.
-
-        >>> tk.ones(2).zero_()
-        tensor([0., 0.])
-        """
-        return copying.zero_(self)
+    zero_ = copying.zero_
 
     def copy_(self, other: "Tensor") -> "Tensor":
         """Write the values of ``other`` here; they are broadcast and cast.

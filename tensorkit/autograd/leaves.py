@@ -174,7 +174,16 @@ class Handle:
 
 
 def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
-    """Call ``hook`` with the gradient of ``x`` whenever backward has computed it."""
+    """Call ``hook`` with the gradient of ``x``; what it returns takes its place.
+
+    The result has ``remove()``.
+
+    >>> x = tk.tensor(3., requires_grad=True)
+    >>> handle = x.register_hook(lambda g: g * 10)
+    >>> (x * 2).backward()
+    >>> x.grad
+    tensor(20.)
+    """
     edge = edge_of(x)
     if edge is None:
         raise AutogradError(
@@ -205,7 +214,7 @@ def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
 
 
 def detach_(x: "Tensor") -> "Tensor":
-    """Make ``x`` a leaf that does not require grad."""
+    """Forget how ``x`` came about: it becomes a leaf that does not require grad."""
     if is_view(x):
         raise AutogradError(
             message(

@@ -67,6 +67,9 @@ class Operation(Protocol):
     def __call__(self, *args: Any, **options: Any) -> "Tensor":
         """Apply the operation to tensors and numbers."""
 
+    def __get__(self, instance: Any, owner: Any) -> Callable[..., "Tensor"]:
+        """An operation in the body of a class is a method, as every function is."""
+
 
 def op(
     *,
@@ -204,6 +207,8 @@ def _unary(definition: Definition) -> Operation:
     def inplace(input: "Tensor") -> "Tensor":
         return general.unary_inplace(definition, input)
 
+    inplace.__doc__ = f"``{definition.name}``, in place."
+
     operation = _dress(call, definition)
     operation.inplace = inplace
     return operation
@@ -299,11 +304,15 @@ def _complete(call: Any, operator: Any, definition: Definition) -> Operation:
     def method(self: "Tensor", other: Any, **options: Any) -> "Tensor":
         return general.binary(definition, self, other, options, "method")
 
+    method.__doc__ = definition.forward.__doc__
+
     def reflected(self: "Tensor", other: Any) -> "Tensor":
         return general.reflected(definition, self, other)
 
     def inplace(self: "Tensor", other: Any, **options: Any) -> "Tensor":
         return general.binary_inplace(definition, self, other, options)
+
+    inplace.__doc__ = f"``{definition.name}``, in place."
 
     def inplace_operator(self: "Tensor", other: Any) -> "Tensor":
         return general.inplace_operator(definition, self, other)
