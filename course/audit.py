@@ -91,6 +91,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
         yield "its released cell is not recognised as not started"
+    if exercise.kind == "complete" and "..." not in exercise.stub:
+        yield "a program to complete has gaps, each a `...` with a comment"
     if exercise.kind != "repair" and any(_passes(exercise, stub, 0)):
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):

@@ -243,6 +243,8 @@ def _nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
         begin = "Write your answer in the cell above"
         if exercise.kind == "repair":
             begin = "This is the code as it was released. Change it"
+        elif exercise.kind == "complete":
+            begin = "This is the program as it was released. Fill its gaps"
         text = (
             f"{begin}, run it, then run this cell again. "
             f'`hint("{exercise.id}")` gives a first idea.'

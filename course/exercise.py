@@ -286,7 +286,12 @@ class Prediction(Exercise):
         return str(args[0])
 
 
-KINDS = {"write": "Write", "predict": "Predict, then run", "repair": "Repair"}
+KINDS = {
+    "write": "Write",
+    "predict": "Predict, then run",
+    "repair": "Repair",
+    "complete": "Complete the program",
+}
 
 _registry: dict[str, Exercise] = {}
 _E = TypeVar("_E", bound=type[Exercise])
@@ -307,7 +312,8 @@ def exercise(
     """Register the decorated definition under `id`.
 
     answer: the reference, a function whose head (signature, docstring) is what learners receive.
-    stub: a function whose body learners receive in place of `pass`; in a repair, the broken code.
+    stub: a function whose body learners receive in place of `pass`: in a repair the broken code,
+        in kind="complete" a program with gaps, each a `...` with a comment on what belongs there.
     difficulty: 1 to 5. minutes: for a beginner.
     further: not part of the core, and worth no points, so that the core alone gives them all.
     without: what the answer must not call, such as "Tensor.stride" or "linspace". A reminder and

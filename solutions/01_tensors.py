@@ -42,16 +42,17 @@ from tensorkit import viz
 # %% [markdown]
 # ## What a tensor is
 #
-# A tensor is a block of numbers of one kind, plus a note on how to read it. Here are six numbers,
-# read as 2 rows of 3.
+# A tensor is a block of numbers of one kind, plus a note on how to read it. `tk.tensor` makes one
+# from a list; its type is `tk.Tensor`. Here are six numbers, read as 2 rows of 3.
 
 # %%
 t = tk.tensor([[1, 2, 3], [4, 5, 6]])
 t
 
 # %% [markdown]
-# Three attributes describe it. The **shape** says how many rows and columns there are, the
-# **dtype** what kind of number each element is, the **device** where the numbers lie.
+# Three attributes describe it. The **shape** (`t.shape`) says how many rows and columns there are,
+# the **dtype** (`t.dtype`) what kind of number each element is, the **device** (`t.device`) where
+# the numbers lie.
 
 # %%
 print(t.shape)
@@ -97,7 +98,7 @@ for each in (scalar, vector, matrix):
 
 # %% [markdown]
 # You can read the number of dimensions off the brackets: as many as open before the first number.
-# `tk.zeros` makes a tensor of any shape, filled with zeros.
+# `tk.zeros` makes a tensor of any shape, filled with zeros, and `numel()` counts its elements.
 
 # %%
 photos = tk.zeros(8, 3, 32, 32)
@@ -175,7 +176,8 @@ print(seats)
 # %% [markdown]
 # ## Making tensors
 #
-# You rarely type the numbers. These functions make tensors from a shape:
+# You rarely type the numbers. `ones`, `full` and `eye` make tensors from a shape: all ones, one
+# number everywhere, ones on the diagonal.
 
 # %%
 print(tk.ones(2, 3))
@@ -201,7 +203,8 @@ print(tk.arange(1, 1.3, 0.1))
 # %% [markdown]
 # So use `arange` to count in whole numbers, and `linspace` to divide a distance.
 #
-# The functions that end in `_like` take shape and dtype from another tensor.
+# The functions that end in `_like`, such as `zeros_like` and `ones_like`, take shape and dtype from
+# another tensor.
 
 # %%
 print(tk.zeros_like(week))
@@ -217,7 +220,7 @@ print(tk.ones_like(tk.linspace(0, 1, 5)))
 # ## Random numbers
 #
 # Networks begin with random numbers, and batches are drawn at random. Four functions cover most of
-# it.
+# it; `tk.manual_seed` says where their row of numbers begins.
 
 # %%
 tk.manual_seed(0)
@@ -393,8 +396,8 @@ print(same)
 # %% [markdown]
 # ## What a tensor can tell you
 #
-# None of these questions looks at the numbers. They are answered at once, however large the tensor
-# is.
+# `size()` is the shape once more, and `element_size()` the bytes of one element. None of these
+# questions looks at the numbers. They are answered at once, however large the tensor is.
 
 # %%
 batch = tk.zeros(64, 3, 32, 32)
@@ -425,8 +428,8 @@ print(batch.numel() * batch.element_size(), "bytes")
 # ## Strides: how the shape is laid over the memory
 #
 # Memory is one long row of numbers. For each dimension the **stride** says how many elements to
-# move on for the next entry. For `t`, 2 rows of 3, that is 3 for the next row and 1 for the next
-# column.
+# move on for the next entry; `stride()` tells it. For `t`, 2 rows of 3, that is 3 for the next row
+# and 1 for the next column.
 
 # %%
 print(t)
@@ -447,8 +450,8 @@ print(columns.stride(), columns.is_contiguous())
 viz.memory(t=t, columns=columns)
 
 # %% [markdown]
-# A tensor is **contiguous** if its elements stand side by side in the order in which you read them,
-# without gaps. `t` is; `columns` skips an element in each row.
+# A tensor is **contiguous** (`is_contiguous()`) if its elements stand side by side in the order in
+# which you read them, without gaps. `t` is; `columns` skips an element in each row.
 
 # %% exercise="strides-of"
 
