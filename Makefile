@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check browser-test build demo bundle format lock clean
+.PHONY: help lab test check browser-test parity build demo bundle format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: $(READY)  ## lint and types
 
 browser-test: $(READY)  ## drive JupyterLab in Chromium
 	$(BIN)/pytest -m browser tests/browser
+
+parity: $(READY)  ## compare what the chapters print with PyTorch, where that is installed
+	$(BIN)/python tests/course/parity.py $(CHAPTER)
 
 build: $(READY)  ## build the notebooks from their texts (CHAPTER=01_tensors)
 	$(BIN)/course build $(CHAPTER)
