@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check browser-test parity build demo bundle format lock clean
+.PHONY: help lab test check browser-test parity build demo bundle bench format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ demo: $(READY)  ## rehearse a class with nbgrader, from release to feedback
 
 bundle: $(READY)  ## make the folder that learners get
 	$(BIN)/course bundle
+
+bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
+	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix
