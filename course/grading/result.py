@@ -1,0 +1,119 @@
+"""What grading one submission came to, as plain data and as JSON.
+
+    {
+      "format": 1,
+      "learner": "ada", "chapter": "01_tensors",
+      "status": "graded",          or "refused" (nothing to grade) or "set aside" (it ended workers)
+      "sentence": "",              why it is not graded
+      "submission": "3f9a...",     SHA-256 of the notebook as it was handed in
+      "source": "b771...",         SHA-256 of the instructor's notebook
+      "timestamp": "2026-03-01T10:00:00+00:00",     when it was collected; null if unknown
+      "seed": "81c2...",           of the draws
+      "profile": "namespaces+seccomp",              or "landlock+seccomp", or "unsafe"
+      "versions": {"python": "3.11.7", "numpy": "2.4.0", "tensorkit": "0.1.0"},
+      "exercises": [               one report for each exercise, in the order of the chapter
+        {"id": "checkerboard", "cell": "check-checkerboard", "title": "A checkerboard",
+         "status": "partly", "possible": 6.0, "earned": 4.5, "message": "...",
+         "mistake": "only even rows", "notes": ["..."], "witness": "checker",
+         "rows": [{"label": "a square board", "status": "passed", "call": "...", "got": "...",
+                   "expected": "...", "tip": "..."}]}
+      ],
+      "repaired": ["..."],         what intake mended, a sentence each
+      "troubles": ["..."],         cells that looped or ended the process, a sentence each
+      "notebook": {"cells": [...], ...}             as executed; its text is the learner's, untamed
+    }
+
+The same submission gives the same bytes. What differs from run to run, the seconds that each step
+took, stands apart in `timings`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from course.report import Report, Row
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One check: the cell that holds its points, what was found, and who saw it."""
+
+    cell: str
+    """The grade id of the check's cell in nbgrader's gradebook."""
+    report: Report
+    witness: str = "checker"
+    """`checker`, or `inside` where only the learner's own process could see it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What grading one submission came to."""
+
+    learner: str
+    chapter: str
+    status: str = "graded"
+    """`graded`, `refused` or `set aside`."""
+    sentence: str = ""
+    submission: str = ""
+    source: str = ""
+    timestamp: str | None = None
+    seed: str = ""
+    profile: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    exercises: tuple[Graded, ...] = ()
+    repaired: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
+    notebook: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Seconds by step; not part of the JSON."""
+
+    @property
+    def score(self) -> float:
+        """The points of all checks together."""
+        return sum(it.report.score for it in self.exercises)
+
+    @property
+    def possible(self) -> float:
+        return sum(it.report.possible for it in self.exercises)
+
+    def to_json(self) -> str:
+        """The result as text, the same for the same submission."""
+        values = {it.name: getattr(self, it.name) for it in fields(self) if it.name != "timings"}
+        values["exercises"] = [_exercise_out(it) for it in self.exercises]
+        return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str, *, timings: Mapping[str, float] | None = None) -> Result:
+        """The result that `to_json` wrote.
+
+        Raises ValueError for a text that is none, or one of another format.
+        """
+        values = json.loads(text)
+        if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
+            raise ValueError(f"This is no grading result of format {FORMAT}.")
+        try:
+            values["exercises"] = tuple(_exercise_in(it) for it in values.pop("exercises"))
+            for name in ("repaired", "troubles"):
+                values[name] = tuple(values[name])
+            return cls(**values, timings=timings or {})
+        except (KeyError, TypeError) as problem:
+            raise ValueError(f"This grading result is damaged: {problem}.") from None
+
+
+def _exercise_out(it: Graded) -> dict[str, Any]:
+    values = asdict(it.report)
+    return {"id": values.pop("exercise_id"), "cell": it.cell, "witness": it.witness, **values}
+
+
+def _exercise_in(values: dict[str, Any]) -> Graded:
+    values = dict(values)
+    cell, witness = values.pop("cell"), values.pop("witness")
+    rows = tuple(Row(**row) for row in values.pop("rows"))
+    notes = tuple(values.pop("notes"))
+    report = Report(exercise_id=values.pop("id"), rows=rows, notes=notes, **values)
+    return Graded(cell, report, witness)

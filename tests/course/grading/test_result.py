@@ -1,0 +1,41 @@
+"""The result of grading as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from course.grading.result import Graded, Result
+from course.report import Report, Row
+
+ROWS = (Row("a matrix", "failed", "f(1)", "2", "3", "Look again."), Row("a vector", "passed"))
+REPORT = Report("sample", "A sample", "partly", 3.0, 1.5, "Nearly.", "off by one", ROWS, ("note",))
+RESULT = Result(
+    "ada",
+    "01_tensors",
+    submission="ab",
+    exercises=(Graded("check-sample", REPORT),),
+    repaired=("The cell was moved.",),
+    notebook={"cells": []},
+    timings={"cells": 0.25},
+)
+
+
+def test_a_result_survives_the_way_through_json():
+    assert Result.from_json(RESULT.to_json()) == RESULT
+
+
+def test_the_json_does_not_hold_what_differs_from_run_to_run():
+    slower = Result.from_json(RESULT.to_json(), timings={"cells": 9.0})
+    assert slower.to_json() == RESULT.to_json()
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"format": 2}', '{"format": 1, "exercises": []}', "{"]
+)
+def test_another_text_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        Result.from_json(text)
+
+
+def test_the_score_is_the_sum_of_the_checks():
+    assert (RESULT.score, RESULT.possible) == (1.5, 3.0)
