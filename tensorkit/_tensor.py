@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tensorkit import absent, base, dtypes, functional, layout, printing
-from tensorkit.autograd import engine, history, leaves
+from tensorkit.autograd import engine, history, leaves, origins
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
@@ -401,6 +401,7 @@ class Tensor(TensorBase):
         return base.view_of(self, base.layout_of(self))
 
     detach_ = leaves.detach_
+    origin = property(origins.origin_of)
 
     @property
     def data(self) -> "Tensor":
@@ -449,6 +450,8 @@ class Tensor(TensorBase):
                 ),
                 a_shape=tuple(self.shape),
             )
+        if base.watch is not None:
+            base.watch.leaves(self)
         return self._array.item()
 
     def tolist(self) -> Any:
@@ -457,6 +460,8 @@ class Tensor(TensorBase):
         >>> tk.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
+        if base.watch is not None:
+            base.watch.leaves(self)
         return self._array.tolist()
 
     def numpy(self) -> "np.ndarray[Any, Any]":
@@ -478,6 +483,8 @@ class Tensor(TensorBase):
                     repair="x.detach().numpy()",
                 )
             )
+        if base.watch is not None:
+            base.watch.leaves(self)
         return self._array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
@@ -744,6 +751,8 @@ class Tensor(TensorBase):
                     repair="x.tolist()",
                 )
             )
+        if base.watch is not None:
+            base.watch.leaves(self)
         return self._array.item()
 
     def __int__(self) -> Any:

@@ -128,6 +128,7 @@ class TensorBase:
         "_hooks",
         "_node",
         "_offset",
+        "_origin",
         "_seen",
         "_storage",
     )
@@ -142,6 +143,7 @@ class TensorBase:
     _seen: int
     _grad: "Tensor | None"
     _hooks: dict[int, Any]  # of a leaf: called with its gradient
+    _origin: Any  # where it comes from; see autograd.origins
 
 
 public: Any = TensorBase
@@ -153,6 +155,9 @@ def bind(cls: type) -> None:
     public = cls
 
 
+watch: Any = None  # while a recording is on: told of every tensor that `new` makes
+
+
 def new(array: Any, form: Form) -> "Tensor":
     """A tensor that is alone on its memory."""
     result = object.__new__(public)
@@ -160,6 +165,8 @@ def new(array: Any, form: Form) -> "Tensor":
     result._form = form
     result._storage = None
     result._node = None
+    if watch is not None:
+        watch.made(result)
     return result
 
 

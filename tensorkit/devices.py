@@ -43,7 +43,7 @@ class _Quiet(threading.local):
         self.run = self._run
 
 
-def _decline(function: Callable[..., Any], *args: Any) -> NoReturn:
+def _decline(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
     raise RuntimeError("fast paths are closed in this thread")
 
 

@@ -1,8 +1,8 @@
 """Automatic differentiation: what ``tk.autograd`` offers.
 
 ``modes`` says whether operations are recorded, ``graph`` what a record looks like, ``history`` how
-tensors, views and in-place writes are tied to it, ``engine`` walks it backwards, ``differences``
-compares its results with finite differences.
+tensors, views and in-place writes are tied to it, ``origins`` notes where tensors come from,
+``engine`` walks the graph backwards, ``differences`` compares its results with finite differences.
 """
 
 from typing import Any
@@ -15,6 +15,7 @@ _HOME = {
     "gradgradcheck": "differences",
     "inference_mode": "modes",
     "no_grad": "modes",
+    "recording": "origins",
     "set_grad_enabled": "modes",
 }
 

@@ -247,7 +247,7 @@ class _Run:
             node = ready.pop()
             gradient = pending.pop(node)
             if node.hooks is not None:
-                gradient = _run_hooks(work, node.hooks, gradient, node._form)
+                gradient = _run_hooks(work, node.hooks.on_gradient, gradient, node._form)
             if wanted_ids is not None:
                 if id(node) in wanted_ids:
                     self.arrived[id(node)] = (node, gradient)

@@ -201,6 +201,18 @@ def refuse_inference(x: TensorBase) -> None:
 # Nodes
 
 
+class Attached:
+    """What was attached to a node after it was made."""
+
+    __slots__ = ("line", "metadata", "on_gradient", "on_gradients")
+
+    def __init__(self) -> None:
+        self.on_gradient: list[Any] = []  # hooks called with the gradient that arrives
+        self.on_gradients: list[Any] = []  # hooks called with those that leave, and with it
+        self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
+        self.metadata: dict[Any, Any] = {}
+
+
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
@@ -208,7 +220,7 @@ class Node:
 
     rule: Rule
     _form: Form  # of the result, which is also the form of the gradient that arrives here
-    hooks: "list[Any] | None"
+    hooks: Attached | None
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -235,6 +247,12 @@ class Node:
             else self._formula(place)(g, *[self.value(name) for name in rule.needs[place]])
             for place, edge in enumerate(self.edges)
         )
+
+    def attached(self) -> Attached:
+        """What is attached to this node, made when first asked for."""
+        if self.hooks is None:
+            self.hooks = Attached()
+        return self.hooks
 
     def _formula(self, place: int) -> Callable[..., Any]:
         formula = self.rule.formulas[place]
@@ -548,6 +566,9 @@ def refuse_stale(
     details = [
         f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
     ]
+    if node.hooks is not None and node.hooks.line is not None:
+        file, line = node.hooks.line
+        details.append(f"It was recorded here: {file}, line {line}.")
     if storage.writer is not None:
         operation, file, line = storage.writer
         details.append(f"{operation} changed it: {file}, line {line}.")
@@ -593,4 +614,6 @@ def make_node(
     node.hooks = None
     node._edges = edges
     node.saved = saved
+    if base.watch is not None:
+        base.watch.node(node)
     return node

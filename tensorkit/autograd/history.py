@@ -347,9 +347,12 @@ def written(x: TensorBase, operation: str) -> None:
     storage.writer = (operation, frame.f_code.co_filename, frame.f_lineno)
 
 
+_HOME = base.__file__.removesuffix("base.py")
+
+
 def is_ours(frame: FrameType) -> bool:
     """Whether a frame runs code of this library, not of its user."""
-    return str(frame.f_globals.get("__name__", "")).startswith("tensorkit.")
+    return frame.f_code.co_filename.startswith(_HOME)
 
 
 def rebase(x: TensorBase, node: Node) -> None:

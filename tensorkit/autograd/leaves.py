@@ -144,14 +144,15 @@ def retain_grad(x: "Tensor") -> None:
             )
         )
     if isinstance(node, Node) and not retains_grad(x):
-        node.hooks = [*(node.hooks or ()), _RetainGrad(x)]
+        node.attached().on_gradient.append(_RetainGrad(x))
 
 
 def retains_grad(x: "Tensor") -> bool:
     """Whether ``retain_grad`` was called on ``x``, which is no leaf."""
     node = edge_of(x)
     return isinstance(node, Node) and any(
-        isinstance(hook, _RetainGrad) and hook.tensor() is x for hook in node.hooks or ()
+        isinstance(hook, _RetainGrad) and hook.tensor() is x
+        for hook in (node.hooks.on_gradient if node.hooks is not None else ())
     )
 
 
@@ -195,13 +196,14 @@ def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
     if isinstance(edge, Node):
         node = edge
         # a retained gradient is what all other hooks have left
-        hooks = node.hooks or []
+        attached = node.attached()
+        hooks = attached.on_gradient
         last = [each for each in hooks if isinstance(each, _RetainGrad)]
-        node.hooks = [each for each in hooks if each not in last] + [hook, *last]
+        attached.on_gradient = [each for each in hooks if each not in last] + [hook, *last]
 
         def remove() -> None:
-            if node.hooks and hook in node.hooks:
-                node.hooks.remove(hook)
+            if hook in attached.on_gradient:
+                attached.on_gradient.remove(hook)
 
         return Handle(remove)
     by_number = x._hooks = getattr(x, "_hooks", {})
@@ -226,6 +228,8 @@ def detach_(x: "Tensor") -> "Tensor":
                 repair="x = x.detach()",
             )
         )
+    if base.watch is not None:
+        base.watch.writes(x)
     if x._node is not INFERENCE:
         x._node = None
     return x

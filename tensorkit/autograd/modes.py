@@ -17,6 +17,7 @@ class _State(threading.local):
 
     grad = True
     inference = False
+    watching: tuple[Any, ...] = ()  # the recordings that are on; see autograd.origins
 
 
 state = _State()
@@ -106,10 +107,15 @@ def _set(grad: bool, inference: bool | None) -> None:
     state.grad = grad
     if inference is not None and inference != state.inference:
         state.inference = inference
-        if inference:
-            quiet.decline()
-        else:
-            quiet.accept()
+        close_or_open_fast_paths()
+
+
+def close_or_open_fast_paths() -> None:
+    """In inference mode and while recording, every call takes the general path."""
+    if state.inference or state.watching:
+        quiet.decline()
+    else:
+        quiet.accept()
 
 
 class no_grad(_Mode):

@@ -676,6 +676,8 @@ def write(
             values = {**values, "x": before}
         edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
         node = make_node(rule, x._form, edges, values, None)
+    if base.watch is not None:
+        base.watch.writes(x)
     quietly(np.copyto, x._array, array, casting="unsafe")
     history.written(x, f"{operation}_")
     if node is not None:

@@ -78,6 +78,8 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
     result._storage = storage
     result._offset = x._offset + start * form.strides[0]
     result._node = None
+    if base.watch is not None:
+        base.watch.made(result)
     if x._node is None and state.grad:
         if form.dtype.is_floating_point:
             history.begin_view(result, x)

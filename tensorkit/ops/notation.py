@@ -381,7 +381,11 @@ def _function(definition: Definition) -> Operation:
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
                 rule = definition.rules.get(None)
-                if rule is not None and rule.is_pair and not (options or state.inference):
+                if (
+                    rule is not None
+                    and rule.is_pair
+                    and not (options or state.inference or base.watch)
+                ):
                     definition.record(result, *inputs)
                     return result
                 values = dict(zip(names, inputs, strict=True), **options)

@@ -26,6 +26,7 @@ LAYERS = [
     "autograd.modes",
     "autograd.graph",
     "autograd.history",
+    "autograd.origins",
     "autograd.leaves",
     "ops.general",
     "ops.notation",
