@@ -79,8 +79,21 @@ from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_
 from tensorkit.ops.comparison import eq, ge, gt, le, lt, ne
 from tensorkit.ops.copying import clone
 from tensorkit.ops.elementary import cos, exp, log, relu, sigmoid, sin, sqrt, tanh
+from tensorkit.ops.extremes import (
+    amax,
+    amin,
+    argmax,
+    argmin,
+    clamp,
+    clamp_,
+    max,
+    maximum,
+    min,
+    minimum,
+)
+from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import bmm, dot, matmul, mm, mv
-from tensorkit.ops.reduction import mean, sum
+from tensorkit.ops.reduction import mean, std, sum, var
 from tensorkit.ops.selection import where
 from tensorkit.ops.views import (
     as_strided,
@@ -96,6 +109,8 @@ from tensorkit.ops.views import (
 from tensorkit.printing import set_printoptions
 from tensorkit.random import Generator, initial_seed, manual_seed
 
+clip, clip_ = clamp, clamp_
+
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 
@@ -108,7 +123,11 @@ __all__ = [
     "abs",
     "add",
     "allclose",
+    "amax",
+    "amin",
     "arange",
+    "argmax",
+    "argmin",
     "as_strided",
     "as_tensor",
     "bitwise_and",
@@ -118,6 +137,10 @@ __all__ = [
     "bmm",
     "bool",
     "can_cast",
+    "clamp",
+    "clamp_",
+    "clip",
+    "clip_",
     "clone",
     "cos",
     "device",
@@ -162,11 +185,17 @@ __all__ = [
     "le",
     "linspace",
     "log",
+    "log_softmax",
+    "logsumexp",
     "long",
     "lt",
     "manual_seed",
     "matmul",
+    "max",
+    "maximum",
     "mean",
+    "min",
+    "minimum",
     "mm",
     "mul",
     "mv",
@@ -200,8 +229,10 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "softmax",
     "sqrt",
     "squeeze",
+    "std",
     "sub",
     "sum",
     "t",
@@ -210,6 +241,7 @@ __all__ = [
     "transpose",
     "uint8",
     "unsqueeze",
+    "var",
     "where",
     "zeros",
     "zeros_like",

@@ -31,8 +31,10 @@ from tensorkit.ops import (
     comparison,
     copying,
     elementary,
+    extremes,
     general,
     indexing,
+    normalising,
     products,
     reduction,
     selection,
@@ -589,6 +591,16 @@ class Tensor(TensorBase):
 
     sum = reduction.sum
     mean = reduction.mean
+    var = reduction.var
+    std = reduction.std
+    max, maximum = extremes.max, extremes.maximum.method
+    min, minimum = extremes.min, extremes.minimum.method
+    amax, argmax = extremes.amax, extremes.argmax
+    amin, argmin = extremes.amin, extremes.argmin
+    clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
+    softmax = normalising.softmax
+    log_softmax = normalising.log_softmax
+    logsumexp = normalising.logsumexp
     matmul = products.matmul
     mm = products.mm
     mv = products.mv

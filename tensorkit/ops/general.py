@@ -60,6 +60,7 @@ class Definition:
     overloaded: bool
     two_numbers: bool
     exact_number: bool
+    takes_numbers: bool
     on_arrays: Callable[..., Any] | None
     ufunc: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
@@ -75,9 +76,9 @@ class Definition:
         """Use ``rule`` for calls in which ``number`` is a number."""
         self.rules[number] = rule
         if number is None:
-            unary = len(self.inputs) == 1
-            self.record = history.unary_recorder(rule) if unary else history.pair_recorder(rule)
-        for number_first in (False, True) if len(self.inputs) == 2 else ():
+            recorder = {1: history.unary_recorder, 2: history.pair_recorder}.get(len(rule.inputs))
+            self.record = recorder(rule) if recorder else _no_record
+        for number_first in (False, True) if len(rule.inputs) == 2 else ():
             found = self.rule_for("reflected" if number_first else "y")
             if found is not None:
                 self.record_number[number_first] = history.number_recorder(found, number_first)
@@ -218,9 +219,9 @@ def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Oper
             or not (definition.number_first or isinstance(x, TensorBase))
         ):
             _refuse_combination(name, (x, y) if called == "function" else (y,))
-    elif first is None:
+    elif first is None or (first.is_number and not definition.takes_numbers):
         raise must_be(name, "input", 1, "Tensor", x)
-    elif second is None:
+    elif second is None or (second.is_number and not definition.takes_numbers):
         raise must_be(name, "other", 2 if called == "function" else 1, "Tensor", y)
     assert first is not None
     assert second is not None
@@ -460,6 +461,41 @@ def unary(definition: Definition, x: Any) -> "Tensor":
     if x._node is None or not definition.rules:
         return finished(result)
     return history.record(definition.rule_for(None), result, (x,), {"x": x})
+
+
+def elementwise(
+    definition: Definition,
+    values: dict[str, Any],
+    options: dict[str, Any],
+    into: "Tensor | None" = None,
+) -> "Tensor":
+    """A tensor from several tensors and numbers that broadcast, written ``into`` one if asked.
+
+    ``values`` are the arguments by name; a None among them reaches the forward as None.
+    """
+    operands = {name: as_operand(each) for name, each in values.items()}
+    given = tuple(each for each in operands.values() if each is not None)
+    inputs = tuple(values.values())
+    dtype = result_type(given)
+    shape: Ints = ()
+    for each in given:
+        shape = layout.broadcast_shapes(shape, each.shape)
+    device = _device(*inputs)
+    arrays = [None if each is None else as_array(each, dtype) for each in operands.values()]
+    if into is not None:
+        tracked = history.check_write(*inputs)
+        check_overlap(*inputs)
+        check_output_shape(tuple(into._form.shape), shape)
+        check_output_dtype(dtype, into._form.dtype)
+        array = run(definition.forward, device.backend.xp, *arrays, **options)
+        rule = definition.rule_for(None) if tracked else None
+        edges = () if rule is None else tuple(values[name] for name in rule.inputs)
+        write(into, array, definition.name, rule, edges, {**values, **options})
+        return into
+    array = run(definition.forward, device.backend.xp, *arrays, **options)
+    pairs = [(each.shape, converted_strides(each, dtype)) for each in given if not each.is_number]
+    result = base.place(array, device, dtype, layout.result_strides(shape, pairs))
+    return recorded(definition, result, {**values, **options})
 
 
 def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:

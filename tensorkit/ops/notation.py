@@ -86,6 +86,7 @@ def op(
     on_arrays: Callable[..., Any] | None = None,
     ufunc: str | None = None,
     exact_number: bool = False,
+    takes_numbers: bool = True,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
 
@@ -97,7 +98,8 @@ def op(
     argument, and numbers only. ``overloaded``: PyTorch has several signatures for it and words
     its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
     unary operation, with one as first argument its result is contiguous. ``exact_number``: in
-    float16, a number as second argument is not rounded first. ``on_arrays``: what a view does to
+    float16, a number as second argument is not rounded first. ``takes_numbers``: False where both
+    must be tensors. ``on_arrays``: what a view does to
     an array. ``ufunc``: the array function that the forward is without options; fast paths call it
     directly, which takes 8 % less time.
     """
@@ -121,6 +123,7 @@ def op(
             on_arrays=on_arrays,
             ufunc=ufunc,
             exact_number=exact_number,
+            takes_numbers=takes_numbers,
         )
         return _FACTORIES[kind](definition)
 
@@ -186,7 +189,7 @@ def _kernel(definition: Definition) -> Callable[..., Any]:
 
 def _unary(definition: Definition) -> Operation:
     compute = _kernel(definition)
-    takes_floats = definition.dtypes != "integral"
+    takes_floats = definition.dtypes != "integral" and definition.result != "bool"
 
     def call(input: "Tensor") -> "Tensor":
         try:

@@ -1,0 +1,138 @@
+"""Along dimensions: what reductions share. Which dimensions, which dtype, and the way back.
+
+A reduction's public function asks here for its dimensions (always counted from the front), calls
+an operation of ``kind="function"`` with them, and gives the formula ``spread`` for its gradient.
+"""
+
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import dtypes
+from tensorkit.dtypes import DType, as_dtype
+from tensorkit.errors import IndexRangeError, ShapeError, message, must_be
+from tensorkit.layout import Ints, wrap_dim
+from tensorkit.ops import copying, general
+from tensorkit.ops.views import expand, unsqueeze, wrap_dims
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def some_dims(function: str, x: "Tensor", dim: Any) -> Ints:
+    """The dimensions that an int, a tuple or None (all) names; no dimensions mean all of them."""
+    general.need_tensor(function, x)
+    n_dims = len(x._form.shape)
+    if dim is None:
+        return tuple(range(n_dims))
+    for each in dim if isinstance(dim, (tuple, list)) else (dim,):
+        if general.as_int(each) is None:
+            raise must_be(function, "dim", 1, "tuple of ints", dim)
+    return wrap_dims(dim, n_dims) or tuple(range(n_dims))
+
+
+def one_dim(function: str, x: "Tensor", dim: Any) -> int:
+    """The dimension that an int names; a 0-d tensor takes 0 and -1."""
+    general.need_tensor(function, x)
+    return wrap_dim(general.need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
+
+
+def need_elements(function: str, x: "Tensor", dims: Ints | None) -> None:
+    """Raise where there is no largest or first element, because there is none at all."""
+    shape = x._form.shape
+    if 0 not in shape:
+        return
+    if dims is None:
+        first = f"{function}(): Expected reduction dim to be specified for input.numel() == 0." + (
+            "" if "arg" in function else " Specify the reduction dim with the 'dim' argument."
+        )
+        if "arg" in function:
+            raise IndexRangeError(first)
+        raise ShapeError(first, a_shape=tuple(shape))
+    for dim in dims:
+        if shape[dim] == 0:
+            raise IndexRangeError(
+                message(
+                    f"{function}(): Expected reduction dim {dim} to have non-zero size.",
+                    f"The tensor has shape {tuple(shape)}.",
+                ),
+                dim=dim,
+                size=0,
+            )
+
+
+def as_dtype_of(function: str, x: "Tensor", dtype: Any, *, integers: DType | None = None) -> Any:
+    """``x`` converted to ``dtype``; without one, integers and bools to ``integers``."""
+    general.need_tensor(function, x)
+    own = x._form.dtype
+    if dtype is not None:
+        wanted = as_dtype(function, dtype)
+    else:
+        wanted = own if own.is_floating_point else integers or own
+    return x if wanted is own else copying.to_dtype(x, wanted)
+
+
+def summable(function: str, x: "Tensor", dtype: Any) -> Any:
+    """``x`` as sums and products take it: integers and bools count in int64."""
+    return as_dtype_of(function, x, dtype, integers=dtypes.int64)
+
+
+# On arrays
+
+
+def wide(xp: Any, x: Any) -> Any:
+    """float16 as float32, in which it is computed, also where only sums are meant; else ``x``."""
+    return x.astype(xp.float32) if x.dtype == xp.float16 else x
+
+
+def axes(x: Any, dim: Ints | None) -> Ints | None:
+    """The axes of an array to reduce; a 0-d array has none to name."""
+    return dim if x.ndim else None
+
+
+def count(shape: Ints, dim: Ints | None) -> int:
+    """How many elements a reduction takes together."""
+    total = 1
+    for place, size in enumerate(shape):
+        if dim is None or place in dim:
+            total *= size
+    return total
+
+
+# In formulas, on tensors and arrays
+
+
+def restore(x: Any, shape: Ints, dim: Ints | None, keepdim: bool) -> Any:
+    """A reduced result or its gradient with the reduced dimensions back, of size 1."""
+    if not keepdim and shape and dim is not None:
+        for place in sorted(dim):
+            x = unsqueeze(x, place)
+    return x
+
+
+def spread(g: Any, shape: Ints, dim: Ints | None, keepdim: bool) -> Any:
+    """The gradient of a sum: repeated along the dimensions that were added up."""
+    return expand(restore(g, shape, dim, keepdim), shape)
+
+
+# Named results
+
+
+def named_result(name: str, *fields: str) -> Any:
+    """A class of named tuples that prints as PyTorch's ``torch.return_types`` do."""
+
+    def __repr__(self: Any) -> str:
+        parts = (f"{field}={value!r}" for field, value in zip(fields, self, strict=True))
+        return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
+
+    tuple_of: Any = namedtuple  # a checker wants to know the fields
+    body = {
+        "__slots__": (),
+        "__module__": "torch.return_types",
+        "__repr__": __repr__,
+        "__reduce__": lambda self: (_made_again, (name, fields, tuple(self))),
+    }
+    return type(name, (tuple_of(name, fields),), body)
+
+
+def _made_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return named_result(name, *fields)(*values)

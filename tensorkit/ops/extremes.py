@@ -1,0 +1,352 @@
+"""Largest and smallest: of two tensors (maximum, clamp), of one (max, amax, argmax).
+
+Where several elements are equal the gradient goes half and half to the arguments of ``maximum``,
+in equal shares to all of them from ``max()`` and ``amax``, and to the one whose index is reported
+from ``max(dim)``.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit.base import TensorBase
+from tensorkit.dtypes import bool_
+from tensorkit.errors import DTypeError, message
+from tensorkit.layout import Ints
+from tensorkit.ops import general
+from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.reduction import sum
+from tensorkit.ops.selection import where
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+# Of two
+
+
+@op(kind="binary", ufunc="maximum", takes_numbers=False)
+def maximum(xp: Any, x: Any, y: Any) -> Any:
+    """The larger of two elements; nan if one of them is nan.
+
+    >>> tk.maximum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
+    tensor([3., 5.])
+    """
+    return xp.maximum(x, y)
+
+
+@op(kind="binary", ufunc="minimum", takes_numbers=False)
+def minimum(xp: Any, x: Any, y: Any) -> Any:
+    """The smaller of two elements; nan if one of them is nan.
+
+    >>> tk.minimum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
+    tensor([1., 2.])
+    """
+    return xp.minimum(x, y)
+
+
+def _share_of_winner(g: Any, loses: Any, ties: Any) -> Any:
+    return where(loses, 0.0, where(ties, g / 2, g))
+
+
+maximum.grad(
+    x=lambda g, x, y: _share_of_winner(g, x < y, x == y),
+    y=lambda g, x, y: _share_of_winner(g, x > y, x == y),
+)
+minimum.grad(
+    x=lambda g, x, y: _share_of_winner(g, x > y, x == y),
+    y=lambda g, x, y: _share_of_winner(g, x < y, x == y),
+)
+
+
+# Within limits
+
+
+def clamp(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
+    """``min`` below ``min``, ``max`` above ``max``, each element itself between them.
+
+    The limits are numbers or tensors that broadcast, or None; where they cross, ``max`` wins.
+
+    >>> tk.clamp(tk.tensor([-2., 0.5, 9.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    return _clamped("clamp", input, min, max)
+
+
+def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
+    """``clamp`` in place.
+
+    >>> tk.tensor([-2., 9.]).clamp_(max=1)
+    tensor([-2.,  1.])
+    """
+    return _clamped("clamp_", input, min, max, into=input)
+
+
+def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
+    general.need_tensor(function, x)
+    given = [limit for limit in (low, high) if limit is not None]
+    n_tensors = len([limit for limit in given if isinstance(limit, TensorBase)])
+    if not given:
+        raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if n_tensors not in (0, len(given)) or None in [general.as_operand(each) for each in given]:
+        raise general.no_such_call(
+            function, (low, high), "(Tensor min, Tensor max)", "(Number min, Number max)"
+        )
+    operation = _clamp if n_tensors else _clamp_to_numbers
+    values = {"x": x, "low": low, "high": high}
+    return general.elementwise(operation.definition, values, {}, into)
+
+
+def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+@op(kind="function")
+def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    return _within(xp, x, low, high)
+
+
+@op(kind="function")
+def _clamp_to_numbers(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    return _within(xp, x, low, high)
+
+
+def _pass_inside(g: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is None:
+        return where(x <= high, g, 0.0)
+    return where(x >= low if high is None else (x >= low) & (x <= high), g, 0.0)
+
+
+def _pass_below(g: Any, x: Any, low: Any, high: Any) -> Any:
+    return where(x < low if high is None else (x < low) & (low < high), g, 0.0)
+
+
+def _pass_above(g: Any, x: Any, low: Any, high: Any) -> Any:
+    return where(x > high if low is None else (x > high) | (high < low), g, 0.0)
+
+
+_clamp.grad(
+    node="ClampBackward0",
+    x=lambda g, x, low, high: _pass_inside(g, x, low, high),
+    low=lambda g, x, low, high: _pass_below(g, x, low, high),
+    high=lambda g, x, low, high: _pass_above(g, x, low, high),
+)
+_clamp_to_numbers.grad(
+    node="ClampBackward1", x=lambda g, x, low, high: _pass_inside(g, x, low, high)
+)
+
+
+# Of all elements, or along dimensions
+
+
+def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
+    """The largest element along ``dim``: one dimension, a tuple of them, or () for all.
+
+    >>> tk.amax(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
+    tensor([2., 4.])
+    """
+    return _extreme_along("amax", _amax, input, dim, keepdim)
+
+
+def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
+    """The smallest element along ``dim``: one dimension, a tuple of them, or () for all.
+
+    >>> tk.amin(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
+    tensor([1., 3.])
+    """
+    return _extreme_along("amin", _amin, input, dim, keepdim)
+
+
+def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
+    dims = some_dims(function, x, dim)
+    need_elements(function, x, None if dim in ((), []) else dims)
+    return operation(x, dim=dims, keepdim=bool(keepdim))
+
+
+@op(kind="function")
+def _amax(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return xp.max(x, axis=axes(x, dim), keepdims=keepdim)
+
+
+@op(kind="function")
+def _amin(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return xp.min(x, axis=axes(x, dim), keepdims=keepdim)
+
+
+def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: bool) -> Any:
+    is_extreme = x == restore(out, shape, dim, keepdim)
+    g = restore(g, shape, dim, keepdim)
+    return g * is_extreme / sum(is_extreme, dim, True)
+
+
+_amax.grad(
+    node="AmaxBackward0",
+    x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
+)
+_amin.grad(
+    node="AminBackward0",
+    x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
+)
+
+
+def max(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The largest element; with ``dim`` values and indices along it; with a tensor ``maximum``.
+
+    >>> x = tk.tensor([[1., 5.], [3., 2.]])
+    >>> tk.max(x), tk.max(x, dim=1).indices, tk.max(x, x.t())
+    (tensor(5.), tensor([1, 0]), tensor([[1., 5.],
+            [5., 2.]]))
+    """
+    return _extreme("max", input, dim, keepdim, other)
+
+
+def min(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The smallest element; with ``dim`` values and indices along it; with a tensor ``minimum``.
+
+    >>> x = tk.tensor([[1., 5.], [3., 2.]])
+    >>> tk.min(x), tk.min(x, dim=1).values
+    (tensor(1.), tensor([1., 2.]))
+    """
+    return _extreme("min", input, dim, keepdim, other)
+
+
+def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
+    general.need_tensor(function, x)
+    whole, along, of_two, index_of, named = _EXTREMES[function]
+    other = dim if isinstance(dim, TensorBase) else other
+    if other is not None:
+        return of_two(x, other)
+    if dim is None:
+        need_elements(function, x, None)
+        return whole(x)
+    if general.as_int(dim) is None:
+        raise general.no_such_call(
+            function, (dim,), "()", "(Tensor other)", "(int dim, bool keepdim)"
+        )
+    place, keepdim = one_dim(function, x, dim), bool(keepdim)
+    need_elements(function, x, (place,))
+    indices = index_of(x, dim=place, keepdim=keepdim)
+    return named(along(x, indices, dim=place, keepdim=keepdim), indices)
+
+
+@op(kind="function")
+def _max(xp: Any, x: Any) -> Any:
+    return xp.max(x)
+
+
+@op(kind="function")
+def _min(xp: Any, x: Any) -> Any:
+    return xp.min(x)
+
+
+def _shares_of_all(g: Any, x: Any, out: Any) -> Any:
+    is_extreme = (x == out) | ((x != x) & (out != out))  # nan is the extreme of what has nan
+    return where(is_extreme, g / sum(is_extreme), 0.0)
+
+
+_max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
+_min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
+
+
+def _taken(xp: Any, x: Any, indices: Any, dim: int, keepdim: bool) -> Any:
+    if not x.ndim:
+        return x.copy()
+    if keepdim:
+        return xp.take_along_axis(x, indices, dim)
+    return xp.take_along_axis(x, xp.expand_dims(indices, dim), dim).squeeze(dim)
+
+
+@op(kind="function")
+def _max_along(xp: Any, x: Any, indices: Any, *, dim: int, keepdim: bool) -> Any:
+    return _taken(xp, x, indices, dim, keepdim)
+
+
+@op(kind="function")
+def _min_along(xp: Any, x: Any, indices: Any, *, dim: int, keepdim: bool) -> Any:
+    return _taken(xp, x, indices, dim, keepdim)
+
+
+@op(kind="function")
+def put_along(xp: Any, x: Any, indices: Any, *, dim: int, to: Ints) -> Any:
+    """Zeros of shape ``to`` with ``x`` at ``indices`` along ``dim``; no index comes twice."""
+    if not to:
+        return x.reshape(())
+    made = xp.zeros(to, x.dtype)
+    xp.put_along_axis(made, indices, x, dim)
+    return made
+
+
+@op(kind="function")
+def take_along(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
+    """The elements of ``x`` at ``indices`` along ``dim``."""
+    return xp.take_along_axis(x, indices, dim) if x.ndim else x.copy()
+
+
+put_along.grad(x=lambda g, indices, dim: take_along(g, indices, dim=dim))
+take_along.grad(x=lambda g, indices, dim, shape: put_along(g, indices, dim=dim, to=shape))
+
+
+def _put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool) -> Any:
+    g, indices = (restore(each, shape, (dim,), keepdim) for each in (g, indices))
+    return put_along(g, indices, dim=dim, to=shape)
+
+
+_max_along.grad(
+    node="MaxBackward0",
+    x=lambda g, indices, shape, dim, keepdim: _put_back(g, indices, shape, dim, keepdim),
+)
+_min_along.grad(
+    node="MinBackward0",
+    x=lambda g, indices, shape, dim, keepdim: _put_back(g, indices, shape, dim, keepdim),
+)
+
+
+def argmax(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+    """The index of the largest element, along ``dim`` or in the flattened tensor.
+
+    >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
+    (tensor(1), tensor([1, 0]))
+    """
+    return _index_of("argmax", _argmax, input, dim, keepdim)
+
+
+def argmin(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+    """The index of the smallest element, along ``dim`` or in the flattened tensor.
+
+    >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([0, 1])
+    """
+    return _index_of("argmin", _argmin, input, dim, keepdim)
+
+
+def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
+    place = None if dim is None else one_dim(function, x, dim)
+    general.need_tensor(function, x)
+    if x._form.dtype is bool_:
+        raise DTypeError(message(f"{function}(): does not support bool input", repair="x.int()"))
+    need_elements(function, x, None if place is None else (place,))
+    return operation(x, dim=place, keepdim=bool(keepdim))
+
+
+@op(kind="function")
+def _argmax(xp: Any, x: Any, *, dim: int | None, keepdim: bool) -> Any:
+    return _position(xp.argmax, x, dim, keepdim)
+
+
+@op(kind="function")
+def _argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool) -> Any:
+    return _position(xp.argmin, x, dim, keepdim)
+
+
+def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    axis = dim if x.ndim else None
+    shape = tuple(1 if dim in (None, place) else size for place, size in enumerate(x.shape))
+    found = search(x, axis=axis)
+    return found.reshape(shape) if keepdim else found
+
+
+_EXTREMES = {
+    "max": (_max, _max_along, maximum, _argmax, named_result("max", "values", "indices")),
+    "min": (_min, _min_along, minimum, _argmin, named_result("min", "values", "indices")),
+}
