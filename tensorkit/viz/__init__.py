@@ -1,9 +1,12 @@
 """Pictures of tensors. Nothing in the library imports this package.
 
-Every picture is an object that a notebook shows as SVG and a terminal as text; both are made from
-the same data, hold no addresses or times, and are the same on every run.
+Every picture is an object that a notebook shows as an image and a terminal as text; both are made
+from the same data, hold no addresses or times, and are the same on every run. ``picture.alt`` is
+the text, ``picture.save("x.svg")`` writes a file (also .png, .html, .txt).
 """
 
-from tensorkit.viz._memory import MemoryPicture, memory
+from tensorkit.viz._graph import graph
+from tensorkit.viz._memory import memory
+from tensorkit.viz.drawing import Picture
 
-__all__ = ["MemoryPicture", "memory"]
+__all__ = ["Picture", "graph", "memory"]

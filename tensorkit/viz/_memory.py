@@ -1,17 +1,18 @@
 """``viz.memory``: the flat storage as a row of boxes, and what each tensor sees of it.
 
 First ``_describe`` turns the tensors into plain data (``Row``, ``Lane``); then ``_as_text`` and
-``_as_svg`` write that data down. Only public attributes of tensors are used.
+``_draw`` write that data down. Only public attributes of tensors are used.
 """
 
-import base64
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.creation import is_tensor
+from tensorkit.viz import words
+from tensorkit.viz.drawing import Canvas, Picture, text_width
+from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -59,48 +60,13 @@ class Row:
     lanes: list[Lane] = field(default_factory=list)
 
 
-class MemoryPicture:
-    """What ``viz.memory`` returns: a picture for notebooks, a text for terminals."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-
-    @property
-    def text(self) -> str:
-        """The picture as text."""
-        return _as_text(self._rows)
-
-    @property
-    def svg(self) -> str:
-        """The picture as an SVG document."""
-        return _as_svg(self._rows, self.text)
-
-    def save(self, path: str | Path) -> None:
-        """Write the picture to a file ending in .svg, or its text to one ending in .txt."""
-        contents = {".svg": self.svg, ".txt": self.text + "\n"}
-        suffix = Path(path).suffix
-        if suffix not in contents:
-            raise ValueError(
-                f"A memory picture is saved as .svg or .txt, not as '{suffix}'. "
-                f"Try: picture.save('{Path(path).stem}.svg')"
-            )
-        Path(path).write_text(contents[suffix], encoding="utf-8")
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        # an <img> carries its alternative wherever the notebook goes, and runs no script
-        data = base64.b64encode(self.svg.encode()).decode()
-        image = f'<img alt="{escape(self.text)}" src="data:image/svg+xml;base64,{data}">'
-        return {"text/html": image, "text/plain": self.text}
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def memory(*tensors: "Tensor", **named: "Tensor") -> MemoryPicture:
+def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture:
     """Picture of the memory behind tensors: boxes in a row, and which of them each tensor sees.
 
-    Tensors that share a storage are drawn below the same row. Keywords give names. Storages of
-    more than 24 elements are shortened.
+    Tensors that share a storage are drawn below the same row: a write through one of them is seen
+    by every other that shows an index in the same column. Keywords give names; with ``live`` every
+    other tensor that still lives on one of these storages is drawn too, under its name in the
+    calling code if it has one. Storages of more than 24 elements are shortened.
 
     >>> from tensorkit import viz
     >>> a = tk.arange(6)
@@ -118,12 +84,34 @@ def memory(*tensors: "Tensor", **named: "Tensor") -> MemoryPicture:
     if not pairs:
         raise TypeError("memory() draws tensors, and it got none. Try: viz.memory(tk.arange(6))")
     for name, value in pairs:
-        if not is_tensor(value):
-            raise TypeError(
-                f"memory() draws tensors; {name} is of class {type(value).__name__}. "
-                "Try: viz.memory(tk.tensor(...)), or tk.from_numpy(array) for a NumPy array"
-            )
-    return MemoryPicture(_describe(pairs))
+        words.must_be_tensor("viz.memory", value, name)
+    if live:
+        pairs += _others_alive(pairs)
+    rows = _describe(pairs)
+    title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
+    return Picture(f"Memory of {title}", _draw(rows), _as_text(rows))
+
+
+def _others_alive(pairs: list[tuple[str, "Tensor"]]) -> list[tuple[str, "Tensor"]]:
+    """Every other tensor on these storages, in an order that is the same on every run."""
+    names = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
+    given = {id(x) for _, x in pairs}
+    places = {_place(x) for _, x in pairs} - {None}
+    found = [
+        (names.get(id(it), "no name"), it)
+        for it in gc.get_objects()
+        if is_tensor(it) and id(it) not in given and _place(it) in places
+    ]
+    return sorted(found, key=lambda pair: (pair[0] == "no name", pair[0], _numbers(pair[1])))
+
+
+def _place(x: "Tensor") -> Any:
+    storage = x.untyped_storage()
+    return (storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
+
+
+def _numbers(x: "Tensor") -> Any:
+    return x.storage_offset(), tuple(x.shape), tuple(x.stride())
 
 
 # From tensors to plain data
@@ -132,10 +120,10 @@ def memory(*tensors: "Tensor", **named: "Tensor") -> MemoryPicture:
 def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     groups: dict[Any, list[tuple[str, Tensor]]] = {}
     for number, (name, x) in enumerate(pairs):
-        storage = x.untyped_storage()
         # An empty storage has no address: each stands for itself.
         # Memory seen as two dtypes has other boxes for each.
-        key = (storage.data_ptr(), storage.nbytes(), x.dtype) if storage.nbytes() else number
+        place = _place(x)
+        key = number if place is None else (*place, x.dtype)
         groups.setdefault(key, []).append((name, x))
     return [
         _row("storage" if len(groups) == 1 else f"storage {number}", group)
@@ -149,23 +137,16 @@ def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
     n = n_bytes // x.itemsize
     dtype = str(x.dtype).removeprefix("torch.")
     boxes = _boxes_to_show(n, [tensor for _, tensor in group])
-    flat = x.as_strided((n,), (1,), 0)
+    flat = x.detach().as_strided((n,), (1,), 0)
     elements = "1 element" if n == 1 else f"{n} elements"
     row = Row(
         title=f"{title}: {elements}, {dtype}, {n_bytes} bytes",
         n_elements=n,
         boxes=boxes,
-        values=[_value(flat[box].item()) for box in boxes],
+        values=[words.number(flat[box].item()) for box in boxes],
     )
     row.lanes = [_lane(name, tensor, boxes) for name, tensor in group]
     return row
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        text = f"{value:.4g}"
-        return text + "." if text.lstrip("-").isdigit() else text
-    return str(value)
 
 
 def _boxes_to_show(n: int, tensors: list["Tensor"]) -> list[int]:
@@ -271,107 +252,64 @@ def _bracketed(lane: Lane, box: int) -> str:
 
 # From plain data to a picture
 
-# Okabe and Ito's colours, which also colour-blind readers can tell apart, with the text colour
-# that is readable on each.
-_COLOURS = (
-    ("#0072B2", "#ffffff"),
-    ("#D55E00", "#ffffff"),
-    ("#009E73", "#ffffff"),
-    ("#CC79A7", "#1b1b1b"),
-    ("#E69F00", "#1b1b1b"),
-    ("#56B4E9", "#1b1b1b"),
-)
-_MARGIN, _BOX_HEIGHT, _GAP_WIDTH = 18, 34, 30
-_FONT = "font-family='DejaVu Sans, Verdana, sans-serif'"
-_MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"
+_BOX_HEIGHT, _GAP_WIDTH, _LEFT = 34.0, 30.0, 18.0
 
 
-def _as_svg(rows: list[Row], text: str) -> str:
-    parts: list[str] = []
-    width, top, colour = 0.0, float(_MARGIN), 0
+def _draw(rows: list[Row]) -> Canvas:
+    canvas, top, colour = Canvas(), 18.0, 0
     for row in rows:
-        row_width, top = _draw_row(parts, row, top, colour)
+        top = _draw_row(canvas, row, top, colour) + 14
         colour += len(row.lanes)
-        width = max(width, row_width)
-        top += 14
-    width, height = width + _MARGIN, top - 14 + _MARGIN
-    title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
-    frame = f"width='{width:.0f}' height='{height:.0f}'"
-    view = f"viewBox='0 0 {width:.0f} {height:.0f}' style='max-width:100%;height:auto'"
-    return "\n".join(
-        [
-            f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {frame} {view}>",
-            f"<title>Memory of {escape(title)}</title>",
-            f"<desc>{escape(text)}</desc>",
-            f"<rect {frame} rx='8' fill='#fbfaf7' stroke='#d8d4ca'/>",
-            *parts,
-            "</svg>",
-        ]
-    )
+    return canvas
 
 
-def _draw_row(parts: list[str], row: Row, top: float, colour: int) -> tuple[float, float]:
-    """Draw one storage and its tensors; gives the right and the lower end."""
+def _draw_row(canvas: Canvas, row: Row, top: float, colour: int) -> float:
+    """Draw one storage and its tensors; gives the lower end."""
     texts = [*row.values, *(cell for lane in row.lanes for cell in lane.seen.values())]
-    box_width = max(40.0, 16.0 + 7.9 * max((len(cell) for cell in texts), default=0))
-    left = _MARGIN + 0.0
-    _text(parts, left, top + 12, row.title, 13, "#3b3b3b", weight="bold")
+    widest = max((text_width(cell, 13, mono=True) for cell in texts), default=0.0)
+    box_width = max(40.0, 16.0 + widest)
+    canvas.text(_LEFT, top + 12, row.title, 13, SOFT, bold=True)
     top += 24
     places: dict[int, float] = {}
-    x = left
+    x = _LEFT
     for place, box in enumerate(row.boxes):
         if place and box != row.boxes[place - 1] + 1:
-            _text(parts, x + _GAP_WIDTH / 2, top + 36, "…", 18, "#6b6b6b", anchor="middle")
+            canvas.text(x + _GAP_WIDTH / 2, top + 36, "…", 18, SOFT, anchor="middle")
             x += _GAP_WIDTH
         places[box] = x
         x += box_width
     for box, value in zip(row.boxes, row.values, strict=True):
-        at = places[box]
-        middle = at + box_width / 2
-        _text(parts, middle, top + 10, str(box), 11, "#6b6b6b", anchor="middle")
-        parts.append(
-            f"<rect x='{at:.1f}' y='{top + 15:.1f}' width='{box_width:.1f}' "
-            f"height='{_BOX_HEIGHT}' fill='#ffffff' stroke='#55524b' stroke-width='1.2'/>"
-        )
-        _text(parts, middle, top + 37, value, 14, "#1b1b1b", anchor="middle", font=_MONO)
-    right = x
+        middle = places[box] + box_width / 2
+        canvas.text(middle, top + 10, str(box), 11, SOFT, anchor="middle")
+        canvas.rect(places[box], top + 15, box_width, _BOX_HEIGHT, WHITE, SOFT)
+        canvas.text(middle, top + 37, value, 13, anchor="middle", mono=True)
     top += 15 + _BOX_HEIGHT + 14 if row.boxes else 0
     for number, lane in enumerate(row.lanes):
-        fill, ink = _COLOURS[(colour + number) % len(_COLOURS)]
-        lane_right, top = _draw_lane(parts, lane, places, box_width, top, fill, ink)
-        right = max(right, lane_right)
-    return right, top
+        top = _draw_lane(canvas, lane, places, box_width, top, *SERIES[(colour + number) % 6])
+    return top
 
 
 def _draw_lane(
-    parts: list[str],
+    canvas: Canvas,
     lane: Lane,
     places: dict[int, float],
     box_width: float,
     top: float,
     fill: str,
     ink: str,
-) -> tuple[float, float]:
+) -> float:
     """Draw what one tensor sees: its numbers, its cells and one jump per dimension."""
-    left = _MARGIN + 0.0
-    parts.append(
-        f"<rect x='{left:.1f}' y='{top + 2:.1f}' width='11' height='11' rx='2' fill='{fill}'/>"
-    )
-    _text(parts, left + 17, top + 12, lane.name, 13, "#1b1b1b", weight="bold")
-    start = left + 17 + 8.6 * len(lane.name) + 12
-    _text(parts, start, top + 12, lane.numbers, 12.5, "#3b3b3b")
-    right = start + 7.4 * len(lane.numbers)
+    canvas.rect(_LEFT, top + 2, 11, 11, fill, radius=2)
+    right = canvas.text(_LEFT + 17, top + 12, lane.name, 13, bold=True)
+    canvas.text(right + 12, top + 12, lane.numbers, 12.5, SOFT)
     top += 22
     for box, at in places.items():
         middle = at + box_width / 2
         if box in lane.seen:
-            parts.append(
-                f"<rect x='{at + 2:.1f}' y='{top:.1f}' width='{box_width - 4:.1f}' height='22' "
-                f"rx='5' fill='{fill}'/>"
-            )
-            _text(parts, middle, top + 15.5, lane.seen[box], 12.5, ink, anchor="middle", font=_MONO)
+            canvas.rect(at + 2, top, box_width - 4, 22, fill, radius=5)
+            canvas.text(middle, top + 15.5, lane.seen[box], 12.5, ink, anchor="middle", mono=True)
         else:
-            parts.append(f"<circle cx='{middle:.1f}' cy='{top + 11:.1f}' r='2' fill='#b9b4a8'/>")
+            canvas.dot(middle, top + 11, 2, FAINT)
     top += 22 if places else 0
     jumps = [jump for jump in lane.jumps if jump.start in places and jump.stop in places]
     # All labels start right of the longest jump, so that no line crosses them.
@@ -381,31 +319,8 @@ def _draw_lane(
         begin = places[jump.start] + box_width / 2
         end = places[jump.stop] + box_width / 2
         above = top - 20 * (level + 1) + 1
-        parts.append(
-            f"<path d='M{begin:.1f} {above:.1f} V{top - 4:.1f} H{end:.1f} V{above + 6:.1f}' "
-            f"fill='none' stroke='{fill}' stroke-width='1.6'/>"
-            f"<path d='M{end - 4:.1f} {above + 7:.1f} L{end:.1f} {above:.1f} "
-            f"L{end + 4:.1f} {above + 7:.1f} Z' fill='{fill}'/>"
-        )
-        label = f"+{jump.stride} in dimension {jump.dim}"
-        _text(parts, label_at, top, label, 11.5, "#3b3b3b")
-        right = max(right, label_at + 6.8 * len(label))
-    return right, top + 18
-
-
-def _text(
-    parts: list[str],
-    x: float,
-    y: float,
-    text: str,
-    size: float,
-    fill: str,
-    *,
-    anchor: str = "start",
-    weight: str = "normal",
-    font: str = _FONT,
-) -> None:
-    parts.append(
-        f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' {font} font-weight='{weight}' "
-        f"text-anchor='{anchor}' fill='{fill}'>{escape(text)}</text>"
-    )
+        corners = [(begin, above), (begin, top - 4), (end, top - 4), (end, above + 6)]
+        canvas.line(corners, fill, width=1.6)
+        canvas.arrowhead(end, above, 0, -1, fill)
+        canvas.text(label_at, top, f"+{jump.stride} in dimension {jump.dim}", 11.5, SOFT)
+    return top + 18

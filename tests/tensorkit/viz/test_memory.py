@@ -20,7 +20,7 @@ def _matrix(n_rows=2, n_columns=3):
 
 def test_the_text_names_every_number():
     a = _matrix()
-    text = viz.memory(a=a, column=a[:, 1]).text
+    text = viz.memory(a=a, column=a[:, 1]).alt
     assert "storage: 6 elements, int64, 48 bytes" in text
     assert "shape (2, 3), strides (3, 1), offset 0, contiguous" in text
     assert "shape (2,), strides (3,), offset 1, not contiguous" in text
@@ -68,7 +68,7 @@ def test_many_elements_are_shortened():
 @pytest.mark.parametrize("x", [tk.tensor(2.5), tk.empty(0), tk.tensor([True, False])])
 def test_unusual_tensors_are_drawn(x):
     picture = viz.memory(x)
-    assert "1 element" in picture.text or f"{x.numel()} elements" in picture.text
+    assert "1 element" in picture.alt or f"{x.numel()} elements" in picture.alt
     ET.fromstring(picture.svg)
 
 
@@ -76,7 +76,7 @@ def test_the_picture_is_the_same_every_time_and_holds_no_addresses():
     a = _matrix()
     first, second = viz.memory(a, a[1]), viz.memory(_matrix(), tk.zeros(0))
     assert first.svg == viz.memory(a, a[1]).svg
-    assert str(a.data_ptr()) not in first.svg + first.text
+    assert str(a.data_ptr()) not in first.svg + first.alt
     assert " id=" not in first.svg + second.svg
 
 
@@ -85,7 +85,7 @@ def test_the_picture_has_a_title_a_description_and_a_role():
     root = ET.fromstring(picture.svg)
     assert root.get("role") == "img"
     assert root.find(f"{SVG}title").text.startswith("Memory of tensor 1")
-    assert root.find(f"{SVG}desc").text == picture.text
+    assert root.find(f"{SVG}desc").text == picture.alt
 
 
 def test_a_notebook_gets_svg_and_text():
@@ -98,14 +98,14 @@ def test_save_writes_svg_and_text_and_refuses_other_endings(tmp_path):
     picture.save(tmp_path / "a.svg")
     picture.save(str(tmp_path / "a.txt"))
     assert (tmp_path / "a.svg").read_text() == picture.svg
-    assert (tmp_path / "a.txt").read_text() == picture.text + "\n"
-    with pytest.raises(ValueError, match=r"saved as \.svg or \.txt"):
-        picture.save(tmp_path / "a.png")
+    assert (tmp_path / "a.txt").read_text() == picture.alt + "\n"
+    with pytest.raises(ValueError, match=r"saved as \.svg, \.png, \.html or \.txt"):
+        picture.save(tmp_path / "a.jpg")
 
 
 @pytest.mark.parametrize("value", [[1, 2], 3, None])
 def test_what_is_not_a_tensor_is_refused_with_a_sentence(value):
-    with pytest.raises(TypeError, match="memory\\(\\) draws tensors; tensor 1 is of class"):
+    with pytest.raises(TypeError, match=r"viz\.memory\(\) wants a tensor; tensor 1 is of class"):
         viz.memory(value)
     with pytest.raises(TypeError, match="got none"):
         viz.memory()

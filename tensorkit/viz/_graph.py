@@ -1,0 +1,161 @@
+"""``viz.graph``: what autograd recorded, as boxes and arrows."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tensorkit.viz import boxes, folding, reading, words
+from tensorkit.viz.boxes import Box
+from tensorkit.viz.drawing import Canvas, Picture, heading, said
+from tensorkit.viz.folding import Group
+from tensorkit.viz.palette import FOLDED, LEAF, PLAIN, RESULT
+from tensorkit.viz.reading import Vertex
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+LEFT = 18.0
+
+
+def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor") -> Picture:
+    """Picture of the graph behind ``t``: operations, what they keep, leaves and their gradients.
+
+    Tensors are called what they are called in the calling code; keywords give other names. Values
+    of intermediate results are shown where a name or a saved tensor still holds them. A graph of
+    more than ``most`` operations and leaves is folded: blocks that repeat become one box.
+
+    The boxes are always placed by tensorkit's own layout, so that the picture is the same on every
+    machine; ``picture.dot`` holds the graph for graphviz.
+
+    >>> from tensorkit import viz
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> viz.graph((x * x).sum())
+    Autograd graph: 2 operations, 1 leaf
+    1. x: leaf, (2,) float32, [1., 2.]; backward adds its gradient to x.grad
+    2. MulBackward0 of 1 and 1: (2,) float32; keeps _saved_other (2,) float32, _saved_self
+       (2,) float32
+    3. SumBackward0 of 2: () float32, 5.; keeps _saved_self_sym_sizes (2,)
+    """
+    words.must_be_tensor("viz.graph", t)
+    if not t.requires_grad:
+        return said(
+            "No graph",
+            "This tensor does not require grad: no operation on it was recorded. "
+            "explain.no_grad(t) says why.",
+        )
+    vertices = reading.read(
+        t, [*named.items(), *words.named_tensors(words.caller())], values=values
+    )
+    groups = folding.fold(vertices, most)
+    edges = folding.edges(vertices, groups)
+    n_leaves = sum(it.is_leaf for it in vertices)
+    title = (
+        f"Autograd graph: {words.count(len(vertices) - n_leaves, 'operation')}, "
+        f"{words.count(n_leaves, 'leaf')}"
+    )
+    last = len(vertices) - 1
+    drawn = [box_of(vertices, group, is_result=last in group.members) for group in groups]
+    canvas = Canvas()
+    low = heading(canvas, title, "Values flow down along the arrows, gradients back up.")
+    boxes.draw(canvas, drawn, edges, LEFT, low)
+    key(canvas, drawn)
+    picture = Picture(title, canvas, _alt(title, vertices, groups, edges))
+    picture.dot = _dot(drawn, edges)
+    return picture
+
+
+def key(canvas: Canvas, drawn: list[Box]) -> None:
+    """Write what the boxes' grounds mean, below the graph."""
+    meanings = [
+        (LEAF, "", "leaf: backward adds to its .grad"),
+        (PLAIN, "", "operation"),
+        (RESULT, "", "result"),
+        (FOLDED, "5 3", "several, folded"),
+    ]
+    used = {box.ground for box in drawn}
+    boxes.key(canvas, LEFT, canvas.extent[1] + 28, [it for it in meanings if it[0] in used])
+
+
+def box_of(vertices: list[Vertex], group: Group, *, is_result: bool = False) -> Box:
+    """The box of a vertex or of a folded group."""
+    if len(group.members) > 1:
+        return Box(*_summary(vertices, group), ground=FOLDED, dash="5 3")
+    it = vertices[group.members[0]]
+    if it.is_leaf:
+        lines = [it.form, *filter(None, [it.value]), "gradient → .grad"]
+        return Box(it.title, lines, LEAF, radius=12)
+    lines = [f"{it.name}: {it.form}" if it.name else it.form, *filter(None, [it.value])]
+    lines += [f"keeps {saved.name.removeprefix('_saved_')} {saved.words}" for saved in it.saved]
+    lines += ["gradient → .grad (retain_grad)"] if it.retains_grad else []
+    return Box(it.title, lines, RESULT if is_result else PLAIN)
+
+
+def _summary(vertices: list[Vertex], group: Group) -> tuple[str, list[str]]:
+    members = [vertices[place] for place in group.members]
+    leaves = [it for it in members if it.is_leaf]
+    operations = [it for it in members if not it.is_leaf]
+    kinds = Counter(it.title for it in operations).most_common()
+    if group.times > 1:
+        title = f"{group.times} times the block"
+        lines = [", ".join(it.title for it in operations[: min(group.block, 6)])]
+        lines[0] += f" … {group.block} operations" if group.block > 6 else ""
+        if len({it.form for it in operations}) == 1:
+            lines.append(operations[0].form)
+    elif operations:
+        title = words.count(len(operations), "operation")
+        lines = [", ".join(f"{n} {kind}" for kind, n in kinds[:3])]
+        lines[0] += f" and {len(kinds) - 3} other kinds" if len(kinds) > 3 else ""
+    else:
+        title, lines = words.count(len(leaves), "leaf"), []
+    if leaves:
+        n = sum(it.node.numel() for it in leaves)
+        what = words.count(n, "element")
+        lines.append(f"{words.count(len(leaves), 'leaf')}, {what}" if operations else what)
+        names = [it.name for it in leaves if it.name]
+        if names:
+            lines.append(names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}")
+    return title, lines
+
+
+def _alt(
+    title: str, vertices: list[Vertex], groups: list[Group], edges: list[tuple[int, int]]
+) -> str:
+    lines = [title]
+    for number, group in enumerate(groups):
+        it = vertices[group.members[0]]
+        if len(group.members) > 1:
+            sources = [source for source, target in edges if target == number]
+            head, below = _summary(vertices, group)
+            text = f"{head}{_of(sources)}: {'; '.join(below)}"
+        elif it.is_leaf:
+            home = f"{it.name}.grad" if it.name else "its .grad"
+            facts = ", ".join(filter(None, [it.form, it.value]))
+            name = f"{it.name}: leaf" if it.name else "leaf"
+            text = f"{name}, {facts}; backward adds its gradient to {home}"
+        else:
+            home_of = {place: at for at, each in enumerate(groups) for place in each.members}
+            sources = [home_of[place] for place in it.inputs if place is not None]
+            facts = ", ".join(filter(None, [it.form, it.value]))
+            text = f"{it.label}{_of(sources)}: {facts}"
+            if it.saved:
+                kept = ", ".join(f"{saved.name} {saved.words}" for saved in it.saved)
+                text += f"; keeps {kept}"
+            if it.retains_grad:
+                text += "; retain_grad keeps its gradient"
+        lines.append(f"{number + 1}. {text}")
+    return "\n".join(lines)
+
+
+def _of(sources: list[int]) -> str:
+    return f" of {' and '.join(str(it + 1) for it in sources)}" if sources else ""
+
+
+def _dot(drawn: list[Box], edges: list[tuple[int, int]]) -> str:
+    import graphviz
+
+    digraph: Any = graphviz.Digraph(node_attr={"shape": "box", "style": "filled"})
+    for number, box in enumerate(drawn, start=1):
+        label = "\n".join([box.title, *box.lines])
+        digraph.node(str(number), graphviz.escape(label).replace("\n", "\\n"), fillcolor=box.ground)
+    for source, target in edges:
+        digraph.edge(str(source + 1), str(target + 1))
+    return digraph.source

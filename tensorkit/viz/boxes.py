@@ -1,0 +1,68 @@
+"""Boxes of text joined by arrows, on a canvas: how pictures of graphs are drawn."""
+
+import itertools
+from dataclasses import dataclass, field
+
+from tensorkit.viz import layers
+from tensorkit.viz.drawing import Canvas, Command, shortened, text_width
+from tensorkit.viz.palette import INK, PLAIN, SOFT
+
+SIZE, LINE, PAD, WIDEST = 12.0, 16.5, 9.0, 250.0
+
+
+@dataclass
+class Box:
+    """A heading and lines below it, on a ground whose colour and outline say what it is."""
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    ground: str = PLAIN
+    dash: str = ""
+    radius: float = 4.0
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that its text needs."""
+        widths = [text_width(self.title, SIZE, bold=True)]
+        widths += [text_width(line, SIZE - 1) for line in self.lines]
+        return min(max(widths), WIDEST) + 2 * PAD, LINE * (1 + len(self.lines)) + 1.2 * PAD
+
+
+def draw(
+    canvas: Canvas, boxes: list[Box], edges: list[tuple[int, int]], left: float, top: float
+) -> None:
+    """Draw boxes from top to bottom with an arrow for each edge."""
+    placed = layers.place([box.size for box in boxes], edges)
+    for points in placed.edges:
+        canvas.path(_curve([(left + x, top + y) for x, y in points]), SOFT, width=1.3)
+        x, y = points[-1]
+        canvas.arrowhead(left + x, top + y, 0, 1, SOFT)
+    for box, (x, y) in zip(boxes, placed.boxes, strict=True):
+        width, height = box.size
+        at, y = left + x - width / 2, top + y
+        canvas.rect(at, y, width, height, box.ground, SOFT, radius=box.radius, dash=box.dash)
+        y += 0.6 * PAD + 0.72 * LINE
+        title = shortened(box.title, WIDEST / 1.1, SIZE)
+        canvas.text(at + width / 2, y, title, SIZE, INK, anchor="middle", bold=True)
+        for line in box.lines:
+            y += LINE
+            text = shortened(line, WIDEST, SIZE - 1)
+            canvas.text(at + width / 2, y, text, SIZE - 1, INK, anchor="middle")
+
+
+def _curve(points: list[tuple[float, float]]) -> list[Command]:
+    """A line through the points that leaves and reaches each of them upright."""
+    commands: list[Command] = [("M", *points[0])]
+    for (x, y), (to_x, to_y) in itertools.pairwise(points):
+        middle = (y + to_y) / 2
+        commands.append(
+            ("L", to_x, to_y) if abs(x - to_x) < 0.5 else ("C", x, middle, to_x, middle, to_x, to_y)
+        )
+    return commands
+
+
+def key(canvas: Canvas, left: float, y: float, entries: list[tuple[str, str, str]]) -> None:
+    """Write what the grounds mean, in a row: ground, dash, words."""
+    for ground, dash, text in entries:
+        canvas.rect(left, y - 10, 15, 12, ground, SOFT, radius=2, dash=dash, line=1)
+        left = canvas.text(left + 21, y, text, 11.5, SOFT) + 20

@@ -1,0 +1,115 @@
+"""Tensors in words: numbers, shapes, values, bytes, and the names a caller gave them."""
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from tensorkit.creation import is_tensor
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+MOST_VALUES = 6
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def number(value: Any) -> str:
+    """A number in at most four digits; floats keep a point, as tensors print them."""
+    if isinstance(value, float):
+        text = f"{value:.4g}"
+        return text + "." if text.lstrip("-").isdigit() else text
+    return str(value)
+
+
+def count(n: int, noun: str) -> str:
+    """``1 element``, ``6 elements``."""
+    plural = "leaves" if noun == "leaf" else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
+def n_bytes(n: float) -> str:
+    """A number of bytes for people: ``96 bytes``, ``1.5 KiB``."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return f"{n:.0f} bytes" if unit == "bytes" else f"{n:.4g} {unit}"
+        n /= 1024
+    raise AssertionError
+
+
+def form(shape: Any, dtype: Any) -> str:
+    """Shape and dtype: ``(2, 3) float32``."""
+    return f"{tuple(shape)} {str(dtype).removeprefix('torch.')}"
+
+
+def values(x: "Tensor") -> str:
+    """The values of a small tensor; of a large one its range, its mean and what is not finite."""
+    if x.numel() <= MOST_VALUES:
+        return _nested(x.detach().tolist())
+    array = x.detach().cpu().numpy()
+    if array.dtype.kind == "b":
+        return f"{int(array.sum()):,} of {array.size:,} True"
+    if array.dtype.kind != "f":
+        return f"{array.min()} … {array.max()}"
+    wide = array.astype("float64")
+    finite = wide[abs(wide) < math.inf]
+    odd = [
+        f"{n} {word}"
+        for word, n in (
+            ("nan", int((wide != wide).sum())),
+            ("inf", int((abs(wide) == math.inf).sum())),
+        )
+        if n
+    ]
+    if not finite.size:
+        return ", ".join(odd)
+    if finite.min() == finite.max() and not odd:
+        return f"all {number(float(finite.min()))}"
+    spread = f"{number(float(finite.min()))} … {number(float(finite.max()))}"
+    return ", ".join([f"{spread}, mean {number(float(finite.mean()))}", *odd])
+
+
+def _nested(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_nested, value))}]"
+    return number(value)
+
+
+def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
+    """TypeError with a sentence unless ``value`` is a tensor."""
+    if not is_tensor(value):
+        raise TypeError(
+            f"{function}() wants a tensor; {name} is of class {type(value).__name__}. "
+            "Try: tk.tensor(...), or tk.from_numpy(array) for a NumPy array"
+        )
+
+
+# The caller's names
+
+
+def caller() -> FrameType:
+    """The first frame outside tensorkit: where the names are that a learner gave."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def named_tensors(frame: FrameType) -> Iterator[tuple[str, "Tensor"]]:
+    """Every tensor that has a name in ``frame``, also as a module's parameter: name, tensor.
+
+    Names that begin with an underscore are left out: they are how IPython remembers outputs.
+    """
+    modules = []
+    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        if name.startswith("_"):
+            continue
+        if is_tensor(value):
+            yield name, value
+        elif hasattr(type(value), "named_parameters"):
+            modules.append((name, value))
+    for name, module in modules:
+        for inner, parameter in module.named_parameters():
+            yield f"{name}.{inner}", parameter

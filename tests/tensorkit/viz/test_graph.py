@@ -1,0 +1,88 @@
+"""viz.graph: what it says, how large graphs fold, and what it does with bad input."""
+
+import time
+
+import pytest
+
+import tensorkit as tk
+from tensorkit import viz
+
+
+def _chain(n, x):
+    for _ in range(n):
+        x = (x * 2.0).sin()
+    return x
+
+
+def test_names_are_those_of_the_caller():
+    weight = tk.tensor([1.0, 2.0], requires_grad=True)
+    product = weight * 3.0
+    text = viz.graph(product.sum()).alt
+    assert "1. weight: leaf, (2,) float32, [1., 2.]; backward adds its gradient" in text
+    assert "MulBackward0 (product) of 1: (2,) float32, [3., 6.]; keeps _saved_other 3." in text
+
+
+def test_values_can_be_left_out():
+    weight = tk.tensor([17.0], requires_grad=True)
+    assert "17" not in viz.graph((weight * 2).sum(), values=False).alt
+
+
+def test_repeated_blocks_fold_into_one_box():
+    x = tk.ones(2, requires_grad=True)
+    text = viz.graph(_chain(100, x).sum()).alt
+    assert "100 times the block: MulBackward0, SinBackward0; (2,) float32" in text
+    assert len(text.splitlines()) == 3
+
+
+def test_any_large_graph_becomes_few_boxes():
+    tk.manual_seed(1)
+    x = y = tk.rand(3, requires_grad=True)
+    for choice in tk.randint(0, 3, (5000,)).tolist():
+        y = (y.sin(), y * 0.5, y + x)[choice]
+    start = time.perf_counter()
+    picture = viz.graph(y.sum())
+    assert time.perf_counter() - start < 5.0  # measured: 0.5 s on two shared cores
+    assert picture.alt.startswith("Autograd graph: 5,001 operations, 1 leaf")
+    assert len(picture.alt.splitlines()) < 45
+
+
+def test_the_graph_in_dot_has_the_same_boxes():
+    x = tk.ones(2, requires_grad=True)
+    picture = viz.graph((x * x).sum())
+    assert picture.dot.count("label=") == 3
+    assert "1 -> 2" in picture.dot
+    assert "2 -> 3" in picture.dot
+
+
+def test_a_tensor_without_graph_gets_a_sentence():
+    assert "does not require grad" in viz.graph(tk.ones(2)).alt
+    assert "leaf" in viz.graph(tk.ones(2, requires_grad=True)).alt
+
+
+def test_a_freed_graph_says_so():
+    x = tk.ones(2, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward()
+    assert "freed by an earlier backward" in viz.graph(loss).alt
+
+
+def test_a_changed_saved_tensor_says_so():
+    x = tk.ones(2, requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    with tk.no_grad():
+        y += 1
+    assert "changed since it was saved" in viz.graph(loss).alt
+
+
+@pytest.mark.parametrize("shape", [(0,), (1000, 1000), (1, 2, 1, 2, 1, 2, 1, 2)])
+def test_unusual_tensors_are_summarised(shape):
+    x = tk.full(shape, float("nan")).requires_grad_()
+    text = viz.graph((x * 2).sum()).alt
+    assert str(shape) in text
+    assert len(text) < 1000
+
+
+def test_what_is_no_tensor_is_refused_with_a_sentence():
+    with pytest.raises(TypeError, match=r"viz\.graph\(\) wants a tensor"):
+        viz.graph([1.0])

@@ -1,0 +1,109 @@
+"""What holds of every picture: the same bytes, words for it, no script, no network, no stack."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import tensorkit as tk
+from tensorkit import viz
+
+
+def _network():
+    tk.manual_seed(3)
+    x, w = tk.rand(4, 3), tk.rand(3, 2, requires_grad=True)
+    b = tk.zeros(2, requires_grad=True)
+    h = (x @ w + b).tanh()
+    return (h * h).mean()
+
+
+PICTURES = {
+    "graph": lambda: viz.graph(_network()),
+    "memory": lambda: viz.memory(a=tk.arange(6)),
+}
+
+
+@pytest.fixture(params=PICTURES, scope="module")
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def picture(name):
+    return PICTURES[name]()
+
+
+def test_every_function_is_in_the_table():
+    assert set(PICTURES) == set(viz.__all__) - {"Picture"}
+
+
+def test_the_same_tensors_give_the_same_bytes(name, picture):
+    again = PICTURES[name]()
+    assert again.svg == picture.svg
+    assert again.html == picture.html
+
+
+def test_svg_and_png_show_the_same_size(picture):
+    root = ET.fromstring(picture.svg)
+    width, height = int(root.get("width")), int(root.get("height"))
+    png = picture.png
+    assert png.startswith(b"\x89PNG")
+    assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (2 * width, 2 * height)
+
+
+def test_every_number_drawn_is_in_the_words(picture):
+    root = ET.fromstring(picture.svg)
+    drawn = " ".join(it.text or "" for it in root.iter("{http://www.w3.org/2000/svg}text"))
+    numbers = set(re.findall(r"(?<![\w.])\d+\.?\d*(?![\w…])", drawn))
+    said = set(re.findall(r"\d+\.?\d*", picture.alt))
+    assert numbers <= said
+
+
+def test_no_text_reaches_beyond_the_picture(picture):
+    root = ET.fromstring(picture.svg)
+    for text in root.iter("{http://www.w3.org/2000/svg}text"):
+        assert float(text.get("x")) >= 0
+        assert float(text.get("x")) + float(text.get("textLength")) <= float(root.get("width"))
+
+
+def test_no_script_and_no_network(picture):
+    for text in (picture.svg, picture.html):
+        assert "<script" not in text
+        assert not re.search(r"(href|src)=[\"'](?!data:)", text)
+        assert not re.search(r"\bon\w+=", text)
+    assert "url(" not in picture.svg
+
+
+def test_a_notebook_gets_html_and_words(picture):
+    bundle = picture._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(picture) == picture.alt
+    assert "alt=" in bundle["text/html"]
+
+
+def test_save_writes_each_kind(picture, tmp_path):
+    for ending in ("svg", "png", "html", "txt"):
+        picture.save(tmp_path / f"a.{ending}")
+        assert (tmp_path / f"a.{ending}").stat().st_size
+    with pytest.raises(ValueError, match=r"Try: picture\.save"):
+        picture.save(tmp_path / "a.gif")
+
+
+def test_pictures_do_not_change_what_they_show():
+    loss = _network()
+    viz.graph(loss)
+    loss.backward()
+
+
+def test_importing_tensorkit_does_not_import_pictures():
+    code = "import sys, tensorkit; print('tensorkit.viz' in sys.modules)"
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(tk.__file__).parents[1],
+    )
+    assert shown.stdout == "False\n"
