@@ -225,25 +225,6 @@ def test_the_points_come_from_the_five_exercises_of_the_core():
     assert {it.kind for it in core} == {"predict", "write", "repair"}
 
 
-def test_the_text_has_the_exercises_in_the_order_of_their_definitions():
-    text = TEXT.read_text(encoding="utf-8")
-    assert re.findall(r'^# %% exercise="(.*)"$', text, re.MULTILINE) == list(CHAPTER)
-
-
-def test_the_headings_of_the_text_are_an_outline():
-    levels = re.findall(r"^# (#+) ", TEXT.read_text(encoding="utf-8"), re.MULTILINE)
-    assert levels[0] == "#"
-    assert set(levels[1:]) == {"##"}
-
-
-def test_every_mistake_and_every_hint_is_a_sentence_or_more():
-    texts = [text for it in CHAPTER.values() for text in it.hints]
-    texts += [mistake.message for it in CHAPTER.values() for mistake in it.mistakes()]
-    for text in texts:
-        assert text[-1] in ".?", text
-        assert text.count("`") % 2 == 0, text
-
-
 def test_the_text_does_not_print_the_answer_to_private_copy():
     answer = re.compile(r"from_numpy\(\w+\)\.clone\(\)|from_numpy\(\w+\.copy\(\)\)")
     assert answer.search(CHAPTER["private-copy"].solution_source)
