@@ -11,6 +11,7 @@ from typing import Any
 from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit._tensor import Tensor
+from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from tensorkit.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -178,6 +179,8 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",

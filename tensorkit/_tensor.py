@@ -393,6 +393,7 @@ class Tensor(TensorBase):
         return leaves.retains_grad(self)
 
     register_hook = leaves.register_hook
+    register_post_accumulate_grad_hook = leaves.register_post_accumulate_grad_hook
 
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.

@@ -142,7 +142,7 @@ class TensorBase:
     _edge: Any  # of a view: the node it came from, when the storage had version _seen
     _seen: int
     _grad: "Tensor | None"
-    _hooks: dict[int, Any]  # of a leaf: called with its gradient
+    _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
     _origin: Any  # where it comes from; see autograd.origins
 
 

@@ -7,6 +7,7 @@ that PyTorch raises in the same place, so ``except RuntimeError`` means what it 
         ShapeError          RuntimeError          sizes that do not fit; a_shape, b_shape, dim
         DTypeError          RuntimeError          a dtype that an operation refuses; dtypes
         OverlapError        RuntimeError          writing where several elements share memory
+        AutogradError       RuntimeError          a graph that cannot be walked; node
         ConversionError     RuntimeError          a value that a dtype cannot hold; value, dtype
         IndexRangeError     IndexError            index, dim, size
         NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
@@ -54,6 +55,10 @@ class IndexRangeError(TensorkitError, IndexError):
     index: int
     dim: int
     size: int
+
+
+class AutogradError(TensorkitError, RuntimeError):
+    """A graph that cannot be walked, or a write that would spoil one."""
 
 
 class NotSupportedError(TensorkitError, NotImplementedError):

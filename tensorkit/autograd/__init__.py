@@ -9,6 +9,7 @@ from typing import Any
 
 _HOME = {
     "backward": "engine",
+    "detect_anomaly": "anomaly",
     "enable_grad": "modes",
     "grad": "engine",
     "gradcheck": "differences",
@@ -16,6 +17,7 @@ _HOME = {
     "inference_mode": "modes",
     "no_grad": "modes",
     "recording": "origins",
+    "set_detect_anomaly": "anomaly",
     "set_grad_enabled": "modes",
 }
 

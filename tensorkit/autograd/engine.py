@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.autograd import leaves
+from tensorkit.autograd import anomaly, hooks, leaves
 from tensorkit.autograd.graph import AutogradError, GeneralNode, Node, PairNode, ResultNode
 from tensorkit.autograd.history import CopySlices, edge_of, is_ours
+from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import ShapeError, message
@@ -71,7 +72,7 @@ def backward(
     collected = run(roots, given, wanted)
     for edge, gradient in collected.values():
         if isinstance(edge, TensorBase):
-            run.work.accumulate(edge, gradient)
+            run.accumulate(edge, gradient)
 
 
 def grad(
@@ -219,7 +220,7 @@ class _Run:
             state.grad = self.create_graph
             with np.errstate(all="ignore"):
                 self._walk(starts, wanted)
-                return self._after_hooks(wanted)
+                return self._found(wanted)
         finally:
             state.grad = before
 
@@ -247,14 +248,17 @@ class _Run:
             node = ready.pop()
             gradient = pending.pop(node)
             if node.hooks is not None:
-                gradient = _run_hooks(work, node.hooks.on_gradient, gradient, node._form)
+                gradient = self._after_hooks(node.hooks, node._form, gradient)
             if wanted_ids is not None:
                 if id(node) in wanted_ids:
                     self.arrived[id(node)] = (node, gradient)
                 if node not in passing:  # type: ignore[operator]
                     continue
             run = node.tensor_gradients if self.create_graph else node.gradients
-            self._pass_on(node, run(gradient), uses, ready)
+            if node.hooks is None and not state.anomaly:
+                self._pass_on(node, run(gradient), uses, ready)
+            else:
+                self._pass_on(node, self._with_care(node, run, gradient), uses, ready)
             if not keep:
                 node.release()
             # The last reference goes before the next node runs: its memory can be used again.
@@ -306,17 +310,53 @@ class _Run:
             self.pending[edge] = work.add(self.pending[edge], value)
             self.private.add(edge)
 
-    def _after_hooks(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
+    def _after_hooks(self, attached: Attached, form: Form, gradient: Any) -> Any:
+        """A gradient that has arrived, as the hooks of its tensor leave it."""
+        if not (attached.of_tensor or attached.retained):
+            return gradient
+        shown = self.work.result(gradient, form)
+        left = hooks.through_tensor_hooks(attached, shown)
+        return gradient if left is shown else self.work.start(left)
+
+    def _with_care(self, node: Node, run: Any, gradient: Any) -> tuple[Any, ...]:
+        """The gradients from a node with hooks of its own, or in anomaly mode."""
+        work, attached = self.work, node.hooks
+        if attached is not None and attached.before:
+            given = hooks.before_node(attached, work.result(gradient, node._form))
+            gradient = work.start(given)
+        results = anomaly.watched(node, run, gradient) if state.anomaly else run(gradient)
+        if attached is None or not attached.after:
+            return tuple(results)
+        edges = [None if node.is_option(place) else edge for place, edge in enumerate(node.edges)]
+        shown = tuple(
+            None if edge is None else work.result(work.as_needed(value, edge._form), edge._form)
+            for edge, value in zip(edges, results, strict=False)
+        )
+        changed = hooks.after_node(attached, shown, work.result(gradient, node._form))
+        return tuple(None if each is None else work.start(each) for each in changed)
+
+    def _found(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
         """The gradients that are wanted, those of leaves after their hooks."""
         keys = self.arrived if wanted is None else {id(edge) for edge in wanted}
         found = {key: pair for key, pair in self.arrived.items() if key in keys}
         self.arrived = {}
         for key, (edge, gradient) in found.items():
-            hooks = getattr(edge, "_hooks", None)
-            if hooks:
-                changed = _run_hooks(self.work, hooks.values(), gradient, edge._form)
-                found[key] = (edge, changed)
+            attached = getattr(edge, "_hooks", None)
+            if attached is not None:
+                found[key] = (edge, self._after_hooks(attached, edge._form, gradient))
         return found
+
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        """Add to the gradient of a leaf, between the hooks that want to know of it."""
+        work, attached = self.work, getattr(leaf, "_hooks", None)
+        if attached is not None and attached.before:
+            given = hooks.before_node(attached, work.result(gradient, leaf._form))
+            gradient = work.start(given)
+        work.accumulate(leaf, gradient)
+        if attached is not None:
+            hooks.after_accumulation(attached, leaf)
+            if attached.after:
+                hooks.after_node(attached, (), work.result(gradient, leaf._form))
 
 
 _ndarray = np.ndarray
@@ -364,16 +404,6 @@ def _leading_to(wanted: set[int], uses: dict[Any, int]) -> set[Node]:
                 leading.add(node)
                 break
     return leading
-
-
-def _run_hooks(work: Any, hooks: Iterable[Any], gradient: Any, form: Form) -> Any:
-    for hook in list(hooks):
-        answer = hook(work.result(gradient, form))
-        if answer is not None:
-            if not isinstance(answer, TensorBase):
-                raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
-            gradient = work.as_needed(work.start(answer), form)
-    return gradient
 
 
 # The two kinds of work

@@ -25,9 +25,13 @@ from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import base
+from tensorkit import base, dtypes
+from tensorkit.autograd.hooks import Attached, Handle
+from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
-from tensorkit.errors import TensorkitError, message, sizes
+from tensorkit.devices import CPU
+from tensorkit.errors import AutogradError as AutogradError
+from tensorkit.errors import message, sizes
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
@@ -48,10 +52,6 @@ class Mark:
 
 LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
 FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
-
-
-class AutogradError(TensorkitError, RuntimeError):
-    """A graph that cannot be walked, or a write that would spoil one."""
 
 
 # Rules
@@ -201,18 +201,6 @@ def refuse_inference(x: TensorBase) -> None:
 # Nodes
 
 
-class Attached:
-    """What was attached to a node after it was made."""
-
-    __slots__ = ("line", "metadata", "on_gradient", "on_gradients")
-
-    def __init__(self) -> None:
-        self.on_gradient: list[Any] = []  # hooks called with the gradient that arrives
-        self.on_gradients: list[Any] = []  # hooks called with those that leave, and with it
-        self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
-        self.metadata: dict[Any, Any] = {}
-
-
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
@@ -280,28 +268,62 @@ class Node:
 
         A leaf is represented by an AccumulateGrad, made when asked.
         """
-        rule = self.rule
-        edges = [
-            edge
-            for name, edge in zip_longest(rule.inputs, self.edges)
-            if rule.option is None or name != rule.option
-        ]
         return tuple(
-            (AccumulateGrad(edge) if isinstance(edge, TensorBase) else edge, 0) for edge in edges
+            (AccumulateGrad(edge) if isinstance(edge, TensorBase) else edge, 0)
+            for place, edge in zip_longest(range(len(self.rule.inputs)), self.edges)
+            if place is None or not self.is_option(place)
         )
 
-    def register_hook(self, hook: Callable[..., Any]) -> None:
-        """Raise: hooks belong to tensors here."""
-        raise AttributeError(
-            message("tensorkit has no hooks on nodes", repair="tensor.register_hook(hook)")
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node was run in backward.
+
+        Both are tuples; a tuple that it returns takes the place of ``grad_inputs``.
+        """
+        return Handle(self.attached().after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+        """Call ``hook(grad_outputs)`` before this node is run; it may return others."""
+        return Handle(self.attached().before, hook)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """Whatever the user wants to note about this node."""
+        return self.attached().metadata
+
+    def is_option(self, place: int) -> bool:
+        """Whether the input at ``place`` is an option to PyTorch: it has no edge there."""
+        rule = self.rule
+        return (
+            rule.option is not None
+            and place < len(rule.inputs)
+            and rule.inputs[place] == rule.option
         )
 
     def __getattr__(self, attribute: str) -> Any:
-        for name in self.rule.keeps:
-            if attribute == saved_as(self.rule, name):
-                value = self.value(name)
-                return tuple(value) if name == "shape" else value
+        if attribute.startswith("_saved_"):
+            for name in self.rule.keeps:
+                if attribute == saved_as(self.rule, name):
+                    return self._shown(name)
+            if attribute == "_saved_self_sym_sizes" and "source" in self.rule.keeps:
+                return self.value("source").shape
         raise AttributeError(f"'{self.rule.node}' object has no attribute '{attribute}'")
+
+    def _shown(self, name: str) -> Any:
+        """A saved value as PyTorch shows it: sizes as a tuple, a number that is an input as a
+        tensor."""
+        value = self.value(name)
+        if name == "shape":
+            return tuple(value)
+        rule = self.rule
+        if name in rule.inputs and name != rule.option and isinstance(value, (bool, int, float)):
+            dtype = dtypes.float64 if isinstance(value, float) else dtypes.of_number(value)
+            array = CPU.backend.xp.asarray(value, dtype.numpy)
+            return base.new(array, base.contiguous_form(CPU, array.dtype, ()))
+        return value
+
+    def __dir__(self) -> list[str]:
+        saved = [saved_as(self.rule, name) for name in self.rule.keeps]
+        return sorted({*object.__dir__(self), *saved})
 
     def __repr__(self) -> str:
         return f"<{self.rule.node}>"
@@ -321,6 +343,14 @@ class AccumulateGrad:
         """The name of this node."""
         return "torch::autograd::AccumulateGrad"
 
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call ``hook((), grad_outputs)`` after the gradient was added to ``variable.grad``."""
+        return Handle(attached_to(self.variable).after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+        """Call ``hook(grad_outputs)`` before the gradient is added to ``variable.grad``."""
+        return Handle(attached_to(self.variable).before, hook)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AccumulateGrad) and other.variable is self.variable
 
@@ -329,6 +359,14 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return "<AccumulateGrad>"
+
+
+def attached_to(leaf: TensorBase) -> Attached:
+    """What is attached to a leaf, made when first asked for."""
+    found = getattr(leaf, "_hooks", None)
+    if found is None:
+        found = leaf._hooks = Attached()
+    return found
 
 
 class PairNode(Node):
@@ -552,6 +590,16 @@ def refuse_freed() -> None:
     )
 
 
+_HINT = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+_HINT_IN_ANOMALY_MODE = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The "
+    "variable in question was changed in there or anywhere later. Good luck!"
+)
+
+
 def refuse_stale(
     node: Node, name: str, form: Form, storage: Storage | None, expected: int, origin: Any
 ) -> None:
@@ -576,9 +624,8 @@ def refuse_stale(
         message(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [torch.{form.dtype.word}Tensor {sizes(form.shape)}]{made_by} is at "
-            f"version {storage.version}; expected version {expected} instead. Hint: enable anomaly "
-            "detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+            f"version {storage.version}; expected version {expected} instead. Hint: "
+            + (_HINT if state.anomaly is None else _HINT_IN_ANOMALY_MODE),
             *details,
             repair="x = x + y instead of x += y there, or save_this = x.clone() before",
         ),

@@ -358,6 +358,7 @@ def is_ours(frame: FrameType) -> bool:
 def rebase(x: TensorBase, node: Node) -> None:
     """The values of ``x`` are now the result of ``node``."""
     if not is_view(x):
+        _keep_retaining(x._node, node)
         x._node = node
         return
     origin = x._base
@@ -372,6 +373,12 @@ def rebase(x: TensorBase, node: Node) -> None:
     origin._node = whole
     x._edge = _of_base(x)
     x._seen = base.storage_of(x).version
+
+
+def _keep_retaining(before: Any, node: Node) -> None:
+    """A tensor that retains its gradient goes on to do so after a write to it."""
+    if isinstance(before, Node) and before.hooks is not None and before.hooks.retained is not None:
+        node.attached().retained, before.hooks.retained = before.hooks.retained, None
 
 
 _COPY_SLICES = Rule("copy_slices", "CopySlices", (), {})

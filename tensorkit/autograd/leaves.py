@@ -1,13 +1,13 @@
 """Leaves and what hangs on tensors: requires_grad, grad, hooks, detach_, data."""
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node
+from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, attached_to
 from tensorkit.autograd.history import edge_of, is_view
+from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, sizes, type_name
@@ -144,34 +144,17 @@ def retain_grad(x: "Tensor") -> None:
             )
         )
     if isinstance(node, Node) and not retains_grad(x):
-        node.attached().on_gradient.append(_RetainGrad(x))
+        node.attached().retained = _RetainGrad(x)
 
 
 def retains_grad(x: "Tensor") -> bool:
     """Whether ``retain_grad`` was called on ``x``, which is no leaf."""
     node = edge_of(x)
-    return isinstance(node, Node) and any(
-        isinstance(hook, _RetainGrad) and hook.tensor() is x
-        for hook in (node.hooks.on_gradient if node.hooks is not None else ())
-    )
+    retained = isinstance(node, Node) and node.hooks is not None and node.hooks.retained
+    return isinstance(retained, _RetainGrad) and retained.tensor() is x
 
 
 # Hooks
-
-_numbers = itertools.count()
-
-
-class Handle:
-    """What ``register_hook`` returns: ``remove()`` takes the hook away again."""
-
-    __slots__ = ("_remove",)
-
-    def __init__(self, remove: Callable[[], None]) -> None:
-        self._remove = remove
-
-    def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
-        self._remove()
 
 
 def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
@@ -193,23 +176,24 @@ def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
                 repair="x.requires_grad_()    # before",
             )
         )
+    attached = edge.attached() if isinstance(edge, Node) else attached_to(edge)
+    return Handle(attached.of_tensor, hook)
+
+
+def register_post_accumulate_grad_hook(x: "Tensor", hook: Callable[[Any], None]) -> Handle:
+    """Call ``hook`` with the leaf ``x`` whenever backward has added to ``x.grad``.
+
+    >>> x = tk.tensor(3., requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+    >>> (x * 2).backward()
+    tensor(2.)
+    """
+    edge = edge_of(x)
+    if edge is None:
+        raise AutogradError("cannot register a hook on a tensor that doesn't require gradient")
     if isinstance(edge, Node):
-        node = edge
-        # a retained gradient is what all other hooks have left
-        attached = node.attached()
-        hooks = attached.on_gradient
-        last = [each for each in hooks if isinstance(each, _RetainGrad)]
-        attached.on_gradient = [each for each in hooks if each not in last] + [hook, *last]
-
-        def remove() -> None:
-            if hook in attached.on_gradient:
-                attached.on_gradient.remove(hook)
-
-        return Handle(remove)
-    by_number = x._hooks = getattr(x, "_hooks", {})
-    number = next(_numbers)
-    by_number[number] = hook
-    return Handle(lambda: by_number.pop(number, None) and None)
+        raise AutogradError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return Handle(attached_to(x).accumulated, hook)
 
 
 # Leaving the graph

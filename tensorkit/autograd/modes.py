@@ -17,6 +17,7 @@ class _State(threading.local):
 
     grad = True
     inference = False
+    anomaly: Any = None  # the anomaly mode that is on; see autograd.anomaly
     watching: tuple[Any, ...] = ()  # the recordings that are on; see autograd.origins
 
 

@@ -143,24 +143,24 @@ class recording:
         self.left: list[Origin] = []
 
     def __enter__(self) -> Self:
-        _enter(self)
+        enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _leave(self)
+        leave(self)
 
 
 _active: list[Any] = []  # in all threads
 
 
-def _enter(watcher: Any) -> None:
+def enter(watcher: Any) -> None:
     _active.append(watcher)
     state.watching = (*state.watching, watcher)
     base.watch = _Watch
     close_or_open_fast_paths()
 
 
-def _leave(watcher: Any) -> None:
+def leave(watcher: Any) -> None:
     _active.remove(watcher)
     state.watching = tuple(each for each in state.watching if each is not watcher)
     if not _active:
@@ -174,14 +174,14 @@ class _Watch:
     @staticmethod
     def made(result: TensorBase) -> None:
         """A tensor was made: note its origin."""
-        if state.watching:
+        if _noted_by():
             call = _Call()
             result._origin = call.origin(result, call.tensors)
 
     @staticmethod
     def writes(x: TensorBase) -> None:
         """``x`` is about to be written to: its origin becomes that write."""
-        if not state.watching:
+        if not _noted_by():
             return
         call = _Call()
         # `x[0] = 1` writes to a view of x that nobody else has
@@ -197,11 +197,9 @@ class _Watch:
     @staticmethod
     def leaves(x: TensorBase) -> None:
         """The values of ``x`` become Python numbers or an array."""
-        if state.watching:
+        for left in _noted_by():
             call = _Call()
-            origin = call.origin(x, (x,))
-            for each in state.watching:
-                each.left.append(origin)
+            left.append(call.origin(x, (x,)))
 
     @staticmethod
     def node(node: Node) -> None:
@@ -209,6 +207,11 @@ class _Watch:
         if state.watching:
             frame = _user_frame()[0]
             node.attached().line = (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _noted_by() -> list[list[Origin]]:
+    """The lists of the recordings that are on in this thread; a mode may want lines only."""
+    return [watcher.left for watcher in state.watching if watcher.left is not None]
 
 
 def _user_frame() -> tuple[FrameType, FrameType]:
@@ -239,7 +242,7 @@ class _Call:
             for key, each in several:
                 self._take(key, each)
         if code.co_name in ("reflected", "__rtruediv__"):  # number <operator> tensor
-            self.arguments["self"] = self.arguments.pop("other")
+            self.arguments["self"] = self.arguments.pop("other", None)
 
     def _take(self, name: str, value: Any) -> None:
         several = value if isinstance(value, (tuple, list)) else (value,)

@@ -24,9 +24,11 @@ LAYERS = [
     "base",
     "autograd",  # a table of names, which are looked up when asked
     "autograd.modes",
+    "autograd.hooks",
     "autograd.graph",
     "autograd.history",
     "autograd.origins",
+    "autograd.anomaly",
     "autograd.leaves",
     "ops.general",
     "ops.notation",

@@ -34,6 +34,7 @@ PROGRAMS = """
     b.grad_fn._saved_self
     b.exp().grad_fn._saved_result
     (b * x).grad_fn._saved_self, (b * x).grad_fn._saved_other
+    x[1].grad_fn._saved_self_sym_sizes, (x.double() * 0.1).grad_fn._saved_other
     (b + 1).grad_fn._saved_alpha, tk.add(x, x, alpha=3).grad_fn._saved_alpha
     x.sum(0).grad_fn._saved_dim, x.sum(0).grad_fn._saved_keepdim
     x.sum(0).grad_fn._saved_self_sym_sizes
@@ -175,6 +176,32 @@ PROGRAMS = """
     tk.zeros(2).register_hook(print)
     b.register_hook(lambda g: 1); b.sum().backward()
     b.retain_grad(); h = b.register_hook(lambda g: g * 2); b.sum().backward(); b.grad
+    b.register_hook(lambda g: g.double()); b.sum().backward()
+    b.register_hook(lambda g: g[0]); b.sum().backward()
+    h = b.register_hook(lambda g: g * 2); b.add_(1); b.sum().backward(); x.grad
+    b.retain_grad(); b.add_(1); (b * 3).sum().backward(); b.grad
+    with b.register_hook(lambda g: g * 2): b.sum().backward(retain_graph=True)\nx.grad
+    h = b.grad_fn.register_hook(lambda i, o: (i[0] * 2, None)); b.sum().backward(); x.grad
+    h = b.grad_fn.register_hook(lambda i, o: 3); b.sum().backward()
+    h = b.grad_fn.register_hook(lambda i, o: (1, 2)); b.sum().backward()
+    h = b.grad_fn.register_hook(lambda i, o: (None, 2)); b.sum().backward()
+    h = b.grad_fn.register_hook(lambda i, o: (i[0],)); b.sum().backward()
+    r = []; h = b.grad_fn.register_hook(lambda i, o: r.append((i, o))); b.sum().backward(); r
+    h = b.grad_fn.register_prehook(lambda o: (o[0] * 2,)); b.sum().backward(); x.grad
+    h = b.grad_fn.register_prehook(lambda o: ()); b.sum().backward()
+    h = b.grad_fn.register_prehook(lambda o: 2); b.sum().backward()
+    h = b.grad_fn.register_prehook(lambda o: (o[0] * 2,)); h.remove(); b.sum().backward(); x.grad
+    h = b.grad_fn.register_prehook(lambda o: (o[0] * 2,)); tk.autograd.grad(b.sum(), b)
+    b.grad_fn.metadata['note'] = 1; b.grad_fn.metadata
+    r = []; leaf(b).register_prehook(r.append); b.sum().backward(); r
+    r = []; leaf(b).register_hook(lambda *g: r.append(g)); b.sum().backward(); r
+    r = []; x.register_post_accumulate_grad_hook(lambda p: r.append(p.grad)); b.sum().backward(); r
+    h = x.register_post_accumulate_grad_hook(lambda p: 3); b.sum().backward()
+    b.register_post_accumulate_grad_hook(print)
+    tk.ones(2).register_post_accumulate_grad_hook(print)
+    with tk.autograd.set_detect_anomaly(True): y = (x * 0) / (x * 0); y.sum().backward()
+    with tk.autograd.set_detect_anomaly(True, False): y = x * 0; y /= y; y.sum().backward()
+    with tk.autograd.set_detect_anomaly(True): y = x * 2; y.sum().backward(); x.grad
     with tk.no_grad(): y = x * 2
     with tk.no_grad(): x.add_(1); (x, x._version)
     with tk.no_grad(): x[0] = 0.; x
@@ -273,7 +300,7 @@ def _programs():
 
 def _run(module, program):
     x = module.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
-    scope = {"tk": module, "x": x, "b": x * 2}
+    scope = {"tk": module, "x": x, "b": x * 2, "leaf": lambda b: b.grad_fn.next_functions[0][0]}
     body = ast.parse(program.strip()).body
     last = body[-1]
     if isinstance(last, ast.With):
