@@ -92,6 +92,8 @@ from tensorkit.ops.extremes import (
     min,
     minimum,
 )
+from tensorkit.ops.gathering import gather, index_select, masked_fill, masked_select
+from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import bmm, dot, matmul, mm, mv
 from tensorkit.ops.reduction import mean, std, sum, var
@@ -138,6 +140,7 @@ __all__ = [
     "bmm",
     "bool",
     "can_cast",
+    "cat",
     "clamp",
     "clamp_",
     "clip",
@@ -166,11 +169,13 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "gather",
     "ge",
     "get_default_dtype",
     "gt",
     "half",
     "iinfo",
+    "index_select",
     "inf",
     "inference_mode",
     "initial_seed",
@@ -193,6 +198,8 @@ __all__ = [
     "long",
     "lt",
     "manual_seed",
+    "masked_fill",
+    "masked_select",
     "matmul",
     "max",
     "maximum",
@@ -235,6 +242,7 @@ __all__ = [
     "softmax",
     "sqrt",
     "squeeze",
+    "stack",
     "std",
     "sub",
     "sum",

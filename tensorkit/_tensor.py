@@ -32,6 +32,7 @@ from tensorkit.ops import (
     copying,
     elementary,
     extremes,
+    gathering,
     general,
     indexing,
     normalising,
@@ -301,6 +302,28 @@ class Tensor(TensorBase):
                 a_shape=tuple(self._form.shape),
             )
         return views.transpose(self, -2, -1)
+
+    # Picking
+
+    def index_select(self, dim: int, index: "Tensor") -> "Tensor":
+        """The slices along ``dim`` that ``index``, a vector, names, as a copy."""
+        return gathering.index_select(self, dim, index)
+
+    def gather(self, dim: int, index: "Tensor") -> "Tensor":
+        """Elements of which ``index`` says the position along ``dim``."""
+        return gathering.gather(self, dim, index)
+
+    def masked_fill(self, mask: "Tensor", value: Any) -> "Tensor":
+        """A copy with ``value`` where ``mask`` is true."""
+        return gathering.masked_fill(self, mask, value)
+
+    def masked_fill_(self, mask: "Tensor", value: Any) -> "Tensor":
+        """Write ``value`` where ``mask`` is true."""
+        return gathering.masked_fill_(self, mask, value)
+
+    def masked_select(self, mask: "Tensor") -> "Tensor":
+        """The elements where ``mask`` is true, as a vector."""
+        return gathering.masked_select(self, mask)
 
     # Gradients
 

@@ -6,17 +6,17 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    argsort asarray bfloat16 cat chunk complex64 complex128 concat cuda cumsum einsum flip
-    float_power gather isfinite isinf isnan linalg load logical_and logical_not logical_or
-    logical_xor median nn nonzero norm optim outer prod round rsub save sort split square stack
+    argsort asarray bfloat16 chunk complex64 complex128 concat cuda cumsum einsum flip
+    float_power isfinite isinf isnan linalg load logical_and logical_not logical_or
+    logical_xor median nn nonzero norm optim outer prod round rsub save sort split square
     tril triu true_divide unique utils
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    H all any argsort bfloat16 broadcast_to chunk cumsum diagonal expand_as flip gather
-    index_select isfinite isinf isnan logical_and logical_not logical_or logical_xor masked_fill
-    masked_fill_ masked_select median movedim narrow nonzero norm normal_ outer prod ravel
+    H all any argsort bfloat16 broadcast_to chunk cumsum diagonal expand_as flip
+    isfinite isinf isnan logical_and logical_not logical_or logical_xor
+    median movedim narrow nonzero norm normal_ outer prod ravel
     repeat reshape_as resize_ round scatter_ sort split square squeeze_ storage swapaxes tile
     topk trace transpose_ tril triu true_divide trunc unbind unfold uniform_ unique unsqueeze_
     view_as

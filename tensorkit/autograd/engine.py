@@ -26,7 +26,7 @@ from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import ShapeError, message
-from tensorkit.ops import copying, reduction
+from tensorkit.ops import copying, joining, reduction
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -360,7 +360,7 @@ class _Run:
 
 
 _ndarray = np.ndarray
-_NODES = (PairNode, ResultNode, GeneralNode, CopySlices)
+_NODES = (PairNode, ResultNode, GeneralNode, CopySlices, joining.Joined)
 
 
 def _count_uses(starts: Iterable[Any]) -> dict[Any, int]:

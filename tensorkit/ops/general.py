@@ -689,11 +689,13 @@ def write(
     rule: Rule | None = None,
     inputs: tuple[Any, ...] = (),
     values: dict[str, Any] | None = None,
+    at: Any = ...,
 ) -> None:
     """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
 
-    Every write goes through here, after all checks: it makes a new version, and with a ``rule``
-    the write is recorded; ``inputs`` and ``values`` are those of ``history.record``.
+    ``at`` is a NumPy index of the elements to write; without it, all are. Every write goes through
+    here, after all checks: it makes a new version, and with a ``rule`` the write is recorded;
+    ``inputs`` and ``values`` are those of ``history.record``.
     """
     if not x._array.flags.writeable:
         raise DTypeError(
@@ -714,7 +716,7 @@ def write(
         node = make_node(rule, x._form, edges, values, None)
     if base.watch is not None:
         base.watch.writes(x)
-    quietly(np.copyto, x._array, array, casting="unsafe")
+    quietly(x._array.__setitem__, at, array)
     history.written(x, f"{operation}_")
     if node is not None:
         if "out" in rule.keeps:  # type: ignore[union-attr]

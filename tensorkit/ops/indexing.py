@@ -1,12 +1,12 @@
-"""Basic indexing: integers, slices, ``...`` and ``None``, alone or in a tuple. Always views.
+"""Indexing: ``x[index]`` and ``x[index] = value``.
 
-An index is read once from left to right; every part turns the layout so far into the next one,
-and a single view is made at the end. Masks and lists of positions, which copy, are refused with
-a sentence.
+An index is read once from left to right. Integers, slices, ``...`` and ``None`` turn the layout so
+far into the next one, and a single view is made at the end. Masks, lists and tensors of positions
+are noted on the way, as *picks*, and then pick from that view; their result is a copy.
 """
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
+    DTypeError,
     IndexRangeError,
-    NotSupportedError,
     message,
+    sizes,
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, general, views
+from tensorkit.ops import copying, gathering, general, views
 from tensorkit.ops.notation import Operation
 
 if TYPE_CHECKING:
@@ -39,8 +40,15 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
         if result is not None:
             return result
     steps: list[Step] = []
-    result = base.view_of(x, locate(base.layout_of(x), index, steps))
-    return _tied(result, x, steps)
+    picks: Picks = {}
+    target = locate(base.layout_of(x), index, steps, picks)
+    if not picks:
+        return _tied(base.view_of(x, target), x, steps)
+    source = _tied(base.view_of(x, target), x, steps) if steps else x
+    return gathering.pick(source, _places(target.shape, picks))
+
+
+Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
 
 
 class Step(NamedTuple):
@@ -110,9 +118,17 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         value = int(value)
     if not isinstance(value, TensorBase):
         _check_assigned(x._form.dtype, value)
+    if index is False:
+        return
     source = base.layout_of(x)
-    whole = locate(source, index) == source
-    target = x if whole else getitem(x, index)
+    steps: list[Step] = []
+    picks: Picks = {}
+    part = locate(source, index, steps, picks)
+    if picks:
+        target = _tied(base.view_of(x, part), x, steps) if steps else x
+        _put(target, _places(part.shape, picks), value)
+        return
+    target = x if part == source else getitem(x, index)
     if isinstance(value, TensorBase):
         shape = tuple(value._form.shape)
         while shape and shape[0] == 1:  # leading dimensions of 1 do not count
@@ -130,6 +146,17 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
             copying.copy_(target, value if shape == wanted else views.expand(value, wanted))
     else:
         copying.assign_number(target, value)
+
+
+def _put(target: "Tensor", places: Any, value: Any) -> None:
+    """Write a checked number or a tensor at places of ``target``."""
+    dtype = target._form.dtype
+    if not isinstance(value, TensorBase):
+        gathering.put(target, places, copying.stored(value, dtype))
+        return
+    while value._form.shape and value._form.shape[0] == 1:  # leading 1s do not count
+        value = views.select(value, 0, 0)
+    gathering.put(target, places, value)
 
 
 def _check_assigned(dtype: DType, value: Any) -> None:
@@ -150,14 +177,20 @@ def _check_assigned(dtype: DType, value: Any) -> None:
     )
 
 
-def locate(source: Layout, index: Any, steps: "list[Step] | None" = None) -> Layout:
-    """The layout of ``x[index]``, where ``source`` is the layout of ``x``.
+def locate(source: Layout, index: Any, steps: "list[Step]", picks: Picks) -> Layout:
+    """The layout of the view that ``x[index]`` is or picks from; ``source`` is that of ``x``.
 
-    The view operations that lead there are appended to ``steps``.
+    The view operations that lead there are appended to ``steps``, what picks goes to ``picks``.
     """
-    steps = [] if steps is None else steps
+    if not isinstance(index, tuple) and _means_tuple(index):
+        index = tuple(index)
     if not isinstance(index, tuple):
-        if not isinstance(index, slice) and index is not None and index is not Ellipsis:
+        index = _pick(index)
+        if (
+            not isinstance(index, (slice, np.ndarray, TensorBase))
+            and index is not None
+            and index is not Ellipsis
+        ):
             position = _position(index)
             _refuse_scalar_index(source, position)
             return _select(source, 0, position, 0, steps)
@@ -165,10 +198,10 @@ def locate(source: Layout, index: Any, steps: "list[Step] | None" = None) -> Lay
             _bounds(index)  # a step of 0 is the first complaint
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         index = (index,)
+    else:
+        index = tuple(_pick(part) for part in index)
     n_dims = len(source.shape)
-    n_named = sum(
-        part is not None and part is not Ellipsis and not _is_mask(part) for part in index
-    )
+    n_named = sum(map(_dims_named, index))
     if n_named > n_dims:
         raise IndexRangeError(
             message(
@@ -179,14 +212,28 @@ def locate(source: Layout, index: Any, steps: "list[Step] | None" = None) -> Lay
             dim=n_dims,
             size=n_dims,
         )
-    return _walk(source, index, n_dims - n_named, steps)
+    return _walk(source, index, n_dims - n_named, steps, picks)
 
 
-def _walk(source: Layout, index: tuple[Any, ...], n_skipped: int, steps: list[Step]) -> Layout:
+def _walk(
+    source: Layout, index: tuple[Any, ...], n_skipped: int, steps: list[Step], picks: Picks
+) -> Layout:
     result, dim = source, 0
     for place, part in enumerate(index):
         if part is Ellipsis:
             dim += n_skipped
+        elif part.__class__ is np.ndarray:
+            if part.dtype == bool and not part.ndim:  # a new dimension, taken once or never
+                before = result
+                result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
+                steps.append(Step(views.unsqueeze, before, result, {"dim": dim}))
+                part = np.zeros(int(part), np.int64)
+            if dim >= len(result.shape):  # after a second `...`
+                raise IndexError(
+                    f"too many indices for tensor of dimension {len(result.shape)} (got {dim + 1})"
+                )
+            picks[dim] = part
+            dim += part.ndim if part.dtype == bool else 1
         elif part is None:
             # A second `...` skips once more, and may skip beyond the end.
             before = result
@@ -236,8 +283,88 @@ def _refuse_scalar_index(source: Layout, position: int) -> None:
         )
 
 
-def _is_mask(part: Any) -> bool:
-    return isinstance(part, bool)
+def _dims_named(part: Any) -> int:
+    """How many dimensions of the tensor one part of an index speaks of."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if part.__class__ is np.ndarray and part.dtype == bool else 1
+
+
+def _means_tuple(index: Any) -> bool:
+    """Whether a list is meant as a tuple: a short one that holds more than numbers."""
+    if not isinstance(index, (list, range)) or len(index) >= 32:
+        return False
+    kinds = (TensorBase, list, tuple, range, np.ndarray, slice)
+    return any(isinstance(part, kinds) or part is None or part is Ellipsis for part in index)
+
+
+def _pick(part: Any) -> Any:
+    """Positions as an int64 array or a mask as a bool array; all else as it is."""
+    if part.__class__ is int or part.__class__ is slice or part is None or part is Ellipsis:
+        return part
+    if isinstance(part, TensorBase):
+        dtype = part._form.dtype
+        if dtype.name not in ("int64", "int32", "uint8", "bool") and (
+            part._form.shape or dtype.is_floating_point
+        ):
+            raise IndexError(
+                message(
+                    "tensors used as indices must be long, int, byte or bool tensors",
+                    f"This one is {dtype}.",
+                    repair="index.long()",
+                )
+            )
+        if dtype.name in ("bool", "uint8"):
+            return part._array.astype(bool, copy=False)
+        return part._array.astype(np.int64, copy=False) if part._form.shape else part
+    if isinstance(part, bool):
+        return np.asarray(part)
+    if isinstance(part, (list, tuple, range, np.ndarray, str, bytes)):
+        array = np.asarray(part)
+        if array.dtype.kind in "US":
+            raise TypeError(
+                f"new(): invalid data type '{'str' if array.dtype.kind == 'U' else 'bytes'}'"
+            )
+        if array.dtype.kind not in "biuf":
+            raise DTypeError(f"Could not infer dtype of {type_name(array.flat[0])}")
+        if array.dtype == bool:
+            return array
+        return array.astype(np.int64) if array.ndim else int(array)
+    return part
+
+
+def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
+    """The picks as NumPy wants them, after a check against the shape of what they pick from."""
+    for dim, pick in picks.items():
+        for place, size in enumerate(pick.shape) if pick.dtype == bool else ():
+            if size != shape[dim + place]:
+                raise IndexRangeError(
+                    message(
+                        f"The shape of the mask {sizes(pick.shape)} at index {place} does not "
+                        f"match the shape of the indexed tensor {sizes(shape)} at index "
+                        f"{dim + place}"
+                    ),
+                    index=place,
+                    dim=dim + place,
+                    size=shape[dim + place],
+                )
+    if len(picks) > 1:  # a mask among others is the positions of what it keeps
+        picks = {
+            dim + place: positions
+            for dim, pick in picks.items()
+            for place, positions in enumerate(pick.nonzero() if pick.dtype == bool else (pick,))
+        }
+        try:
+            np.broadcast_shapes(*[pick.shape for pick in picks.values()])
+        except ValueError:
+            shapes = ", ".join(sizes(pick.shape) for pick in picks.values())
+            raise IndexError(
+                message(
+                    "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                    + shapes,
+                )
+            ) from None
+    return tuple(picks.get(dim, slice(None)) for dim in range(max(picks) + 1))
 
 
 def _bounds(part: slice) -> tuple[int, int, int]:
@@ -267,23 +394,8 @@ def _bounds(part: slice) -> tuple[int, int, int]:
 
 def _position(part: Any) -> int:
     """The integer that one part of an index stands for."""
-    if isinstance(part, bool):
-        _refuse("a bool as an index")
     if isinstance(part, TensorBase):
-        dtype = part._form.dtype
-        if dtype.is_floating_point:
-            raise IndexError(
-                message(
-                    "tensors used as indices must be long, int, byte or bool tensors",
-                    f"This one is {dtype}.",
-                    repair="index.long()",
-                )
-            )
-        if part._form.shape or dtype.name in ("bool", "uint8"):
-            _refuse("a tensor of positions or a mask as an index")
         return int(part._array.item())
-    if isinstance(part, (list, np.ndarray, range)):
-        _refuse(f"a {type_name(part)} as an index")
     try:
         position = operator.index(part)
     except TypeError:
@@ -294,13 +406,3 @@ def _position(part: Any) -> int:
     if not -(2**63) <= position < 2**63:
         raise ValueError("Overflow when unpacking long long")
     return position
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotSupportedError(
-        message(
-            f"tensorkit does not support {what} yet",
-            "It supports integers, slices, ..., None and tuples of these, and they give views.",
-            repair="x[2:5], x[::2] or x[0, ..., 1]",
-        )
-    )

@@ -40,6 +40,8 @@ LAYERS = [
     "ops.comparison",
     "ops.copying",
     "ops.views",
+    "ops.gathering",
+    "ops.joining",
     "ops.indexing",
     "ops.along",
     "ops.reduction",

@@ -1,0 +1,178 @@
+"""Joining tensors: cat and stack. Results are always copies."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import layout
+from tensorkit.autograd.graph import Node, Rule
+from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.modes import state
+from tensorkit.base import TensorBase
+from tensorkit.errors import ShapeError, message, sizes, type_name
+from tensorkit.ops import general, views
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorkit._tensor import Tensor
+
+
+def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+    """Tensors one after the other along ``dim``; their other sizes are equal.
+
+    Their dtypes are promoted. Vectors without elements are left out.
+
+    >>> tk.cat([tk.tensor([1, 2]), tk.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    _need_tensors("cat", tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    dim = general.need_int("cat", "dim", 2, dim)
+    shapes = [tuple(x._form.shape) for x in tensors]
+    if () in shapes:
+        at = shapes.index(())
+        raise ShapeError(
+            message(
+                f"zero-dimensional tensor (at position {at}) cannot be concatenated",
+                repair="tk.stack(tensors)",
+            )
+        )
+    model = next((shape for shape in shapes if shape != (0,)), (0,))
+    dim = layout.wrap_dim(dim, len(model))
+    for number, shape in enumerate(shapes):
+        if shape != (0,):
+            _check_alike(model, shape, dim, number)
+    used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
+    lengths = [0 if shape == (0,) else shape[dim] for shape in shapes]
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    starts = [end - length for end, length in zip(ends, lengths, strict=True)]
+    xp = tensors[0]._form.device.backend.xp
+    arrays = _promoted(tensors, used)
+    result = general.contiguous_result(general.run(xp.concatenate, arrays, dim), tensors[0].device)
+    return _recorded(result, tensors, _CAT, dim, list(zip(starts, ends, strict=True)))
+
+
+def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+    """Tensors of one shape side by side along a new dimension ``dim``.
+
+    >>> tk.stack([tk.tensor([1, 2]), tk.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    _need_tensors("stack", tensors)
+    if not tensors:
+        raise ShapeError("stack expects a non-empty TensorList")
+    shape = tuple(tensors[0]._form.shape)
+    dim = layout.wrap_dim(general.need_int("stack", "dim", 2, dim), len(shape) + 1)
+    for number, x in enumerate(tensors):
+        if x._form.shape != shape:
+            raise ShapeError(
+                message(
+                    f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
+                    f"0 and {sizes(x._form.shape)} at entry {number}"
+                ),
+                a_shape=shape,
+                b_shape=tuple(x._form.shape),
+            )
+    xp = tensors[0]._form.device.backend.xp
+    array = general.run(xp.stack, _promoted(tensors, tensors), dim)
+    result = general.contiguous_result(array, tensors[0].device)
+    return _recorded(result, tensors, _STACK, dim, list(range(len(tensors))))
+
+
+def _need_tensors(function: str, tensors: Any) -> None:
+    if not isinstance(tensors, (tuple, list)):
+        kind = "Tensor" if isinstance(tensors, TensorBase) else type_name(tensors)
+        raise TypeError(
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}"
+        )
+    for place, x in enumerate(tensors):
+        if not isinstance(x, TensorBase):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 0, but got {type_name(x)}"
+            )
+
+
+def _check_alike(model: Any, shape: Any, dim: int, number: int) -> None:
+    """Raise unless ``shape`` is ``model`` but for the size of ``dim``."""
+    if len(model) != len(shape):
+        first = f"Tensors must have same number of dimensions: got {len(model)} and {len(shape)}"
+        raise ShapeError(first, a_shape=model, b_shape=shape)
+    for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
+        if place != dim and wanted != size:
+            raise ShapeError(
+                message(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                    f"{wanted} but got size {size} for tensor number {number} in the list.",
+                    f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
+                ),
+                a_shape=model,
+                b_shape=shape,
+                dim=place,
+            )
+
+
+def _promoted(tensors: Any, used: Any) -> list[Any]:
+    """The arrays of ``used`` in the dtype that all ``tensors`` share after promotion."""
+    first = tensors[0]._form.dtype
+    if all(x._form.dtype is first for x in tensors):
+        return [x._array for x in used]
+    dtype = general.result_type(tuple(general.as_operand(x) for x in tensors))  # type: ignore[misc]
+    return [general.as_array(general.as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
+
+
+def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> "Tensor":
+    result = general.finished(result)
+    if not state.grad or not result._form.dtype.is_floating_point:
+        return result
+    edges = tuple(None if x._node is None else edge_of(x) for x in tensors)
+    if any(edge is not None for edge in edges):
+        node = object.__new__(Joined)
+        node.rule, node._form, node.hooks = rule, result._form, None
+        node._edges, node.dim, node.parts = edges, dim, parts
+        result._node = node
+    return result
+
+
+_CAT = Rule("cat", "CatBackward0", (), {})
+_STACK = Rule("stack", "StackBackward0", (), {})
+_CAT.keeps = _STACK.keeps = {"dim"}
+
+
+class Joined(Node):
+    """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
+
+    __slots__ = ("_edges", "dim", "parts")
+
+    _edges: tuple[Any, ...]
+    dim: int
+    parts: list[Any]  # for each input: begin and end along ``dim``, or its position
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """One edge for each joined tensor."""
+        return self._edges
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The parts of the gradient."""
+        return tuple(
+            g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
+            if edge is not None
+            else None
+            for edge, part in zip(self._edges, self.parts, strict=True)
+        )
+
+    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+        """The parts of the gradient, as views."""
+        return tuple(
+            None
+            if edge is None
+            else views.slice(g, self.dim, *part, 1)
+            if type(part) is tuple
+            else views.select(g, self.dim, part)
+            for edge, part in zip(self._edges, self.parts, strict=True)
+        )
+
+    def value(self, name: str) -> Any:
+        """Nothing but the dimension is saved."""
+        return self.dim
