@@ -31,6 +31,7 @@ from tensorkit.ops import (
     comparison,
     copying,
     elementary,
+    error_function,
     extremes,
     gathering,
     general,
@@ -599,6 +600,18 @@ class Tensor(TensorBase):
     neg, neg_ = arithmetic.neg, arithmetic.neg.inplace
     abs, abs_ = arithmetic.abs, arithmetic.abs.inplace
     sign, sign_ = arithmetic.sign, arithmetic.sign.inplace
+    square = arithmetic.square
+
+    def square_(self) -> "Tensor":
+        """``self ** 2``, in place."""
+        return arithmetic.pow.inplace(self, 2)
+
+    subtract, subtract_ = sub, sub_
+    multiply, multiply_ = mul, mul_
+    divide, divide_ = div, div_
+    absolute, absolute_ = abs, abs_
+
+    true_divide, true_divide_ = arithmetic.div.method, arithmetic.div.inplace
 
     # Elementary functions
 
@@ -610,6 +623,25 @@ class Tensor(TensorBase):
     tanh, tanh_ = elementary.tanh, elementary.tanh.inplace
     sigmoid, sigmoid_ = elementary.sigmoid, elementary.sigmoid.inplace
     relu, relu_ = elementary.relu, elementary.relu.inplace
+    expm1, expm1_ = elementary.expm1, elementary.expm1.inplace
+    log2, log2_ = elementary.log2, elementary.log2.inplace
+    log10, log10_ = elementary.log10, elementary.log10.inplace
+    log1p, log1p_ = elementary.log1p, elementary.log1p.inplace
+    rsqrt, rsqrt_ = elementary.rsqrt, elementary.rsqrt.inplace
+    tan, tan_ = elementary.tan, elementary.tan.inplace
+    asin, asin_ = elementary.asin, elementary.asin.inplace
+    acos, acos_ = elementary.acos, elementary.acos.inplace
+    atan, atan_ = elementary.atan, elementary.atan.inplace
+    sinh, sinh_ = elementary.sinh, elementary.sinh.inplace
+    cosh, cosh_ = elementary.cosh, elementary.cosh.inplace
+    atan2, atan2_ = elementary.atan2.method, elementary.atan2.inplace
+    erf, erf_ = error_function.erf, error_function.erf.inplace
+    floor, floor_ = elementary.floor, elementary.floor.inplace
+    ceil, ceil_ = elementary.ceil, elementary.ceil.inplace
+    trunc, trunc_ = elementary.trunc, elementary.trunc.inplace
+    round, round_ = elementary.round, elementary.round_
+    isnan, isinf = elementary.isnan, elementary.isinf
+    isfinite = elementary.isfinite
 
     # Reductions, products, choices
 
@@ -687,6 +719,12 @@ class Tensor(TensorBase):
     __le__ = comparison.le.operator
     __gt__ = comparison.gt.operator
     __ge__ = comparison.ge.operator
+    logical_and = comparison.logical_and.method
+    logical_and_ = comparison.logical_and.inplace
+    logical_or, logical_or_ = comparison.logical_or.method, comparison.logical_or.inplace
+    logical_xor = comparison.logical_xor.method
+    logical_xor_ = comparison.logical_xor.inplace
+    logical_not, logical_not_ = comparison.logical_not, comparison.logical_not.inplace
     equal = functional.equal
     isclose = functional.isclose
     allclose = functional.allclose
@@ -697,6 +735,10 @@ class Tensor(TensorBase):
     bitwise_or = bitwise.bitwise_or.method
     bitwise_xor = bitwise.bitwise_xor.method
     bitwise_not = bitwise.bitwise_not
+    bitwise_and_ = bitwise.bitwise_and.inplace
+    bitwise_or_ = bitwise.bitwise_or.inplace
+    bitwise_xor_ = bitwise.bitwise_xor.inplace
+    bitwise_not_ = bitwise.bitwise_not.inplace
     __and__ = bitwise.bitwise_and.operator
     __rand__ = bitwise.bitwise_and.reflected
     __iand__ = bitwise.bitwise_and.inplace_operator

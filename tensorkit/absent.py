@@ -7,19 +7,16 @@ Whoever implements one takes it off the list; a test reminds of it.
 FUNCTIONS = frozenset(
     """
     argsort asarray bfloat16 chunk complex64 complex128 concat cuda cumsum einsum flip
-    float_power isfinite isinf isnan linalg load logical_and logical_not logical_or
-    logical_xor median nn nonzero norm optim outer prod round rsub save sort split square
-    tril triu true_divide unique utils
+    float_power linalg load median nn nonzero norm optim outer prod rsub save sort split tril
+    triu unique utils
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    H all any argsort bfloat16 broadcast_to chunk cumsum diagonal expand_as flip
-    isfinite isinf isnan logical_and logical_not logical_or logical_xor
-    median movedim narrow nonzero norm normal_ outer prod ravel
-    repeat reshape_as resize_ round scatter_ sort split square squeeze_ storage swapaxes tile
-    topk trace transpose_ tril triu true_divide trunc unbind unfold uniform_ unique unsqueeze_
-    view_as
+    H all any argsort bfloat16 broadcast_to chunk cumsum diagonal expand_as flip median movedim
+    narrow nonzero norm normal_ outer prod ravel repeat reshape_as resize_ scatter_ sort split
+    squeeze_ storage swapaxes tile topk trace transpose_ tril triu unbind unfold uniform_ unique
+    unsqueeze_ view_as
     """.split()  # noqa: SIM905
 )
 _INSTEAD = {
@@ -27,9 +24,7 @@ _INSTEAD = {
     "complex64": "two real tensors",
     "cuda": 'device="cpu"',
     "float_power": "x.double() ** y",
-    "square": "x * x",
     "storage": "x.untyped_storage()",
-    "true_divide": "tk.div",
 }
 
 

@@ -1,16 +1,20 @@
 """Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.ops import general
 from tensorkit.ops.elementary import log
 from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.rounding import multiply_add
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
 
 Operands = tuple[Operand, ...]
 
@@ -337,6 +341,16 @@ pow.grad(
 )
 
 
+def square(input: "Tensor") -> "Tensor":
+    """``x ** 2``, element by element.
+
+    >>> tk.square(tk.tensor([1., -3.]))
+    tensor([1., 9.])
+    """
+    general.need_tensor("square", input)
+    return pow(input, 2)
+
+
 @op(kind="unary", result="floating")
 def reciprocal(xp: Any, x: Any) -> Any:
     """``1 / x``, element by element; integers give the default dtype.
@@ -383,12 +397,12 @@ def abs(xp: Any, x: Any) -> Any:
 
 @op(kind="unary")
 def sign(xp: Any, x: Any) -> Any:
-    """-1, 0 or 1: the sign of each element.
+    """-1, 0 or 1: the sign of each element; 0 for nan.
 
     >>> tk.sign(tk.tensor([3., 0., -3.]))
     tensor([ 1.,  0., -1.])
     """
-    return x if x.dtype == bool else xp.sign(x)
+    return xp.subtract(x > 0, x < 0, dtype=xp.int8).astype(x.dtype)
 
 
 sign.grad(x=lambda g: zeros_as(g))

@@ -1,4 +1,4 @@
-"""Comparisons: bool tensors from two tensors, or a tensor and a number."""
+"""Comparisons and logic: bool tensors from two tensors, or a tensor and a number."""
 
 from typing import Any
 
@@ -63,3 +63,43 @@ def ge(xp: Any, x: Any, y: Any) -> Any:
     tensor([False,  True,  True])
     """
     return xp.greater_equal(x, y)
+
+
+@op(kind="comparison", result="bool", takes_numbers=False)
+def logical_and(xp: Any, x: Any, y: Any) -> Any:
+    """Whether both elements are true, that is, not zero.
+
+    >>> tk.logical_and(tk.tensor([1, 2]), tk.tensor([3, 0]))
+    tensor([ True, False])
+    """
+    return xp.logical_and(x, y)
+
+
+@op(kind="comparison", result="bool", takes_numbers=False)
+def logical_or(xp: Any, x: Any, y: Any) -> Any:
+    """Whether one of the elements, or both, are true, that is, not zero.
+
+    >>> tk.logical_or(tk.tensor([1, 2]), tk.tensor([3, 0]))
+    tensor([True, True])
+    """
+    return xp.logical_or(x, y)
+
+
+@op(kind="comparison", result="bool", takes_numbers=False)
+def logical_xor(xp: Any, x: Any, y: Any) -> Any:
+    """Whether exactly one of the elements is true, that is, not zero.
+
+    >>> tk.logical_xor(tk.tensor([1, 2]), tk.tensor([3, 0]))
+    tensor([False,  True])
+    """
+    return xp.logical_xor(x, y)
+
+
+@op(kind="unary", result="bool")
+def logical_not(xp: Any, x: Any) -> Any:
+    """Whether each element is zero.
+
+    >>> tk.logical_not(tk.tensor([0., 2.]))
+    tensor([ True, False])
+    """
+    return xp.logical_not(x)

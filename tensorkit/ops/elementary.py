@@ -1,16 +1,21 @@
-"""Elementary functions of one tensor: exp, log, sqrt, sin, cos, tanh, sigmoid, relu.
+"""Elementary functions of one tensor: exponentials, roots, angles, rounding, isnan.
 
-Integers give the default dtype, except for relu, which keeps them.
+Integers give the default dtype; relu and rounding keep them.
 """
 
-from typing import Any
+from math import log as log_of
+from typing import TYPE_CHECKING, Any
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError
+from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.ops import general
 from tensorkit.ops.general import Operand
 from tensorkit.ops.notation import op
-from tensorkit.ops.selection import where
+from tensorkit.ops.selection import where, zeros_as
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
 
 
 @op(kind="unary", ufunc="exp", result="floating")
@@ -39,6 +44,58 @@ def log(xp: Any, x: Any) -> Any:
 log.grad(x=lambda g, x: g / x)
 
 
+@op(kind="unary", ufunc="expm1", result="floating")
+def expm1(xp: Any, x: Any) -> Any:
+    """``exp(x) - 1``, exact also where ``x`` is small.
+
+    >>> tk.expm1(tk.tensor([0., 1e-8]))
+    tensor([0.0000e+00, 1.0000e-08])
+    """
+    return xp.expm1(x)
+
+
+expm1.grad(x=lambda g, out: g * (out + 1))
+
+
+@op(kind="unary", ufunc="log2", result="floating")
+def log2(xp: Any, x: Any) -> Any:
+    """The logarithm to base 2 of each element.
+
+    >>> tk.log2(tk.tensor([1., 8.]))
+    tensor([0., 3.])
+    """
+    return xp.log2(x)
+
+
+log2.grad(x=lambda g, x: g / (x * log_of(2)))
+
+
+@op(kind="unary", ufunc="log10", result="floating")
+def log10(xp: Any, x: Any) -> Any:
+    """The logarithm to base 10 of each element.
+
+    >>> tk.log10(tk.tensor([1., 100.]))
+    tensor([0.0000, 2.0000])
+    """
+    return xp.log10(x)
+
+
+log10.grad(x=lambda g, x: g / (x * log_of(10)))
+
+
+@op(kind="unary", ufunc="log1p", result="floating")
+def log1p(xp: Any, x: Any) -> Any:
+    """``log(1 + x)``, exact also where ``x`` is small.
+
+    >>> tk.log1p(tk.tensor([0., 1e-8]))
+    tensor([0.0000e+00, 1.0000e-08])
+    """
+    return xp.log1p(x)
+
+
+log1p.grad(node="Log1PBackward0", x=lambda g, x: g / (x + 1))
+
+
 @op(kind="unary", ufunc="sqrt", result="floating")
 def sqrt(xp: Any, x: Any) -> Any:
     """The square root of each element: nan below 0.
@@ -50,6 +107,19 @@ def sqrt(xp: Any, x: Any) -> Any:
 
 
 sqrt.grad(x=lambda g, out: g / (2 * out))
+
+
+@op(kind="unary", result="floating")
+def rsqrt(xp: Any, x: Any) -> Any:
+    """``1 / sqrt(x)``, element by element.
+
+    >>> tk.rsqrt(tk.tensor([4., 0.25]))
+    tensor([0.5000, 2.0000])
+    """
+    return xp.divide(x.dtype.type(1), xp.sqrt(x))
+
+
+rsqrt.grad(x=lambda g, out: -0.5 * g * out * out * out)
 
 
 @op(kind="unary", ufunc="sin", result="floating")
@@ -74,6 +144,102 @@ def cos(xp: Any, x: Any) -> Any:
 
 sin.grad(x=lambda g, x: g * cos(x))
 cos.grad(x=lambda g, x: -g * sin(x))
+
+
+@op(kind="unary", ufunc="tan", result="floating")
+def tan(xp: Any, x: Any) -> Any:
+    """The tangent of each element, in radians.
+
+    >>> tk.tan(tk.tensor([0., tk.pi / 4]))
+    tensor([0., 1.])
+    """
+    return xp.tan(x)
+
+
+tan.grad(x=lambda g, out: g * (1 + out * out))
+
+
+@op(kind="unary", ufunc="arcsin", result="floating")
+def asin(xp: Any, x: Any) -> Any:
+    """The angle whose sine is each element: nan outside of -1 to 1.
+
+    >>> tk.asin(tk.tensor([0., 1.]))
+    tensor([0.0000, 1.5708])
+    """
+    return xp.arcsin(x)
+
+
+asin.grad(x=lambda g, x: g / sqrt(1 - x * x))
+
+
+@op(kind="unary", ufunc="arccos", result="floating")
+def acos(xp: Any, x: Any) -> Any:
+    """The angle whose cosine is each element: nan outside of -1 to 1.
+
+    >>> tk.acos(tk.tensor([1., 0.]))
+    tensor([0.0000, 1.5708])
+    """
+    return xp.arccos(x)
+
+
+acos.grad(x=lambda g, x: -g / sqrt(1 - x * x))
+
+
+@op(kind="unary", ufunc="arctan", result="floating")
+def atan(xp: Any, x: Any) -> Any:
+    """The angle whose tangent is each element, between -pi/2 and pi/2.
+
+    >>> tk.atan(tk.tensor([0., 1.]))
+    tensor([0.0000, 0.7854])
+    """
+    return xp.arctan(x)
+
+
+atan.grad(x=lambda g, x: g / (x * x + 1))
+
+
+@op(kind="unary", ufunc="sinh", result="floating")
+def sinh(xp: Any, x: Any) -> Any:
+    """The hyperbolic sine of each element.
+
+    >>> tk.sinh(tk.tensor([0., 1.]))
+    tensor([0.0000, 1.1752])
+    """
+    return xp.sinh(x)
+
+
+@op(kind="unary", ufunc="cosh", result="floating")
+def cosh(xp: Any, x: Any) -> Any:
+    """The hyperbolic cosine of each element.
+
+    >>> tk.cosh(tk.tensor([0., 1.]))
+    tensor([1.0000, 1.5431])
+    """
+    return xp.cosh(x)
+
+
+sinh.grad(x=lambda g, x: g * cosh(x))
+cosh.grad(x=lambda g, x: g * sinh(x))
+
+
+@op(kind="binary", ufunc="arctan2", result="floating", takes_numbers=False)
+def atan2(xp: Any, x: Any, y: Any) -> Any:
+    """The angle of the points ``(y, x)``: ``input`` is the height, ``other`` the distance.
+
+    >>> tk.atan2(tk.tensor([1., 1.]), tk.tensor([1., -1.]))
+    tensor([0.7854, 2.3562])
+    """
+    return xp.arctan2(x, y)
+
+
+def _over_distance(g: Any, part: Any, x: Any, y: Any) -> Any:
+    return where((x == 0) & (y == 0), 0.0, g * part / (x * x + y * y))
+
+
+atan2.grad(
+    x=lambda g, x, y: _over_distance(g, y, x, y),
+    y=lambda g, x, y: _over_distance(g, -x, x, y),
+)
 
 
 @op(kind="unary", ufunc="tanh", result="floating")
@@ -119,3 +285,115 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 relu.grad(x=lambda g, out: where(out > 0, g, 0.0))
+
+
+# Rounding: integers are whole already, and slopes are 0
+
+
+def _rounded(function: Any, x: Any) -> Any:
+    return function(x) if x.dtype.kind == "f" else x.copy()
+
+
+@op(kind="unary", dtypes="numeric", kernel="floor_vml_cpu")
+def floor(xp: Any, x: Any) -> Any:
+    """The largest whole number that is not above each element.
+
+    >>> tk.floor(tk.tensor([1.7, -1.2]))
+    tensor([ 1., -2.])
+    """
+    return _rounded(xp.floor, x)
+
+
+@op(kind="unary", dtypes="numeric", kernel="ceil_vml_cpu")
+def ceil(xp: Any, x: Any) -> Any:
+    """The smallest whole number that is not below each element.
+
+    >>> tk.ceil(tk.tensor([1.2, -1.7]))
+    tensor([ 2., -1.])
+    """
+    return _rounded(xp.ceil, x)
+
+
+@op(kind="unary", dtypes="numeric", kernel="trunc_vml_cpu")
+def trunc(xp: Any, x: Any) -> Any:
+    """The whole part of each element: rounded towards zero.
+
+    >>> tk.trunc(tk.tensor([1.7, -1.7]))
+    tensor([ 1., -1.])
+    """
+    return _rounded(xp.trunc, x)
+
+
+def round(input: "Tensor", *, decimals: int = 0) -> "Tensor":
+    """The nearest number with ``decimals`` digits behind the point; halves go to the even one.
+
+    >>> tk.round(tk.tensor([0.5, 1.5, -2.7])), tk.round(tk.tensor([3.14159]), decimals=2)
+    (tensor([ 0.,  2., -3.]), tensor([3.1400]))
+    """
+    return _round(input) if decimals == 0 else _round_to_decimals(input, decimals)
+
+
+def round_(input: "Tensor", *, decimals: int = 0) -> "Tensor":
+    """``round``, in place.
+
+    >>> tk.tensor([0.5, 1.5]).round_()
+    tensor([0., 2.])
+    """
+    return _round.inplace(input) if decimals == 0 else _round_to_decimals(input, decimals, input)
+
+
+def _round_to_decimals(x: "Tensor", decimals: int, into: "Tensor | None" = None) -> "Tensor":
+    general.need_tensor("round", x)
+    if not x._form.dtype.is_floating_point:
+        word = x._form.dtype.word
+        raise NotSupportedError(f"\"round_cpu\" not implemented for '{word}'")
+    return general.elementwise(_round_to.definition, {"x": x}, {"decimals": decimals}, into)
+
+
+@op(kind="unary", dtypes="numeric", kernel="round_vml_cpu")
+def _round(xp: Any, x: Any) -> Any:
+    return _rounded(xp.rint, x)
+
+
+@op(kind="function")
+def _round_to(xp: Any, x: Any, *, decimals: int) -> Any:
+    scale = x.dtype.type(10.0 ** abs(decimals))
+    return xp.rint(x * scale) / scale if decimals > 0 else xp.rint(x / scale) * scale
+
+
+for _step in (floor, ceil, trunc, _round):
+    _step.grad(x=lambda g: zeros_as(g))
+_round_to.grad(node="RoundBackward1", x=lambda g: zeros_as(g))
+
+
+# What kind of number
+
+
+@op(kind="unary", result="bool")
+def isnan(xp: Any, x: Any) -> Any:
+    """Whether each element is not a number.
+
+    >>> tk.isnan(tk.tensor([1., tk.nan]))
+    tensor([False,  True])
+    """
+    return xp.isnan(x)
+
+
+@op(kind="unary", result="bool")
+def isinf(xp: Any, x: Any) -> Any:
+    """Whether each element is infinite, with either sign.
+
+    >>> tk.isinf(tk.tensor([1., -tk.inf, tk.nan]))
+    tensor([False,  True, False])
+    """
+    return xp.isinf(x)
+
+
+@op(kind="unary", result="bool")
+def isfinite(xp: Any, x: Any) -> Any:
+    """Whether each element is neither infinite nor nan.
+
+    >>> tk.isfinite(tk.tensor([1., tk.inf, tk.nan]))
+    tensor([ True, False, False])
+    """
+    return xp.isfinite(x)

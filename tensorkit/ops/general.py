@@ -480,6 +480,8 @@ def elementwise(
     shape: Ints = ()
     for each in given:
         shape = layout.broadcast_shapes(shape, each.shape)
+        if each.is_number:
+            check_value(each.array, dtype)
     device = _device(*inputs)
     arrays = [None if each is None else as_array(each, dtype) for each in operands.values()]
     if into is not None:

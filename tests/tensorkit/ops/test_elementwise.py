@@ -1,0 +1,144 @@
+"""Elementwise functions against PyTorch: values, dtypes, strides, errors, in-place forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tk_oracle import (
+    FLOATS,
+    INTEGERS,
+    assert_same_outcome,
+    broadcastable_pairs,
+    numbers,
+    torch,
+    twins,
+)
+
+import tensorkit as tk
+
+# Approximations: NumPy and PyTorch agree up to the last digits of a dtype.
+RTOL = {"float16": 2e-3, "float64": 1e-11}
+APPROXIMATE = """
+    exp expm1 log log2 log10 log1p sqrt rsqrt sin cos asin acos atan sinh cosh tanh sigmoid erf
+    relu
+""".split()  # noqa: SIM905
+EXACT = """
+    abs neg sign square floor ceil trunc round isnan isinf isfinite logical_not reciprocal
+    absolute
+""".split()  # noqa: SIM905
+WITH_IN_PLACE = [name for name in (*APPROXIMATE, *EXACT) if not name.startswith("is")]
+
+
+def _angles(dtype):
+    """Numbers whose sine does not depend on how 2 pi was rounded."""
+    if dtype == "bool":
+        return st.booleans()
+    if "int" in dtype:
+        return st.integers(0 if dtype == "uint8" else -20, 20)
+    return st.one_of(
+        st.integers(-9, 9).map(float), st.sampled_from([math.inf, -0.0, math.nan, 0.5])
+    )
+
+
+def _rtol(x):
+    return RTOL.get(str(x.tk.dtype).removeprefix("torch."), 1e-5)
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+@given(x=twins(values=_angles))
+def test_a_function_gives_what_pytorch_gives(name, x):
+    rtol = _rtol(x)
+    assert_same_outcome(
+        lambda: getattr(torch, name)(x.torch), lambda: getattr(tk, name)(x.tk), rtol
+    )
+
+
+@pytest.mark.parametrize("name", EXACT)
+@given(x=twins())
+def test_an_exact_function_gives_what_pytorch_gives(name, x):
+    assume(not (name.startswith("is") and 0 in x.tk.shape))  # strides of nothing
+    assert_same_outcome(lambda: getattr(torch, name)(x.torch), lambda: getattr(tk, name)(x.tk))
+
+
+@pytest.mark.parametrize("name", WITH_IN_PLACE)
+@given(x=twins(values=_angles))
+def test_an_in_place_form_writes_or_refuses_as_pytorch(name, x):
+    x = x.again()
+    assert_same_outcome(
+        lambda: getattr(x.torch, f"{name}_")(), lambda: getattr(x.tk, f"{name}_")(), _rtol(x)
+    )
+
+
+PAIRS = ["maximum", "minimum", "atan2", "logical_and", "logical_or", "logical_xor"]
+ALIASES = ["true_divide", "subtract", "multiply", "divide"]
+
+
+@pytest.mark.parametrize("name", PAIRS + ALIASES)
+@given(pair=broadcastable_pairs())
+def test_a_function_of_two_tensors_gives_what_pytorch_gives(name, pair):
+    x, y = pair
+    rtol = 2e-3 if name == "atan2" else 0
+    theirs, ours = getattr(torch, name), getattr(tk, name)
+    assert_same_outcome(lambda: theirs(x.torch, y.torch), lambda: ours(x.tk, y.tk), rtol)
+
+
+@pytest.mark.parametrize("name", ["logical_and_", "logical_xor_", "atan2_", "subtract_"])
+@given(pair=broadcastable_pairs())
+def test_a_method_in_place_writes_or_refuses_as_pytorch(name, pair):
+    x, y = pair
+    x = x.again()
+    rtol = 2e-3 if name == "atan2_" else 0
+    assert_same_outcome(
+        lambda: getattr(x.torch, name)(y.torch), lambda: getattr(x.tk, name)(y.tk), rtol
+    )
+
+
+@pytest.mark.parametrize("name", ["maximum", "logical_and", "atan2"])
+def test_a_number_is_refused_where_pytorch_wants_a_tensor(name):
+    def run(module):
+        return getattr(module, name)(module.ones(2), 2)
+
+    assert_same_outcome(lambda: run(torch), lambda: run(tk))
+
+
+limits = st.one_of(st.none(), numbers)
+
+
+@given(x=twins([*FLOATS, *INTEGERS]), low=limits, high=limits)
+def test_clamp_with_numbers_is_pytorchs(x, low, high):
+    assert_same_outcome(lambda: x.torch.clamp(low, high), lambda: x.tk.clamp(low, high))
+    if x.tk.is_floating_point() or not any(isinstance(each, float) for each in (low, high)):
+        assert_clamp_writes(x.again(), low, high)
+
+
+def assert_clamp_writes(x, low, high):
+    assert_same_outcome(lambda: x.torch.clamp_(low, high), lambda: x.tk.clamp_(low, high))
+
+
+@given(pair=broadcastable_pairs(), use=st.sampled_from(["min", "max", "both"]))
+def test_clamp_with_tensors_is_pytorchs(pair, use):
+    x, y = pair
+
+    def run(x, y):
+        return x.clamp(**{name: y for name in ("min", "max") if use in (name, "both")})
+
+    assert_same_outcome(lambda: run(x.torch, y.torch), lambda: run(x.tk, y.tk))
+
+
+@given(x=twins(["float32", "float64", "int32"]), decimals=st.sampled_from([-2, -1, 1, 2, 3]))
+def test_round_to_decimals_is_pytorchs(x, decimals):
+    assert_same_outcome(
+        lambda: torch.round(x.torch, decimals=decimals), lambda: tk.round(x.tk, decimals=decimals)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_erf_is_exact_to_the_last_digits(dtype):
+    places = np.concatenate([np.linspace(-7, 7, 20001), [0.46875, 1e-30, np.inf, -np.inf]])
+    x = tk.tensor(places.tolist(), dtype=getattr(tk, dtype))
+    wanted = np.array([math.erf(value) for value in x.tolist()])
+    rtol = 1e-15 if dtype == "float64" else 5e-7
+    np.testing.assert_allclose(tk.erf(x).numpy(), wanted, rtol=rtol, atol=0)
+    assert math.isnan(tk.erf(tk.tensor(tk.nan)))
