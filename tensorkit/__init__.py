@@ -5,7 +5,7 @@
 tensor([10., 20., 30.])
 """
 
-from math import inf, nan, pi
+from math import e, inf, nan, pi
 from typing import Any
 
 from tensorkit import absent
@@ -22,29 +22,20 @@ from tensorkit.autograd.modes import (
 )
 from tensorkit.creation import (
     arange,
-    as_tensor,
     empty,
     empty_like,
     eye,
-    from_numpy,
     full,
     full_like,
-    is_tensor,
     linspace,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    tensor,
     zeros,
     zeros_like,
 )
+from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
+from tensorkit.devices import get_default_device, set_default_device
 from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
@@ -63,7 +54,16 @@ from tensorkit.dtypes import (
     set_default_dtype,
     uint8,
 )
-from tensorkit.functional import allclose, div, equal, isclose, pow, result_type
+from tensorkit.functional import (
+    allclose,
+    div,
+    equal,
+    is_floating_point,
+    isclose,
+    numel,
+    pow,
+    result_type,
+)
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
@@ -152,7 +152,27 @@ from tensorkit.ops.views import (
     unsqueeze,
 )
 from tensorkit.printing import set_printoptions
-from tensorkit.random import Generator, initial_seed, manual_seed
+from tensorkit.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from tensorkit.sampling import (
+    bernoulli,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
 
 clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
@@ -160,6 +180,8 @@ true_divide = div
 
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
+
+newaxis = None
 
 __version__ = "0.1.0"
 
@@ -182,6 +204,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "bernoulli",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -198,12 +221,14 @@ __all__ = [
     "clone",
     "cos",
     "cosh",
+    "default_generator",
     "device",
     "div",
     "divide",
     "dot",
     "double",
     "dtype",
+    "e",
     "empty",
     "empty_like",
     "enable_grad",
@@ -221,12 +246,15 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
     "gather",
     "ge",
+    "get_default_device",
     "get_default_dtype",
+    "get_rng_state",
     "gt",
     "half",
     "iinfo",
@@ -241,6 +269,7 @@ __all__ = [
     "int64",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
+    "is_floating_point",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
@@ -273,12 +302,16 @@ __all__ = [
     "minimum",
     "mm",
     "mul",
+    "multinomial",
     "multiply",
     "mv",
     "nan",
     "ne",
     "neg",
+    "newaxis",
     "no_grad",
+    "normal",
+    "numel",
     "ones",
     "ones_like",
     "permute",
@@ -300,10 +333,13 @@ __all__ = [
     "round",
     "round_",
     "rsqrt",
+    "seed",
     "select",
+    "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
     "set_printoptions",
+    "set_rng_state",
     "short",
     "sigmoid",
     "sign",

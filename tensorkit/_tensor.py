@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tensorkit import absent, base, dtypes, functional, layout, printing
+from tensorkit import (
+    absent,
+    base,
+    creation,
+    dtypes,
+    functional,
+    layout,
+    printing,
+    sampling,
+)
 from tensorkit.autograd import engine, history, leaves, origins
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
+from tensorkit.data import tensor
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -140,9 +150,8 @@ class Tensor(TensorBase):
         """
         return self._form.shape.numel()
 
-    def nelement(self) -> int:
-        """Number of elements, another name for ``numel``."""
-        return self._form.shape.numel()
+    nelement = numel
+    ndimension = dim
 
     @property
     def dtype(self) -> DType:
@@ -166,6 +175,15 @@ class Tensor(TensorBase):
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
         return self._form.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> Any:
+        """Whether the elements are in the memory of the CPU."""
+        return self._form.device is CPU
+
+    def get_device(self) -> Any:
+        """The number of the CUDA device; -1 on the CPU."""
+        return -1 if self._form.device is CPU else self._form.device.index or 0
 
     @property
     def itemsize(self) -> int:
@@ -197,15 +215,24 @@ class Tensor(TensorBase):
         """
         return self._form.dtype.is_floating_point
 
+    def is_complex(self) -> Any:
+        """False: tensorkit has no complex numbers."""
+        return False
+
+    def is_signed(self) -> Any:
+        """Whether the elements may be negative."""
+        return self._form.dtype.is_signed
+
     # Where it lies
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, *, memory_format: None = None) -> bool:
         """Whether the elements lie in memory one after the other in row-major order.
 
         >>> a = tk.zeros(2, 3)
         >>> a.is_contiguous(), a[:, 0].is_contiguous()
         (True, False)
         """
+        _only_contiguous_format("is_contiguous", memory_format)
         return self._form.is_contiguous
 
     contiguous = copying.contiguous
@@ -491,17 +518,26 @@ class Tensor(TensorBase):
             base.watch.leaves(self)
         return self._array.tolist()
 
-    def numpy(self) -> "np.ndarray[Any, Any]":
+    def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
         """A NumPy array on the same memory: writes to one are seen in the other.
 
-        Raises for a tensor that requires grad: its history would not see the writes.
+        Raises for a tensor that requires grad, as its history would not see the writes, or that
+        is on another device; ``force=True`` detaches and copies to the CPU where it must.
 
         >>> a = tk.zeros(2)
         >>> a.numpy()[0] = 5.
         >>> a
         tensor([5., 0.])
         """
-        if self._node is not None and edge_of(self) is not None:
+        if not force and self._form.device is not CPU:
+            raise TypeError(
+                message(
+                    f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                    "copy the tensor to host memory first.",
+                    repair="x.cpu().numpy()",
+                )
+            )
+        if not force and self._node is not None and edge_of(self) is not None:
             raise AutogradError(
                 message(
                     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
@@ -510,9 +546,7 @@ class Tensor(TensorBase):
                     repair="x.detach().numpy()",
                 )
             )
-        if base.watch is not None:
-            base.watch.leaves(self)
-        return self._array.view()
+        return self._form.device.backend.to_host(self._array).view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
         """What ``numpy.asarray(tensor)`` uses; shares memory unless it must convert or copy."""
@@ -523,25 +557,46 @@ class Tensor(TensorBase):
             return quietly(array.astype, dtype)
         return array.copy() if copy else array
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory of this tensor, for other libraries' ``from_dlpack``."""
+        if self.requires_grad:
+            raise BufferError(
+                message(
+                    "Can't export tensors that require gradient, use tensor.detach()",
+                    repair="x.detach()",
+                )
+            )
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        return self._array.__dlpack_device__()
+
     # Copies and conversions
 
     clone = copying.clone
 
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> "Tensor":
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: Any = False,
+        copy: Any = False,
+        memory_format: None = None,
+    ) -> "Tensor":
         """This tensor with another dtype or on another device; itself if nothing changes.
 
         The first arguments may be a dtype, a device, a device and a dtype, or another tensor
-        whose dtype and device are taken.
+        whose dtype and device are taken; then ``non_blocking`` and ``copy``.
 
         >>> tk.tensor([1.7, -1.7]).to(tk.int64)
         tensor([ 1, -1])
         """
+        _only_contiguous_format("to", memory_format)
+        args, flags = _without_flags(args)
         dtype, device = _conversion(args, dtype, device)
-        if device is not None:
-            as_device(device)
-        if (dtype is None or dtype is self._form.dtype) and not copy:
-            return self
-        return copying.to_dtype(self, dtype or self._form.dtype)
+        where = None if device is None else as_device(device)
+        return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
 
     def type(self, dtype: Any = None) -> Any:
         """The type's name, or with an argument the tensor converted to that dtype.
@@ -560,13 +615,17 @@ class Tensor(TensorBase):
             raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
         return self.to(dtype)
 
+    def type_as(self, other: "Tensor") -> "Tensor":
+        """This tensor with the dtype of ``other``."""
+        return self.to(other.dtype)
+
     def cpu(self) -> "Tensor":
         """This tensor on the CPU; itself if it is there already."""
         return self.to(CPU)
 
-    def cuda(self) -> "Tensor":
-        """Raise: this version of tensorkit computes on the CPU only."""
-        return self.to(Device("cuda"))
+    def cuda(self, device: Any = None, non_blocking: Any = False) -> "Tensor":
+        """This tensor on a CUDA device; itself if it is there already."""
+        return self.to(Device("cuda") if device is None else device)
 
     float = _as(dtypes.float32)
     double = _as(dtypes.float64)
@@ -756,7 +815,20 @@ class Tensor(TensorBase):
 
     zero_ = copying.zero_
 
-    def copy_(self, other: "Tensor") -> "Tensor":
+    uniform_ = sampling.uniform_
+    normal_ = sampling.normal_
+    bernoulli_ = sampling.bernoulli_
+    exponential_ = sampling.exponential_
+    random_ = sampling.random_
+    bernoulli = sampling.bernoulli
+    multinomial = sampling.multinomial
+    new_empty = creation.new(creation.empty)
+    new_zeros = creation.new(creation.zeros)
+    new_ones = creation.new(creation.ones)
+    new_full = creation.new(creation.full)
+    new_tensor = creation.new(tensor)
+
+    def copy_(self, other: "Tensor", non_blocking: Any = False) -> "Tensor":
         """Write the values of ``other`` here; they are broadcast and cast.
 
         >>> tk.zeros(2, 2).copy_(tk.tensor([1, 2]))
@@ -806,6 +878,10 @@ class Tensor(TensorBase):
         # The element comes first, as in PyTorch: so the words of an error name the sizes.
         same = element == self if isinstance(element, TensorBase) else self == element
         return same._array.any().item()
+
+    def is_nonzero(self) -> Any:
+        """Whether the only element is not zero: another name for ``bool(x)``."""
+        return self.__bool__()
 
     def __bool__(self) -> Any:
         if self._array.size != 1:
@@ -922,7 +998,7 @@ class Tensor(TensorBase):
 
 
 # The class body shadows these names with methods.
-_int, _float = int, float
+_int, _float, _bool = int, float, bool
 
 
 def _rebuild(
@@ -952,6 +1028,23 @@ def _ints(function: str, argument: str, args: tuple[Any, ...]) -> tuple[Any, ...
             )
         found.append(value.__index__())
     return tuple(found)
+
+
+def _without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Arguments of ``to``, and the flags ``non_blocking`` and ``copy`` that may follow them."""
+    n = next((at for at, value in enumerate(args) if isinstance(value, _bool)), len(args))
+    return args[:n], args[n:]
+
+
+def _only_contiguous_format(function: str, memory_format: Any) -> None:
+    if memory_format is not None:
+        raise NotSupportedError(
+            message(
+                f"{function}(): tensorkit has no memory formats",
+                "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
+                repair="leave memory_format= out",
+            )
+        )
 
 
 def _conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:

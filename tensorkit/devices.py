@@ -83,6 +83,14 @@ class Backend:
             return self.xp.empty(shape, flat.dtype)
         return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
 
+    def from_host(self, array: Any) -> Any:
+        """A NumPy array in this device's memory; itself where that is NumPy's."""
+        return array
+
+    def to_host(self, array: Any) -> Any:
+        """An array of this device in NumPy's memory; itself where it is there."""
+        return array
+
     def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
         """The memory of a dense array of its own, as a one-dimensional array."""
         slowest_first = sorted(range(array.ndim), key=lambda dim: strides[dim], reverse=True)
@@ -198,10 +206,31 @@ BACKENDS = {"cpu": Backend(np)}
 CPU = Device("cpu")
 
 
+_default = CPU
+
+
+def get_default_device() -> Device:
+    """The device of new tensors whose caller names none.
+
+    >>> tk.get_default_device()
+    device(type='cpu')
+    """
+    return _default
+
+
+def set_default_device(device: Any) -> None:
+    """Choose the device of new tensors whose caller names none; None means the CPU again.
+
+    >>> tk.set_default_device("cpu")
+    """
+    global _default
+    _default = CPU if device is None else as_device(device)
+
+
 def as_device(value: Any) -> Device:
     """The device that a ``device=`` argument names; raises if this process cannot use it."""
     if value is None:
-        return CPU
+        return _default
     device = value if isinstance(value, Device) else Device(value)
     _ = device.backend
     # One CPU: cpu:0 and cpu are the same memory and give the same form.

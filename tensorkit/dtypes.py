@@ -47,6 +47,10 @@ class DType:
         """False: tensorkit has no complex numbers."""
         return False
 
+    def to_real(self) -> "DType":
+        """The dtype itself: all dtypes of tensorkit are real."""
+        return self
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 

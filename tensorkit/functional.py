@@ -129,6 +129,26 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
+def numel(input: "Tensor") -> int:
+    """Number of elements.
+
+    >>> tk.numel(tk.zeros(2, 3))
+    6
+    """
+    general.need_tensor("numel", input)
+    return input._form.shape.numel()
+
+
+def is_floating_point(input: "Tensor") -> bool:
+    """Whether the elements are floating-point numbers.
+
+    >>> tk.is_floating_point(tk.tensor([1, 2]))
+    False
+    """
+    general.need_tensor("is_floating_point", input)
+    return input._form.dtype.is_floating_point
+
+
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype that an operation on two tensors or numbers would give.
 

@@ -12,11 +12,18 @@ takes, and in which order, is what makes two libraries agree after the same ``ma
 """
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.dtypes import DType, float16, float32, float64
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, Device
+from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
+from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.ops import general
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
 
 _FRACTION_BITS = {"float16": 24, "float32": 24, "float64": 53}
 
@@ -28,10 +35,19 @@ class Generator:
     0
     """
 
-    def __init__(self) -> None:
-        # Not seeded yet: NumPy's random package is only imported when a number is drawn.
-        self._seed = int.from_bytes(os.urandom(8), "little") >> 1
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = Device(device)
+        if self.device is not CPU:
+            raise NotSupportedError(
+                message(
+                    "tensorkit draws its random numbers on the CPU and sends them to the device",
+                    repair="tk.Generator()",
+                )
+            )
+        self._seed = 67280421310721  # what PyTorch starts a new generator with
+        # NumPy's random package is only imported when a number is drawn.
         self._words: Any = None
+        self._untouched = True  # no word was drawn since the seed was set
         self._spare_normal: float | None = None
 
     def manual_seed(self, seed: int) -> "Generator":
@@ -48,6 +64,44 @@ class Generator:
         self._spare_normal = None
         return self
 
+    def seed(self) -> int:
+        """Start a stream that nobody can foresee, and tell its seed."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
+
+    def get_state(self) -> "Tensor":
+        """Where the stream stands, as the bytes in which PyTorch writes it down.
+
+        >>> generator = tk.Generator().manual_seed(0)
+        >>> state = generator.get_state()
+        >>> tk.rand(2, generator=generator), tk.rand(2, generator=generator.set_state(state))
+        (tensor([0.4963, 0.7682]), tensor([0.4963, 0.7682]))
+        """
+        self.words(0)
+        stands = self._words.state["state"]
+        record = np.zeros((), _STATE)
+        record["seed"], record["seeded"], record["words"] = self._seed, 1, stands["key"]
+        record["next"] = 0 if self._untouched else stands["pos"]
+        record["left"] = 1 if self._untouched else 625 - stands["pos"]
+        if self._spare_normal is not None:
+            record["normal"], record["normal_is_valid"] = self._spare_normal, 1
+        return general.contiguous_result(np.frombuffer(record.tobytes(), np.uint8).copy(), CPU)
+
+    def set_state(self, new_state: "Tensor") -> "Generator":
+        """Go on from where ``get_state`` stood."""
+        if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if new_state._array.size != _STATE.itemsize:
+            raise DTypeError("RNG state is wrong size")
+        record = np.frombuffer(new_state._array.tobytes(), _STATE)[0]
+        self.manual_seed(int(record["seed"])).words(0)
+        self._words.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": record["words"], "pos": int(record["next"]) or 624},
+        }
+        self._untouched = not record["next"]
+        self._spare_normal = float(record["normal"]) if record["normal_is_valid"] else None
+        return self
+
     def initial_seed(self) -> int:
         """The seed this stream was started with.
 
@@ -61,6 +115,8 @@ class Generator:
         if self._words is None:
             self._words = np.random.MT19937()
             self._words._legacy_seeding(self._seed % 2**32)
+            self._untouched = True
+        self._untouched = self._untouched and not count
         return self._words.random_raw(count)
 
     def long_words(self, count: int) -> Any:
@@ -74,17 +130,21 @@ class Generator:
         words = self.long_words(count) if dtype is float64 else self.words(count)
         return ((words & np.uint64(2**bits - 1)) * 2.0**-bits).astype(dtype.numpy)
 
-    def normal(self, count: int, dtype: DType) -> Any:
-        """``count`` numbers of mean 0 and standard deviation 1, an array of ``dtype``."""
-        if count < 16:
-            return np.array([self._one_normal() for _ in range(count)], dtype.numpy)
+    def normal(self, count: int, dtype: DType, one_by_one: bool = False) -> Any:
+        """``count`` numbers of mean 0 and standard deviation 1, for a tensor of ``dtype``.
+
+        They have the precision in which PyTorch scales them before they are rounded. It draws
+        them ``one_by_one`` where it cannot write them in blocks.
+        """
+        if count < 16 or one_by_one:
+            return np.array([self._one_normal() for _ in range(count)], np.float64)
         if dtype is float16:  # block by block, in single precision, rounded at the end
             blocks = [self.uniform(count - count % 16, float32)]
         else:
             blocks = [self.uniform(count, dtype)[: count - count % 16]]
         if count % 16:
             blocks.append(self.uniform(16, float32 if dtype is float16 else dtype))
-        values = np.empty(count, dtype.numpy)
+        values = np.empty(count, blocks[0].dtype)
         values[: len(blocks[0])] = _box_muller_blocks(blocks[0])
         if count % 16:
             values[-16:] = _box_muller_blocks(blocks[1])
@@ -106,6 +166,19 @@ class Generator:
         # In Python's arithmetic low may be negative; the sum wraps around as in PyTorch.
         return (words % np.uint64(n_values)).astype(np.int64) + low
 
+    def exponential(self, count: int) -> Any:
+        """``count`` numbers of the exponential distribution of mean 1, as float64."""
+        return -np.log1p(-self.uniform(count, float64))
+
+    def any_integers(self, count: int, dtype: DType) -> Any:
+        """``count`` whole numbers out of all those, from 0 on, that ``dtype`` holds exactly."""
+        if dtype.is_floating_point:
+            n_values = 2 ** (np.finfo(dtype.numpy).nmant + 1) + 1
+        else:
+            n_values = limits(dtype)[1] + 1
+        words = self.words(count) if n_values <= 2**32 else self.long_words(count)
+        return (words % np.uint64(n_values)).astype(dtype.numpy)
+
     def permutation(self, n: int) -> Any:
         """The integers 0 to n - 1 in random order (Fisher-Yates, forwards), as int64."""
         order = list(range(n))
@@ -117,6 +190,14 @@ class Generator:
 
 
 _LONG_RANGE = 2**28
+_STATE = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "words", "normal", "normal_is_valid"],
+        "formats": ["u8", "i4", "i4", "u8", ("u8", 624), "f8", "i4"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040],
+        "itemsize": 5056,
+    }
+)
 
 
 def _box_muller_blocks(values: Any) -> Any:
@@ -129,6 +210,7 @@ def _box_muller_blocks(values: Any) -> Any:
 
 
 default_generator = Generator()
+default_generator._seed = int.from_bytes(os.urandom(8), "little") >> 1
 
 
 def manual_seed(seed: int) -> Generator:
@@ -149,3 +231,32 @@ def initial_seed() -> int:
     7
     """
     return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Start a stream of random numbers that nobody can foresee, and tell its seed.
+
+    >>> tk.seed() == tk.initial_seed()
+    True
+    """
+    return default_generator.seed()
+
+
+def get_rng_state() -> "Tensor":
+    """Where the stream of random numbers stands: see ``Generator.get_state``.
+
+    >>> state = tk.get_rng_state()
+    >>> first = tk.rand(3)
+    >>> tk.set_rng_state(state)
+    >>> tk.equal(first, tk.rand(3))
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: "Tensor") -> None:
+    """Let the stream of random numbers go on from where ``get_rng_state`` stood.
+
+    >>> tk.set_rng_state(tk.get_rng_state())
+    """
+    default_generator.set_state(new_state)

@@ -9,7 +9,7 @@ from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.history import record
 from tensorkit.base import Form, TensorBase
-from tensorkit.devices import quietly
+from tensorkit.devices import Device, quietly
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
@@ -37,6 +37,24 @@ def clone(input: "Tensor") -> "Tensor":
 def to_dtype(x: "Tensor", dtype: DType) -> "Tensor":
     """A copy of ``x`` with this dtype."""
     return _recorded(_CONVERSION, converted(x, dtype), x)
+
+
+def to(x: "Tensor", dtype: DType | None, device: Device | None, copy: bool = False) -> "Tensor":
+    """``x`` with this dtype and on this device; itself if nothing changes, unless ``copy``."""
+    form = x._form
+    dtype, device = dtype or form.dtype, device or form.device
+    if dtype is form.dtype and device is form.device and not copy:
+        return x
+    return _recorded(_CONVERSION, moved(converted(x, dtype), device), x)
+
+
+def moved(fresh: "Tensor", device: Device) -> "Tensor":
+    """A tensor that nobody else has, on this device: the only place where data change devices."""
+    form = fresh._form
+    if device is form.device:
+        return fresh
+    array = device.backend.from_host(form.device.backend.to_host(fresh._array))
+    return base.place(array, device, form.dtype, form.strides)
 
 
 def laid_out(x: "Tensor", strides: Ints) -> "Tensor":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.creation import is_tensor
+from tensorkit.data import is_tensor
 from tensorkit.viz import words
 from tensorkit.viz.drawing import Canvas, Picture, text_width
 from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE

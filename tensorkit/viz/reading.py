@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.autograd.graph import AccumulateGrad, AutogradError, saved_as
-from tensorkit.creation import is_tensor
+from tensorkit.data import is_tensor
 from tensorkit.layout import Layout
 from tensorkit.viz import words
 

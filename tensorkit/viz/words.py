@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.creation import is_tensor
+from tensorkit.data import is_tensor
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor

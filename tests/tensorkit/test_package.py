@@ -52,6 +52,8 @@ LAYERS = [
     "random",
     "ranges",
     "creation",
+    "data",
+    "sampling",
     "functional",
     "autograd.engine",
     "autograd.differences",

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tk_oracle import torch
+from tk_oracle import assert_same_outcome, torch
 
 import tensorkit as tk
 
@@ -88,3 +88,162 @@ def test_the_same_seed_gives_the_same_numbers():
 def test_seeds_out_of_range_are_refused():
     with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         tk.manual_seed(2**64)
+
+
+sizes = st.one_of(
+    st.integers(0, 40).map(lambda n: (n,)),
+    st.lists(st.integers(0, 6), max_size=3).map(tuple),
+)
+probabilities = st.sampled_from([0, 0.3, 0.5, 1])
+# (expression on x and on the library, whether whole numbers come out)
+FILLINGS = [
+    "x.uniform_()",
+    "x.uniform_(-3, 5)",
+    "x.uniform_(to=2)",
+    "x.normal_()",
+    "x.normal_(2, 3)",
+    "x.normal_(mean=1)",
+    "x.bernoulli_()",
+    "x.bernoulli_(0.3)",
+    "x.bernoulli_(x.clone().fill_(0.3))",
+    "x.exponential_()",
+    "x.exponential_(2.5)",
+    "x.random_()",
+    "x.random_(100)",
+    "x.random_(-5, 5)",
+    "torch.bernoulli(x.fill_(0.4))",
+    "torch.bernoulli(x, p=0.4)",
+    "torch.normal(x.fill_(2), 3.)",
+    "torch.normal(x.fill_(2), x.clone().fill_(3))",
+    "torch.normal(2., x.fill_(3))",
+    "torch.normal(1., 2., (4, 5), dtype=x.dtype)",
+    "torch.rand(3, dtype=x.dtype)",
+    "torch.randn(20, dtype=x.dtype)",
+    "torch.randn_like(x)",
+    "torch.rand_like(x)",
+    "torch.randint_like(x, 3, 9)",
+    "torch.randint(7, (3,))",
+    "torch.randperm(9)",
+]
+
+
+def _same_after(seed, run):
+    """The values are the same, and so is where the streams stand afterwards."""
+    torch.manual_seed(seed)
+    tk.manual_seed(seed)
+    theirs, ours = run(torch), run(tk)
+    tolerance = {"torch.float16": 4e-3, "torch.float32": 4e-6}.get(repr(ours.dtype), 1e-13)
+    assert repr(ours.dtype) == repr(theirs.dtype)
+    assert ours.stride() == theirs.stride()
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=tolerance, atol=tolerance)
+    mine, wanted = tk.get_rng_state().numpy(), torch.get_rng_state().numpy()
+    np.testing.assert_array_equal(mine[:5024], wanted[:5024])
+    np.testing.assert_array_equal(mine[5040:], wanted[5040:])
+    np.testing.assert_allclose(*(x[5024:5032].view(np.float64) for x in (mine, wanted)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("expression", FILLINGS)
+@settings(max_examples=12)
+@given(size=sizes, dtype=floats, seed=st.integers(0, 99), laid=st.sampled_from(["t", "step", ""]))
+def test_fillings_are_pytorchs_in_values_and_in_what_they_leave(
+    expression, size, dtype, seed, laid
+):
+    def run(library):
+        if laid == "t" and 0 not in size:
+            x = library.zeros(size[::-1], dtype=getattr(library, dtype))
+            x = x.permute(*range(x.dim() - 1, -1, -1)) if size else x
+        elif laid == "step" and size and 0 not in size:
+            x = library.zeros((2 * size[0], *size[1:]), dtype=getattr(library, dtype))[::2]
+        else:
+            x = library.zeros(size, dtype=getattr(library, dtype))
+        return eval(expression, {"torch": library, "x": x})
+
+    _same_after(seed, run)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("expression", ["x.random_()", "x.bernoulli_(0.4)", "x.random_(0, 2)"])
+def test_integers_and_bools_are_filled_as_in_pytorch(expression, dtype):
+    _same_after(
+        3,
+        lambda library: eval(expression, {"x": library.zeros(3, 7, dtype=getattr(library, dtype))}),
+    )
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("shape", [(6,), (4, 6)])
+def test_multinomial_draws_pytorchs_positions(shape, replacement):
+    def run(library):
+        weights = library.rand(shape)
+        return library.multinomial(weights, 3, replacement)
+
+    _same_after(8, run)
+
+
+def test_a_generator_has_a_stream_of_its_own():
+    theirs, ours = torch.Generator().manual_seed(3), tk.Generator().manual_seed(3)
+    before = tk.get_rng_state()
+    for name, size in (("rand", 4), ("randn", 5), ("randperm", 6)):
+        drawn = getattr(tk, name)(size, generator=ours).numpy()
+        wanted = getattr(torch, name)(size, generator=theirs).numpy()
+        np.testing.assert_allclose(drawn, wanted, rtol=2e-6)
+    assert tk.equal(before, tk.get_rng_state())
+    assert tk.Generator().initial_seed() == torch.Generator().initial_seed()
+
+
+def test_a_stream_goes_on_from_a_state_of_pytorchs():
+    torch.manual_seed(1)
+    torch.randn(3)
+    tk.set_rng_state(tk.from_numpy(torch.get_rng_state().numpy()))
+    np.testing.assert_allclose(tk.randn(2).numpy(), torch.randn(2).numpy(), rtol=2e-6)
+    assert tk.rand(3).tolist() == torch.rand(3).tolist()
+
+
+REFUSED = """
+torch.normal(torch.zeros(2), -1.)
+torch.normal(torch.zeros(2), torch.tensor([-1., 1.]))
+torch.normal(torch.zeros(2), torch.ones(3))
+torch.zeros(2).uniform_(3, 1)
+torch.zeros(2).uniform_(0, 1e39)
+torch.zeros(2).normal_(0, -1)
+torch.zeros(2).exponential_(0)
+torch.zeros(2).bernoulli_(2.)
+torch.zeros(2).bernoulli_(torch.ones(3))
+torch.zeros(2).bernoulli_(torch.tensor([1, 0]))
+torch.bernoulli(torch.tensor([2.]))
+torch.bernoulli(torch.tensor([1]))
+torch.zeros(2).random_(5, 3)
+torch.zeros(2, dtype=torch.bool).random_(0, 5)
+torch.zeros(2, dtype=torch.int64).normal_()
+torch.zeros(2, dtype=torch.int64).uniform_()
+torch.zeros(2, dtype=torch.int64).exponential_()
+torch.randn(2, dtype=torch.int64)
+torch.rand(2, dtype=torch.int64)
+torch.multinomial(torch.ones(3), 5)
+torch.multinomial(torch.ones(3), 0)
+torch.multinomial(-torch.ones(3), 1)
+torch.multinomial(torch.zeros(3), 1)
+torch.multinomial(torch.ones(3).long(), 1)
+torch.multinomial(torch.ones(2, 2, 2), 1)
+torch.set_rng_state(torch.zeros(3))
+torch.ones(2, requires_grad=True).normal_()
+torch.zeros(2, foo=1)
+torch.zeros(2, dtype=torch.int64, requires_grad=True)
+torch.zeros(2).expand(3, 2).normal_()
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_refusals_have_pytorchs_words(expression):
+    assert_same_outcome(
+        lambda: eval(expression, {"torch": torch}), lambda: eval(expression, {"torch": tk})
+    )
+
+
+@pytest.mark.parametrize("filling", ["normal_()", "uniform_()", "bernoulli_()", "random_()"])
+def test_no_gradient_passes_a_filling(filling):
+    for library in (torch, tk):
+        x = library.ones(3, requires_grad=True)
+        y = eval(f"(x * 2).{filling}", {"x": x})
+        (y * 5).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0, 0.0]

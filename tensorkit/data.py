@@ -1,0 +1,282 @@
+"""Tensors from data: numbers, nested lists, NumPy arrays, memory that another library owns."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.creation import Wanted, factory
+from tensorkit.devices import CPU, Device, as_device, quietly
+from tensorkit.dtypes import DType, as_dtype
+from tensorkit.errors import DTypeError, NotSupportedError, message, type_name
+from tensorkit.layout import Ints, Layout
+from tensorkit.ops import copying, general
+from tensorkit.storage import Storage
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+@factory
+def tensor(wanted: Wanted, data: Any) -> "Tensor":
+    """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor.
+
+    Without ``dtype``: bools give bool, integers int64, numbers with a point the default dtype;
+    arrays keep theirs. Raises ValueError if the lists have unequal lengths.
+
+    >>> tk.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than torch.tensor(sourceTensor).\n\nTry: source.clone()",
+            UserWarning,
+            stacklevel=3,
+        )
+        device = data._form.device if wanted.device is None else wanted.place
+        return copying.moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
+    if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
+        data = np.asarray(data)
+    if isinstance(data, np.ndarray):
+        shared = _shared(data)
+        return copying.moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
+    shape = _shape_of(data)
+    dtype = wanted.dtype or _inferred(data)
+    values: list[Any] = []
+    if 0 not in shape:
+        _collect(data, shape, 0, dtype, values)
+    return wanted.holding(_array_of(values, dtype).reshape(shape), dtype)
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, (list, tuple, range)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, TensorBase) and len(value._form.shape) > 0
+
+
+def _shape_of(data: Any) -> Ints:
+    """The sizes of nested sequences, read off the first element of each level."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+    shape: list[int] = []
+    while _is_sequence(data) and not (shape and isinstance(data, TensorBase)):
+        shape.append(len(data))
+        if not shape[-1]:
+            break
+        data = data[0]
+    if isinstance(data, str):
+        raise ValueError("too many dimensions 'str'")
+    return tuple(shape)
+
+
+def _inferred(data: Any) -> DType:
+    """The dtype that holds every number in nested sequences; an empty one is floating point."""
+    if _is_sequence(data) and not isinstance(data, TensorBase):
+        if isinstance(data, np.ndarray):
+            return dtypes.of_numpy(data.dtype)
+        if not len(data):
+            return dtypes.get_default_dtype()
+        kinds = {_inferred(part) for part in data}
+        found = kinds.pop()
+        for kind in kinds:
+            found = dtypes.promote(found, kind)
+        return found
+    if isinstance(data, np.generic):
+        return dtypes.of_numpy(data.dtype)
+    if isinstance(data, TensorBase):
+        return data._form.dtype
+    if isinstance(data, (bool, int, float)):
+        return dtypes.of_number(data)
+    if isinstance(data, complex):
+        dtypes.refuse("complex64")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+    raise DTypeError(
+        message(
+            f"Could not infer dtype of {type(data).__name__}",
+            "A tensor is made of numbers, or lists of numbers.",
+        )
+    )
+
+
+def _collect(data: Any, shape: Ints, dim: int, dtype: DType, values: list[Any]) -> None:
+    """Append all numbers of nested sequences in row-major order, checking the lengths."""
+    if dim == len(shape):
+        values.append(_number(data, dtype))
+        return
+    if not _is_sequence(data):
+        raise TypeError(message("not a sequence", f"{data!r} stands where a list is expected."))
+    if len(data) != shape[dim]:
+        raise ValueError(
+            message(
+                f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})",
+                "All lists on one level must have the same length.",
+            )
+        )
+    for part in data:
+        _collect(part, shape, dim + 1, dtype, values)
+
+
+def _number(value: Any, dtype: DType) -> Any:
+    """One element as a Python number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, TensorBase):
+        if value._array.size != 1:
+            floating = dtype.is_floating_point
+            raise (ValueError if floating else TypeError)(
+                message(
+                    "only one element tensors can be converted to Python scalars"
+                    if floating
+                    else "only integer tensors of a single element can be converted to an index",
+                    "A list may contain tensors of one element; this one has shape "
+                    f"{tuple(value._form.shape)}.",
+                )
+            )
+        value = value._array.item()
+    if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
+        raise ValueError("Overflow when unpacking long long")
+    if isinstance(value, (bool, int, float)):
+        return value
+    kind = type(value).__name__
+    if dtype.is_floating_point:
+        raise TypeError(f"must be real number, not {kind}")
+    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
+
+
+def _array_of(values: list[Any], dtype: DType) -> Any:
+    """A flat array of numbers; raises for what the dtype cannot hold."""
+    if dtype.category == dtypes.INTEGER:
+        for value in values:
+            general.check_value(value, dtype, dtype.name)
+        mask = 2 ** (8 * dtype.itemsize) - 1
+        words = [int(value) & mask for value in values]
+        return np.array(words, f"u{dtype.itemsize}").view(dtype.numpy)
+    return quietly(np.array, values, dtype.numpy)
+
+
+def as_tensor(
+    data: Any, dtype: DType | type | None = None, device: Device | str | None = None
+) -> "Tensor":
+    """``data`` as a tensor, without a copy where that is possible.
+
+    A tensor of the wanted dtype and device is returned itself, an array shares its memory, all
+    else is copied.
+
+    >>> a = tk.tensor([1, 2])
+    >>> tk.as_tensor(a) is a
+    True
+    """
+    wanted = None if dtype is None else as_dtype("as_tensor", dtype)
+    if isinstance(data, np.ndarray):
+        return copying.to(_shared(data), wanted, as_device(device))
+    if isinstance(data, TensorBase):
+        return copying.to(data, wanted, None if device is None else as_device(device))  # type: ignore[arg-type]
+    return tensor(data, dtype=wanted, device=device)
+
+
+def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
+    """A tensor on the memory of a NumPy array: writes to one are seen in the other.
+
+    The dtype is the array's: float64 stays float64. Raises for reversed arrays (negative
+    strides), other byte orders and dtypes that tensors do not have.
+
+    >>> import numpy as np
+    >>> array = np.array([1., 2., 3.])
+    >>> shared = tk.from_numpy(array)
+    >>> array[0] = 9.
+    >>> shared
+    tensor([9., 2., 3.], dtype=torch.float64)
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(
+            message(
+                f"expected np.ndarray (got {type_name(ndarray)})",
+                repair="tk.tensor(...) copies lists and numbers",
+            )
+        )
+    shared = _shared(ndarray)
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. tensorkit raises when such a tensor is written to. "
+            "You may want to copy the array: tk.from_numpy(array.copy()).",
+            UserWarning,
+            stacklevel=2,
+        )
+    return shared
+
+
+def _shared(array: Any) -> "Tensor":
+    """A tensor on the memory of ``array``, without the warning."""
+    if not array.dtype.isnative:
+        raise ValueError(
+            message(
+                "given numpy array has byte order different from the native byte order. "
+                "Conversion between byte orders is currently not supported.",
+                repair='array.astype(array.dtype.newbyteorder("="))',
+            )
+        )
+    dtype = dtypes.of_numpy(array.dtype)
+    _refuse_negative_strides(array)
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. "
+            "Copy the numpy array to reallocate the memory."
+        )
+    shape = tuple(array.shape)
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    flat = np.lib.stride_tricks.as_strided(
+        array,
+        (layout.extent(shape, strides),),
+        (array.itemsize,),
+        writeable=array.flags.writeable,
+    )
+    return base.on_storage(Storage(flat, CPU, dtype), Layout(shape, strides, 0))
+
+
+def _refuse_negative_strides(array: Any) -> None:
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(
+            message(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) ",
+                repair="tk.from_numpy(array.copy())",
+            )
+        )
+
+
+def from_dlpack(ext_tensor: Any) -> "Tensor":
+    """A tensor on the memory of an array of another library: writes to one are seen in the other.
+
+    >>> tk.from_dlpack(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    if isinstance(ext_tensor, TensorBase):
+        return ext_tensor.detach()  # type: ignore[attr-defined]
+    kind = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0]
+    if kind != 1:
+        raise NotSupportedError(
+            message(
+                f"tensorkit reads the CPU's memory through DLPack, not that of device type {kind}",
+                repair="tk.tensor(numpy_array, device=...)",
+            )
+        )
+    return _shared(np.from_dlpack(ext_tensor))
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor.
+
+    >>> tk.is_tensor(tk.zeros(2)), tk.is_tensor([0., 0.])
+    (True, False)
+    """
+    return isinstance(obj, TensorBase)

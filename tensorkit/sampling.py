@@ -1,0 +1,436 @@
+"""Random tensors: new ones, and the methods that fill a tensor in place.
+
+What is drawn, and in which order, is the business of ``tensorkit.random``. Numbers are drawn on
+the CPU and sent to the device of their tensor. All functions take ``generator``.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import dtypes
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.modes import no_grad
+from tensorkit.base import TensorBase
+from tensorkit.creation import Wanted, empty, factory
+from tensorkit.devices import quietly
+from tensorkit.dtypes import DType
+from tensorkit.errors import (
+    ConversionError,
+    DTypeError,
+    NotSupportedError,
+    ShapeError,
+    message,
+    type_name,
+)
+from tensorkit.ops import general, views
+from tensorkit.ops.selection import zeros_as
+from tensorkit.random import Generator, default_generator
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def _stream(generator: Any) -> Generator:
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(
+            message(
+                f"argument 'generator' must be torch.Generator, not {type_name(generator)}",
+                repair="generator=tk.Generator().manual_seed(0)",
+            )
+        )
+    return generator
+
+
+def _need_floating(dtype: DType, kernel: str) -> None:
+    if not dtype.is_floating_point:
+        raise NotSupportedError(
+            message(
+                f"\"{kernel}\" not implemented for '{dtype.word}'",
+                repair="tk.randint(0, 10, size) draws integers",
+            ),
+            dtype=dtype,
+        )
+
+
+# Filling in place
+
+
+def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
+    """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
+    name = node.partition("Backward")[0].lower()
+    tracked = history.check_write(x)
+    rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
+    general.check_overlap(x)
+    strides, shape = x._form.strides, x._form.shape
+    slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
+    stacked = values.reshape([shape[dim] for dim in slowest_first])
+    ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
+    on_device = x._form.device.backend.from_host(ordered)
+    general.write(x, on_device, name, rule, (x,), {})
+    return x
+
+
+def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None) -> "Tensor":
+    """Fill with random numbers, uniform in [start, to).
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.zeros(2).uniform_(-1, 1)
+    tensor([-0.0075,  0.5364])
+    """
+    dtype, stream = x._form.dtype, _stream(generator)
+    _need_floating(dtype, "check_uniform_bounds")
+    for name, bound in (("from", start), ("to", to)):
+        _check_drawn(name, bound, dtype)
+    if start > to:
+        raise DTypeError(
+            f"uniform_ expects to return a [from, to) range, but found from={start:g} > to={to:g}"
+        )
+    values = stream.uniform(x.numel(), dtypes.float32 if dtype is dtypes.float16 else dtype)
+    number = values.dtype.type
+    scaled = (values * number(to - start) + number(start)).astype(dtype.numpy)
+    scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
+    return _write(x, scaled, "UniformBackward0")
+
+
+def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) -> "Tensor":
+    """Fill with random numbers, normal with this mean and standard deviation.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.zeros(2).normal_(10, 2)
+    tensor([13.0820,  9.4131])
+    """
+    stream = _stream(generator)
+    if not std >= 0:
+        raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
+    _need_floating(x._form.dtype, "normal_kernel_cpu")
+    values = stream.normal(x.numel(), x._form.dtype, one_by_one=not x._form.is_contiguous)
+    scaled = values * values.dtype.type(std) + values.dtype.type(mean)
+    return _write(x, scaled, "NormalBackward0")
+
+
+def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":
+    """Fill with ones, each with probability ``p``, a number or a tensor of them, and zeros.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.zeros(8).bernoulli_(0.5)
+    tensor([0., 0., 1., 0., 0., 0., 1., 1.])
+    """
+    stream, node = _stream(generator), "BernoulliBackward2"
+    if isinstance(p, TensorBase):
+        return _write(x, _ones(stream, views.expand(p, x._form.shape)), node)
+    if not 0 <= p <= 1:
+        raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, node)
+
+
+def _ones(stream: Generator, p: "Tensor") -> Any:
+    """A flat bool array: whether a drawn number is below its probability."""
+    if not p._form.dtype.is_floating_point:
+        raise NotSupportedError(
+            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p._form.dtype.word}'"
+        )
+    chances = p._form.device.backend.to_host(p._array).reshape(-1)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise DTypeError(
+            message(
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+                "message be improved?  If so, please report an enhancement request to PyTorch.)",
+                "These numbers are probabilities.",
+            )
+        )
+    double = p._form.dtype is dtypes.float64
+    return stream.uniform(p.numel(), dtypes.float64 if double else dtypes.float32) < chances
+
+
+def exponential_(x: "Tensor", lambd: Any = 1, *, generator: Any = None) -> "Tensor":
+    """Fill with random numbers of the exponential distribution, whose mean is 1 / ``lambd``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.zeros(2).exponential_()
+    tensor([3.5083, 1.2304])
+    """
+    if not x._form.dtype.is_floating_point:
+        raise DTypeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {x._form.dtype.word}"
+        )
+    if not lambd > 0:
+        raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    values = _stream(generator).exponential(x.numel()) / lambd
+    return _write(x, values, "ExponentialBackward0")
+
+
+def random_(x: "Tensor", *bounds: Any, generator: Any = None) -> "Tensor":
+    """Fill with random integers: all that the dtype holds, or ``(to)``, or ``(low, to)``.
+
+    ``to`` itself is never drawn.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.zeros(3).random_(10)
+    tensor([4., 9., 3.])
+    """
+    stream = _stream(generator)
+    if not bounds:
+        values = stream.any_integers(x.numel(), x._form.dtype)
+        return _write(x, values, "RandomBackward2")
+    low, high = (0, bounds[0]) if len(bounds) == 1 or bounds[1] is None else bounds
+    if len(bounds) > 1 and bounds[1] is None:
+        low, high = bounds[0], dtypes.limits(x._form.dtype)[1] + 1
+    if low >= high:
+        raise DTypeError(
+            message(
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+                "'to' itself is never drawn.",
+            )
+        )
+    _check_drawn("from", low, x._form.dtype)
+    _check_drawn("to - 1", high - 1, x._form.dtype)
+    return _write(x, stream.integers(low, high, x.numel()), f"RandomBackward{2 - len(bounds)}")
+
+
+_RANDOM_NAMES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "int64": "long"}
+
+
+def _check_drawn(what: str, value: int, dtype: DType) -> None:
+    if dtype.is_floating_point:
+        most = dtypes.finfo(dtype).max
+        fits = -most <= value <= most
+    else:
+        low, high = dtypes.limits(dtype)
+        fits = low <= value <= high
+    if not fits:
+        name = _RANDOM_NAMES.get(dtype.name, dtype.c_name)
+        raise ConversionError(f"{what} is out of bounds for {name}", value=value, dtype=dtype)
+
+
+# New tensors
+
+
+@factory
+def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
+    """Random numbers, uniform in [0, 1).
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return uniform_(wanted.sized(*args, **size), generator=generator)
+
+
+@factory
+def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
+    """Random numbers, normal with mean 0 and standard deviation 1.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+    return normal_(wanted.sized(*args, **size), generator=generator)
+
+
+@factory
+def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> "Tensor":
+    """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
+
+    Call it as ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randint(10, (5,))
+    tensor([4, 9, 3, 0, 3])
+    """
+    low, high, size = _randint_arguments(args, named)
+    shape = general.need_sizes("randint", "size", len(args) or 3, size)
+    result = wanted.empty(shape, wanted.dtype or dtypes.int64)
+    return random_(result, low, high, generator=generator)
+
+
+def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
+    """low, high and size of a call, given by position or by name."""
+    named: dict[str, Any] = {
+        name: options.pop(name) for name in ("low", "high", "size") if name in options
+    }
+    n_given = len(args) + len(named)
+    names = ["high", "size"] if n_given == 2 else ["low", "high", "size"]
+    by_position = [name for name in names if name not in named]
+    values: dict[str, Any] = {"low": 0, **named}
+    values.update(zip(by_position, args, strict=False))
+    if options:
+        raise TypeError(f"randint() got an unexpected keyword argument '{next(iter(options))}'")
+    if "high" not in values or "size" not in values or n_given > len(names):
+        more = "tuple of ints size, *, torch.dtype dtype, torch.device device)"
+        raise general.no_such_call(
+            "randint", args, f"(int high, {more}", f"(int low, int high, {more}"
+        )
+    for position, name in enumerate(names[:-1], start=1):
+        values[name] = general.need_int("randint", name, position, values[name])
+    return values["low"], values["high"], values["size"]
+
+
+@factory
+def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
+    """The integers 0 to ``n - 1`` in random order.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randperm(4)
+    tensor([0, 1, 3, 2])
+    """
+    n = general.need_int("randperm", "n", 1, n)
+    dtype = wanted.dtype or dtypes.int64
+    if n < 0:
+        raise ShapeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if dtype is dtypes.bool_:
+        raise NotSupportedError("\"randperm\" not implemented for 'Bool'", dtype=dtype)
+    if dtype is dtypes.float16 and n > 2049:
+        raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
+    general.check_value(n, dtype)
+    return wanted.holding(_stream(generator).permutation(n).astype(dtype.numpy), dtype)
+
+
+@factory
+def rand_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
+    """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.rand_like(tk.zeros(2))
+    tensor([0.4963, 0.7682])
+    """
+    return uniform_(wanted.like(input), generator=generator)
+
+
+@factory
+def randn_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
+    """Random normal numbers in the shape and dtype of ``input``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randn_like(tk.zeros(2))
+    tensor([ 1.5410, -0.2934])
+    """
+    return normal_(wanted.like(input), generator=generator)
+
+
+@factory
+def randint_like(
+    wanted: Wanted, input: "Tensor", low: int, high: int | None = None, *, generator: Any = None
+) -> "Tensor":
+    """Random integers in the shape and dtype of ``input``: ``(high)`` or ``(low, high)``.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.randint_like(tk.zeros(3), 10)
+    tensor([4., 9., 3.])
+    """
+    general.need_tensor("randint_like", input)
+    bounds = (0, low) if high is None else (low, high)
+    if any(general.as_int(bound) is None for bound in bounds):
+        signatures = "(Tensor input, int high)", "(Tensor input, int low, int high)"
+        given = (input, low) if high is None else (input, low, high)
+        raise general.no_such_call("randint_like", given, *signatures)
+    return random_(wanted.like(input), *bounds, generator=generator)
+
+
+# Each element from a distribution of its own
+
+
+def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tensor":
+    """Ones with the probabilities that ``input`` holds, and zeros.
+
+    >>> tk.bernoulli(tk.tensor([0., 1., 1.]))
+    tensor([0., 1., 1.])
+    """
+    general.need_tensor("bernoulli", input)
+    with no_grad():
+        result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
+        if p is not None:
+            bernoulli_(result, p, generator=generator)
+        else:
+            ones = _ones(_stream(generator), input)
+            result._array[...] = result._form.device.backend.from_host(ones.reshape(input.shape))
+    return _without_gradient("BernoulliBackward0", result, input)
+
+
+def _without_gradient(node: str, result: "Tensor", x: "Tensor") -> "Tensor":
+    """``result`` with a node through which only zeros pass, if ``x`` is tracked."""
+    if x._node is None:
+        return general.finished(result)
+    return history.record(Rule("", node, ("x",), {"x": lambda g: zeros_as(g)}), result, (x,), {})
+
+
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **kind: Any
+) -> "Tensor":
+    """Random normal numbers; ``mean`` and ``std`` are tensors, or numbers with a ``size``.
+
+    >>> tk.normal(tk.tensor([1., 2.]), tk.zeros(2))
+    tensor([1., 2.])
+    """
+    tensors = [value for value in (mean, std) if isinstance(value, TensorBase)]
+    if (size is None) == (not tensors) or (tensors and kind):
+        raise general.no_such_call(
+            "normal",
+            tuple(value for value in (mean, std, size) if value is not None),
+            "(Tensor mean, Tensor std)",
+            "(Tensor mean, float std = 1)",
+            "(float mean, Tensor std)",
+            "(float mean, float std, tuple of ints size)",
+        )
+    if not tensors:
+        return normal_(empty(size, **kind), mean, std, generator=generator)
+    if std is tensors[-1]:
+        if not (std._array >= 0).all():
+            raise DTypeError("normal expects all elements of std >= 0.0")
+    elif not std >= 0:
+        raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
+    with no_grad():
+        total: Any = mean + std if len(tensors) == 2 else tensors[0]
+        result = empty(tuple(total.shape), dtype=total.dtype, device=total.device)
+        normal_(result, generator=generator).mul_(std).add_(mean)
+    return _without_gradient(
+        "NormalBackward3" if len(tensors) == 2 else "NormalBackward1", result, total
+    )
+
+
+def multinomial(
+    input: "Tensor", num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> "Tensor":
+    """Positions drawn in each row of ``input``, which holds weights: (m,) or (n, m).
+
+    >>> tk.multinomial(tk.tensor([0., 0., 1.]), 2, replacement=True)
+    tensor([2, 2])
+    """
+    general.need_tensor("multinomial", input)
+    shape, dtype = tuple(input._form.shape), input._form.dtype
+    n = general.need_int("multinomial", "num_samples", 2, num_samples)
+    weights = input._form.device.backend.to_host(input._array)
+    if len(shape) not in (1, 2):
+        raise ShapeError("prob_dist must be 1 or 2 dim", a_shape=shape)
+    if not dtype.is_floating_point:
+        raise DTypeError(
+            f"multinomial only supports floating-point dtypes for input, got: {dtype.word}"
+        )
+    if n <= 0:
+        raise ShapeError("cannot sample n_sample <= 0 samples", a_shape=shape)
+    if not replacement and n > shape[-1]:
+        raise ShapeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+            a_shape=shape,
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise DTypeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (weights.sum(-1) > 0).all():
+        raise DTypeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    stream = _stream(generator)
+    if replacement:
+        up_to = np.cumsum(weights, -1, dtype=dtype.numpy).reshape(-1, shape[-1])
+        draws = stream.uniform(len(up_to) * n, dtypes.float64).reshape(-1, n)
+        rows = zip(up_to / up_to[:, -1:], draws, strict=True)
+        positions = np.array([np.searchsorted(row, drawn) for row, drawn in rows])
+    else:  # a race: whoever has a weight of w arrives after an exponential time of mean 1 / w
+        times = stream.exponential(weights.size).astype(dtype.numpy).reshape(shape)
+        positions = quietly(lambda: np.argsort(-(weights / times), -1, kind="stable"))[..., :n]
+    positions = positions.reshape(*shape[:-1], n).astype(np.int64)
+    return general.contiguous_result(
+        input._form.device.backend.from_host(positions), input._form.device
+    )
