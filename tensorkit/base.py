@@ -2,9 +2,8 @@
 
 A *form* is everything that two tensors may have in common apart from their values: device, dtype,
 shape and strides. Forms are interned, so ``a._form is b._form`` answers four questions at once.
-``plain`` marks the forms that need no care at all: on the CPU, contiguous with the standard
-strides, floating point, at least one dimension. Two forms may be equal without being identical
-(the table of forms is emptied when it grows too large); then only time is lost.
+Two forms may be equal without being identical (the table of forms is emptied when it grows too
+large); then only time is lost.
 
 ``_storage`` is None until somebody needs it: before that the tensor is alone on its memory, which
 it fills without gaps, and its offset is 0.
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.devices import CPU, Device
-from tensorkit.dtypes import DType, bool_, of_numpy
+from tensorkit.devices import Device
+from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
 from tensorkit.storage import Storage
 
@@ -34,18 +33,15 @@ class Form:
     """Device, dtype, shape and strides of a tensor."""
 
     __slots__ = (
-        "boolean",
         "device",
         "dtype",
         "is_contiguous",
         "parts",
-        "plain",
         "shape",
         "strides",
         "views",
     )
 
-    boolean: "Form"  # the contiguous bool form of the same shape; only plain forms have it
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
     views: "dict[Any, tuple[Form, int, Ints]]"  # see planned_view
 
@@ -57,12 +53,6 @@ class Form:
         self.is_contiguous = is_contiguous(shape, strides)
         self.parts = {}
         self.views = {}
-        self.plain = (
-            device is CPU
-            and dtype.is_floating_point
-            and len(shape) > 0
-            and strides == contiguous_strides(shape)
-        )
 
 
 def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
@@ -86,15 +76,6 @@ def contiguous_form(device: Device, dtype: Any, shape: Ints) -> Form:
         form = form_of(device, of_numpy(dtype), shape, contiguous_strides(shape))
         _contiguous_forms[key] = form
     return form
-
-
-def boolean_form(form: Form) -> Form:
-    """The form of a comparison between two tensors of the plain form ``form``."""
-    try:
-        return form.boolean
-    except AttributeError:
-        form.boolean = form_of(form.device, bool_, tuple(form.shape), form.strides)
-        return form.boolean
 
 
 def part_form(form: Form, length_and_step: tuple[int, int] | None) -> Form:
@@ -233,20 +214,22 @@ def planned_view(x: TensorBase, locate: Any, args: tuple[Any, ...]) -> "Tensor":
     return result
 
 
-def place(array: Any, device: Device, dtype: DType, strides: Ints) -> "Tensor":
-    """A tensor holding the values of ``array``, laid out by ``strides``.
-
-    ``array`` must be fresh: it is kept if it lies in memory as wanted, copied otherwise.
-    """
-    shape = tuple(array.shape)
+def arranged(array: Any, device: Device, strides: Ints) -> Any:
+    """``array`` if it lies in memory as ``strides`` say, else a copy that does."""
     itemsize = array.itemsize
     fits = all(
         own == stride * itemsize
-        for own, stride, size in zip(array.strides, strides, shape, strict=True)
+        for own, stride, size in zip(array.strides, strides, array.shape, strict=True)
         if size > 1
     )
-    if not fits and array.size:
-        laid_out = device.backend.allocate(array.dtype, shape, strides)
-        laid_out[...] = array
-        array = laid_out
-    return new(array, form_of(device, dtype, shape, strides))
+    if fits or not array.size:
+        return array
+    laid_out = device.backend.allocate(array.dtype, array.shape, strides)
+    laid_out[...] = array
+    return laid_out
+
+
+def place(array: Any, device: Device, dtype: DType, strides: Ints) -> "Tensor":
+    """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
+    form = form_of(device, dtype, tuple(array.shape), strides)
+    return new(arranged(array, device, strides), form)

@@ -1,12 +1,14 @@
 """The general path: numbers, promotion, broadcasting, strides, in-place writes, errors.
 
-Every call that is not two tensors of one plain form comes here. The steps are always the same:
-check the kinds of the arguments, find the dtype, broadcast the shapes, convert, compute, lay the
-result out as PyTorch would.
+The first call of an operation on operands of certain forms comes here. The steps are always the
+same: check the kinds of the arguments, find the dtype, broadcast the shapes, lay the result out as
+PyTorch would. What was found out is kept as a ``Plan``, with which fast paths then compute; what
+cannot be planned (recording, inference mode, tracked writes, errors) comes here every time.
 """
 
 import math
 from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -68,6 +70,8 @@ class Definition:
     def __init__(self, **told: Any) -> None:
         self.__dict__.update(told)
         self.rules: dict[str | None, Rule] = {}
+        self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
+        self.writes: dict[Any, Plan] = {}  # the same for the in-place form
         # The short ways to record a result; without a gradient there is nothing to record.
         self.record: Callable[..., None] = _no_record
         self.record_number: dict[bool, Callable[..., None]] = {True: _no_record, False: _no_record}
@@ -92,6 +96,46 @@ class Definition:
 
 def _no_record(*_: Any) -> None:
     """The operation has no gradient, and its results do not require grad."""
+
+
+class Plan(NamedTuple):
+    """How an operation is computed on operands of certain forms.
+
+    The general path finds it out once, with all checks; from then on fast paths look it up.
+    ``compute`` takes the operands' arrays, and for a number among them ``number``; a write also
+    takes the array to write to. ``form`` is that of the result.
+    """
+
+    form: Form
+    compute: Callable[..., Any]
+    number: Any = None
+
+
+_MOST_PLANS = 1000
+
+
+def _remember(plans: dict[Any, Plan], key: Any, plan: Plan) -> None:
+    if len(plans) >= _MOST_PLANS:
+        plans.clear()
+    plans[key] = plan
+
+
+def _key(x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """What plans depend on. Numbers that are equal but not the same must differ here.
+
+    Fast paths look for the same keys: a form, two forms, a form and a number.
+    """
+    if isinstance(x, TensorBase) and isinstance(y, TensorBase):
+        key: Any = x._form if x._form is y._form else (x._form, y._form)
+    elif isinstance(x, TensorBase):
+        key = (x._form, y.__class__, y or repr(y))
+    elif isinstance(y, TensorBase):
+        key = (x.__class__, x or repr(x), y._form)
+    else:
+        return None
+    if options:
+        key = (key, *((name, each.__class__, each or repr(each)) for name, each in options.items()))
+    return key
 
 
 class Operand(NamedTuple):
@@ -348,32 +392,84 @@ def _checked(
     return {**options, "alpha": alpha}
 
 
-def _compute(
+def _plan(
+    definition: Definition,
+    device: Device,
+    operands: tuple[Operand, ...],
+    options: dict[str, Any],
+) -> Plan:
+    """Dtypes, shapes, strides and the function to compute with; all refusals are made here."""
+    dtype, result_dtype = _dtypes_for(definition, operands, options)
+    shape = operands[0].shape
+    for operand in operands[1:]:
+        shape = layout.broadcast_shapes(shape, operand.shape)
+    check_category(definition, dtype)
+    if definition.number_is_option and operands[0].is_number:
+        strides = layout.contiguous_strides(shape)
+    else:
+        strides = layout.result_strides(
+            shape,
+            [
+                (own.shape, converted_strides(own, dtype))
+                for own in operands
+                if not (own is operands[-1] and own.is_number and definition.number_is_option)
+            ],
+        )
+    form = base.form_of(device, result_dtype, shape, strides)
+    compute, numbers = _kernel(definition, device, operands, dtype, options)
+    all_contiguous = form.is_contiguous and all(
+        layout.is_contiguous(each.shape, each.strides) for each in operands
+    )
+    if not (shape and all_contiguous):
+        compute = partial(_arranged, compute, form)
+    return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
+
+
+def _arranged(compute: Callable[..., Any], form: Form, *arrays: Any) -> Any:
+    """What ``compute`` gives, as an array with the strides of ``form``."""
+    array = form.device.backend.xp.asarray(compute(*arrays))
+    return base.arranged(array, form.device, form.strides)
+
+
+def _kernel(
     definition: Definition,
     device: Device,
     operands: tuple[Operand, ...],
     dtype: DType,
     options: dict[str, Any],
-) -> Any:
-    """The forward on converted arrays, as an array of the dtype it was computed in."""
-    check_category(definition, dtype)
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The forward as a function of arrays as they come, and what it takes for the numbers."""
+    xp = device.backend.xp
+    is_ufunc = definition.ufunc is not None and not options
     half = dtype is dtypes.float16 and definition.result != "bool"
-
     if half and "alpha" in options:
         options = {**options, "alpha": float(quietly(np.float16, options["alpha"]))}
+    forward = partial(definition.forward, xp, **options)
+    if is_ufunc:
+        forward = getattr(xp, str(definition.ufunc))
+    if half:
 
-    def run() -> Any:
-        if half:
-            arrays = _half_arrays(definition, operands)
-        else:
-            arrays = [as_array(each, dtype) for each in operands]
-        array = np.asarray(definition.forward(device.backend.xp, *arrays, **options))
-        return array.astype(dtype.numpy) if half else array
+        def in_half(*arrays: Any) -> Any:
+            own = [each._replace(array=a) for each, a in zip(operands, arrays, strict=True)]
+            return xp.asarray(forward(*_half_arrays(definition, own))).astype(np.float16)
 
-    return quietly(run)
+        return in_half, [each.array for each in operands if each.is_number]
+    # A forward can tell a number by its being a NumPy scalar; a ufunc is faster with an array.
+    numbers = [number_array(each.array, dtype) for each in operands if each.is_number]
+    if not (is_ufunc and device is CPU):
+        numbers = [each[()] for each in numbers]
+    casts = [None if each.is_number or each.dtype is dtype else dtype.numpy for each in operands]
+    if not any(casts):
+        return forward, numbers
+
+    def converting(*arrays: Any) -> Any:
+        pairs = zip(arrays, casts, strict=True)
+        return forward(*[a if cast is None else a.astype(cast) for a, cast in pairs])
+
+    return converting, numbers
 
 
-def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[Any]:
+def _half_arrays(definition: Definition, operands: list[Operand]) -> list[Any]:
     """Operands of a float16 operation.
 
     As in PyTorch's kernels they are rounded to float16, then computed with in float32. The
@@ -389,28 +485,26 @@ def _half_arrays(definition: Definition, operands: tuple[Operand, ...]) -> list[
     return [half.astype(np.float32) for half in halves]
 
 
+def _arrays(plan: Plan, *values: Any) -> list[Any]:
+    """The operands as ``plan`` takes them."""
+    if not any(isinstance(value, TensorBase) for value in values):
+        return plan.number
+    return [v._array if isinstance(v, TensorBase) else plan.number for v in values]
+
+
 def binary(
     definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
 ) -> "Tensor":
     """A new tensor from two tensors or numbers."""
     options = _checked(definition, options)
-    operands = _operands(definition, x, y, called)
-    device = _device(x, y)
-    compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
-    shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
-    array = _compute(definition, device, operands, compute_dtype, options)
-    if definition.number_is_option and operands[0].is_number:
-        strides = layout.contiguous_strides(shape)
-    else:
-        strides = layout.result_strides(
-            shape,
-            [
-                (own.shape, converted_strides(own, compute_dtype))
-                for own in operands
-                if not (own is operands[1] and own.is_number and definition.number_is_option)
-            ],
-        )
-    result = base.place(array, device, result_dtype, strides)
+    key = _key(x, y, options)
+    plan = definition.plans.get(key)
+    if plan is None:
+        operands = _operands(definition, x, y, called)
+        plan = _plan(definition, _device(x, y), operands, options)
+        if key is not None:
+            _remember(definition.plans, key, plan)
+    result = base.new(quietly(plan.compute, *_arrays(plan, x, y)), plan.form)
     return _recorded(definition, result, x, y, options, called)
 
 
@@ -450,14 +544,11 @@ def finished(result: "Tensor") -> "Tensor":
 def unary(definition: Definition, x: Any) -> "Tensor":
     """A new tensor from one tensor."""
     need_tensor(definition.name, x)
-    operand = as_operand(x)
-    assert operand is not None
-    compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
-    device = _device(x)
-    array = _compute(definition, device, (operand,), compute_dtype, {})
-    own = converted_strides(operand, compute_dtype)
-    strides = layout.result_strides(operand.shape, [(operand.shape, own)])
-    result = base.place(array, device, result_dtype, strides)
+    plan = definition.plans.get(x._form)
+    if plan is None:
+        plan = _plan(definition, _device(x), (as_operand(x),), {})  # type: ignore[arg-type]
+        _remember(definition.plans, x._form, plan)
+    result = base.new(quietly(plan.compute, x._array), plan.form)
     if x._node is None or not definition.rules:
         return finished(result)
     return history.record(definition.rule_for(None), result, (x,), {"x": x})
@@ -575,49 +666,15 @@ def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
     )
 
 
-def plain_with_number(
-    definition: Definition, x: Any, number: Any, *, number_first: bool = False
-) -> "Tensor | None":
-    """``x <operator> number`` for a plain tensor, without the general path's questions.
-
-    None where those questions matter. For a plain tensor the answers are known: the dtype and
-    the form stay, and no operation refuses floating point here.
-    """
-    form = x._form
-    if not form.plain or form.dtype is dtypes.float16 or definition.dtypes == "integral":
-        return None
-    if number.__class__ is not float and not (
-        number.__class__ is int and -(2**63) <= number < 2**63
-    ):
-        return None
-    if not x._array.size:
-        return None
-    try:
-        array = quiet.run(_number_forward, definition.forward, x._array, number, number_first)
-    except RuntimeError:  # called from inside itself
-        return None
-    result = base.new(array, base.boolean_form(form) if definition.result == "bool" else form)
-    if x._node is not None:
-        definition.record_number[number_first](result, x, number)
-    return result
+def method(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
+    """``x.<operation>(y)``."""
+    return binary(definition, x, y, options, "method")
 
 
-def _number_forward(
-    forward: Callable[..., Any], array: Any, number: float, number_first: bool
-) -> Any:
-    scalar = array.dtype.type(number)
-    xp = CPU.backend.xp
-    return forward(xp, scalar, array) if number_first else forward(xp, array, scalar)
-
-
-def operator(definition: Definition, x: Any, y: Any) -> Any:
-    """``x <operator> y`` where x is a tensor."""
-    if y.__class__ is float or y.__class__ is int:
-        result = plain_with_number(definition, x, y)
-        if result is not None:
-            return result
+def operator(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """``x <operator> y`` where x is a tensor; there are no options."""
     if isinstance(y, TensorBase) or as_number(y) is not None:
-        return binary(definition, x, y, {})
+        return binary(definition, x, y, options)
     if isinstance(y, np.ndarray):
         _refuse_array(definition, x, y)
     return NotImplemented
@@ -626,11 +683,7 @@ def operator(definition: Definition, x: Any, y: Any) -> Any:
 def reflected(definition: Definition, y: Any, x: Any) -> Any:
     """``x <operator> y`` where y is a tensor and x is not."""
     if definition.symbol in ("+", "*") and as_number(x) is not None:
-        return operator(definition, y, x)  # as PyTorch does, and its nodes show it
-    if x.__class__ is float or x.__class__ is int:
-        result = plain_with_number(definition, y, x, number_first=True)
-        if result is not None:
-            return result
+        return operator(definition, y, x, {})  # as PyTorch does, and its nodes show it
     if as_number(x) is not None:
         return binary(definition, x, y, {}, "reflected")
     if isinstance(x, np.ndarray):
@@ -638,10 +691,10 @@ def reflected(definition: Definition, y: Any, x: Any) -> Any:
     return NotImplemented
 
 
-def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
-    """``x <operator>= y``."""
+def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """``x <operator>= y``; there are no options."""
     if isinstance(y, TensorBase) or as_number(y) is not None:
-        return binary_inplace(definition, x, y, {})
+        return binary_inplace(definition, x, y, options)
     if isinstance(y, np.ndarray):
         _refuse_array(definition, x, y)
     return NotImplemented
@@ -653,35 +706,53 @@ def inplace_operator(definition: Definition, x: Any, y: Any) -> Any:
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
-    operands = _operands(definition, x, y, "in place")
-    tracked = history.check_write(x, y)
-    if definition.refuse is not None:
-        definition.refuse(operands, result_type(operands), **options)
-    check_overlap(x, y)
-    shape = layout.broadcast_shapes(operands[0].shape, operands[1].shape)
-    check_output_shape(operands[0].shape, shape)
-    compute_dtype, result_dtype = _dtypes_for(definition, operands, options)
-    check_output_dtype(result_dtype, operands[0].dtype)
-    array = _compute(definition, _device(x), operands, compute_dtype, options)
+    key = _key(x, y, options)
+    plan = definition.writes.get(key)
+    if plan is None:
+        operands = _operands(definition, x, y, "in place")
+        tracked = history.check_write(x, y)
+        check_overlap(x, y)
+        plan = _write_plan(definition, x, operands, options)
+        _remember(definition.writes, key, plan)
+    else:
+        tracked = history.check_write(x, y)
+        check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
     values = _values(definition, x, y, options) if tracked else {}
-    write(x, array, definition.name, rule, (x, y), values)
+    write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, (x, y), values)
     return x
 
 
 def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     """Write ``op(x)`` into ``x``."""
-    operand = as_operand(x)
-    assert operand is not None
+    need_tensor(definition.name, x)
     tracked = history.check_write(x)
-    if definition.refuse is not None:
-        definition.refuse((operand,), operand.dtype)
     check_overlap(x)
-    compute_dtype, result_dtype = _dtypes_for(definition, (operand,), {})
-    check_output_dtype(result_dtype, operand.dtype)
-    array = _compute(definition, _device(x), (operand,), compute_dtype, {})
-    write(x, array, definition.name, definition.rule_for(None) if tracked else None, (x,), {"x": x})
+    plan = definition.writes.get(x._form)
+    if plan is None:
+        plan = _write_plan(definition, x, (as_operand(x),), {})  # type: ignore[arg-type]
+        _remember(definition.writes, x._form, plan)
+    rule = definition.rule_for(None) if tracked else None
+    write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})
     return x
+
+
+def _write_plan(
+    definition: Definition, x: TensorBase, operands: tuple[Operand, ...], options: dict[str, Any]
+) -> Plan:
+    """The plan of an in-place form: its ``compute`` writes into its last argument."""
+    own = x._form
+    plan = _plan(definition, own.device, operands, options)
+    check_output_shape(tuple(own.shape), tuple(plan.form.shape))
+    check_output_dtype(plan.form.dtype, own.dtype)
+    if isinstance(plan.compute, np.ufunc) and plan.form.dtype is own.dtype:
+        return plan  # a ufunc does that by itself
+    compute = plan.compute
+
+    def computed_and_copied(*arrays: Any) -> None:
+        arrays[-1][...] = compute(*arrays[:-1])
+
+    return plan._replace(compute=computed_and_copied)
 
 
 def write(
@@ -695,9 +766,10 @@ def write(
 ) -> None:
     """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
 
-    ``at`` is a NumPy index of the elements to write; without it, all are. Every write goes through
-    here, after all checks: it makes a new version, and with a ``rule`` the write is recorded;
-    ``inputs`` and ``values`` are those of ``history.record``.
+    ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
+    index of the elements to write; without it, all are. Every write goes through here, after all
+    checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
+    recorded; ``inputs`` and ``values`` are those of ``history.record``.
     """
     if not x._array.flags.writeable:
         raise DTypeError(
@@ -718,7 +790,10 @@ def write(
         node = make_node(rule, x._form, edges, values, None)
     if base.watch is not None:
         base.watch.writes(x)
-    quietly(x._array.__setitem__, at, array)
+    if callable(array):
+        quietly(array, x._array)
+    else:
+        quietly(x._array.__setitem__, at, array)
     history.written(x, f"{operation}_")
     if node is not None:
         if "out" in rule.keeps:  # type: ignore[union-attr]

@@ -8,19 +8,19 @@ it computes in, broadcasting, strides, the operators, the in-place form, the err
         return xp.multiply(x, y)
 
 ``kind`` picks one of a few factories. Each returns closures around the definition: ``mul`` itself,
-``mul.operator`` and ``mul.reflected`` for ``*``, and ``mul.inplace``. A closure has a fast path
-for the commonest case, two tensors of one plain form, and hands everything else to
-``tensorkit.ops.general``.
+``mul.operator`` and ``mul.reflected`` for ``*``, and ``mul.inplace``. A closure looks for the plan
+that ``tensorkit.ops.general`` made when it met operands of these forms first; where there is none,
+or autograd must be asked, it hands the call over to it.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorkit import base
-from tensorkit.autograd.graph import Rule
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import INFERENCE, Rule
 from tensorkit.autograd.modes import state
-from tensorkit.base import TensorBase, boolean_form
+from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quiet, quietly
 from tensorkit.layout import Layout
 from tensorkit.ops import general
@@ -180,153 +180,132 @@ def _array_form(definition: Definition) -> Callable[..., Any]:
     return on_two
 
 
-def _kernel(definition: Definition) -> Callable[..., Any]:
-    """What a fast path runs on plain arrays."""
-    if definition.ufunc is not None:
-        return getattr(_xp, definition.ufunc)
-    return partial(definition.forward, _xp)
-
-
 def _unary(definition: Definition) -> Operation:
-    compute = _kernel(definition)
-    takes_floats = definition.dtypes != "integral" and definition.result != "bool"
+    plans, writes = definition.plans, definition.writes
 
     def call(input: "Tensor") -> "Tensor":
         try:
-            form = input._form
-            if form.plain and takes_floats:
-                array = quiet.run(compute, input._array)
-                result = _new(base.public)
-                result._array = array
-                result._form = form
-                result._storage = result._node = None
-                if input._node is not None:
-                    definition.record(result, input)
-                return result
-        except (AttributeError, RuntimeError):
-            pass  # no tensor, fast paths closed, autograd refuses: the general path tells
+            form, compute, _ = plans[input._form]
+            array = quiet.run(compute, input._array)
+            result = _new(base.public)
+            result._array = array
+            result._form = form
+            result._storage = result._node = None
+            if input._node is not None:
+                definition.record(result, input)
+            return result
+        except (AttributeError, KeyError, RuntimeError):
+            pass  # no tensor, no plan, fast paths closed, autograd refuses: the general path tells
         return general.unary(definition, input)
 
     def inplace(input: "Tensor") -> "Tensor":
+        try:
+            if input._node is None or not (state.grad or input._node is INFERENCE):
+                quiet.run(writes[input._form].compute, input._array, input._array)
+                history.written(input, name)
+                return input
+        except (AttributeError, KeyError, RuntimeError, ValueError):
+            pass
         return general.unary_inplace(definition, input)
 
+    name = f"{definition.name}_"
     inplace.__doc__ = f"``{definition.name}``, in place."
-
     operation = _dress(call, definition)
     operation.inplace = inplace
     return operation
 
 
 def _binary(definition: Definition) -> Operation:
-    compute = _kernel(definition)
-    if definition.dtypes == "integral":
-        return _general(definition)
+    operation = _dress(_of_two(definition, general.binary), definition)
+    operation.operator = _of_two(definition, general.operator)
+    operation.method = _of_two(definition, general.method)
+    operation.reflected = _reflected(definition)
+    operation.inplace = _inplace_of_two(definition, general.binary_inplace)
+    operation.inplace_operator = _inplace_of_two(definition, general.inplace_operator)
+    operation.method.__doc__ = definition.forward.__doc__
+    operation.inplace.__doc__ = f"``{definition.name}``, in place."
+    return operation
 
-    def call(input: Any, other: Any, **options: Any) -> "Tensor":
+
+def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
+    """The operation on a tensor and a tensor or number; all else is left to ``otherwise``."""
+    plans = definition.plans
+
+    def apply(input: Any, other: Any, **options: Any) -> Any:
+        if options:
+            return otherwise(definition, input, other, options)
+        kind = other.__class__
         try:
             form = input._form
-            if form is other._form and form.plain and not options:
+            if kind is float or kind is int:
+                form, compute, number = plans[form, kind, other or repr(other)]
+                array = quiet.run(compute, input._array, number)
+                record = None if input._node is None else definition.record_number[False]
+            else:
+                right = other._form
+                form, compute, _ = plans[form if form is right else (form, right)]
                 array = quiet.run(compute, input._array, other._array)
-                result = _new(base.public)
-                result._array = array
-                result._form = form
-                result._storage = result._node = None
-                if not (input._node is None and other._node is None):
-                    definition.record(result, input, other)
-                return result
-        except (AttributeError, RuntimeError):
-            pass  # a number, fast paths closed, autograd refuses
-        return general.binary(definition, input, other, options)
+                tracked = input._node is not None or other._node is not None
+                record = definition.record if tracked else None
+            result = _new(base.public)
+            result._array = array
+            result._form = form
+            result._storage = result._node = None
+            if record is not None:
+                record(result, input, other)
+            return result
+        except (AttributeError, KeyError, RuntimeError):
+            pass  # no tensor, no plan, fast paths closed, autograd refuses
+        return otherwise(definition, input, other, options)
 
-    return _complete(call, _binary_operator(definition), definition)
+    return apply
 
 
-def _binary_operator(definition: Definition) -> Any:
-    compute = _kernel(definition)
+def _reflected(definition: Definition) -> Any:
+    """``number <operator> tensor``."""
+    plans = definition.plans
 
-    def operator(self: "Tensor", other: Any) -> "Tensor":
+    def reflected(self: "Tensor", other: Any) -> Any:
         try:
-            form = self._form
-            if form is other._form and form.plain:
-                array = quiet.run(compute, self._array, other._array)
-                result = _new(base.public)
-                result._array = array
-                result._form = form
-                result._storage = result._node = None
-                if not (self._node is None and other._node is None):
-                    definition.record(result, self, other)
-                return result
-        except (AttributeError, RuntimeError):
-            pass
-        return general.operator(definition, self, other)
-
-    return operator
-
-
-def _comparison(definition: Definition) -> Operation:
-    forward = definition.forward
-
-    def call(input: Any, other: Any) -> "Tensor":
-        try:
-            form = input._form
-            if form is other._form and form.plain:
-                array = forward(_xp, input._array, other._array)
-                return base.new(array, boolean_form(form))
-        except AttributeError:
-            pass
-        return general.binary(definition, input, other, {})
-
-    def operator(self: "Tensor", other: Any) -> "Tensor":
-        try:
-            form = self._form
-            if form is other._form and form.plain:
-                array = forward(_xp, self._array, other._array)
-                return base.new(array, boolean_form(form))
-        except AttributeError:
-            pass
-        return general.operator(definition, self, other)
-
-    return _complete(call, operator, definition)
-
-
-def _general(definition: Definition) -> Operation:
-    """Both forms without a fast path."""
-
-    def call(input: Any, other: Any, **options: Any) -> "Tensor":
-        return general.binary(definition, input, other, options)
-
-    def operator(self: "Tensor", other: Any) -> "Tensor":
-        return general.operator(definition, self, other)
-
-    return _complete(call, operator, definition)
-
-
-def _complete(call: Any, operator: Any, definition: Definition) -> Operation:
-    """Add what always takes the general path: the method, the reflected and in-place forms."""
-
-    def method(self: "Tensor", other: Any, **options: Any) -> "Tensor":
-        return general.binary(definition, self, other, options, "method")
-
-    method.__doc__ = definition.forward.__doc__
-
-    def reflected(self: "Tensor", other: Any) -> "Tensor":
+            form, compute, number = plans[other.__class__, other or repr(other), self._form]
+            result = base.new(quiet.run(compute, number, self._array), form)
+            if self._node is not None:
+                definition.record_number[True](result, self, other)
+            return result
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+            pass  # also: what is no number and cannot be looked up
         return general.reflected(definition, self, other)
 
-    def inplace(self: "Tensor", other: Any, **options: Any) -> "Tensor":
-        return general.binary_inplace(definition, self, other, options)
+    return reflected
 
-    inplace.__doc__ = f"``{definition.name}``, in place."
 
-    def inplace_operator(self: "Tensor", other: Any) -> "Tensor":
-        return general.inplace_operator(definition, self, other)
+def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
+    """The in-place form where autograd need not be asked; all else is left to ``otherwise``."""
+    writes, name = definition.writes, f"{definition.name}_"
 
-    operation = _dress(call, definition)
-    operation.operator = operator
-    operation.method = method
-    operation.reflected = reflected
-    operation.inplace = inplace
-    operation.inplace_operator = inplace_operator
-    return operation
+    def inplace(input: Any, other: Any, **options: Any) -> Any:
+        kind = other.__class__
+        try:
+            form, node = input._form, input._node
+            if not (options or (node is not None and (state.grad or node is INFERENCE))):
+                if kind is float or kind is int:
+                    _, compute, number = writes[form, kind, other or repr(other)]
+                    quiet.run(compute, input._array, number, input._array)
+                    history.written(input, name)
+                    return input
+                if not (other._node is not None and state.grad) and not (
+                    input._storage is not None and other._storage is not None
+                ):
+                    right = other._form
+                    compute = writes[form if form is right else (form, right)].compute
+                    quiet.run(compute, input._array, other._array, input._array)
+                    history.written(input, name)
+                    return input
+        except (AttributeError, KeyError, RuntimeError, ValueError):
+            pass  # also: the memory is read-only
+        return otherwise(definition, input, other, options)
+
+    return inplace
 
 
 def _view(definition: Definition) -> Operation:
@@ -402,7 +381,7 @@ def _function(definition: Definition) -> Operation:
 _FACTORIES: dict[str, Callable[[Definition], Any]] = {
     "unary": _unary,
     "binary": _binary,
-    "comparison": _comparison,
+    "comparison": _binary,
     "view": _view,
     "function": _function,
 }
