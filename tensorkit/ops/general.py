@@ -397,12 +397,21 @@ def _plan(
     device: Device,
     operands: tuple[Operand, ...],
     options: dict[str, Any],
+    into: TensorBase | None = None,
 ) -> Plan:
-    """Dtypes, shapes, strides and the function to compute with; all refusals are made here."""
+    """Dtypes, shapes, strides and the function to compute with; all refusals are made here.
+
+    With ``into``, a tensor to write to, ``compute`` writes into its last argument.
+    """
     dtype, result_dtype = _dtypes_for(definition, operands, options)
+    if into is not None:
+        check_overlap(into)
     shape = operands[0].shape
     for operand in operands[1:]:
         shape = layout.broadcast_shapes(shape, operand.shape)
+    if into is not None:
+        check_output_shape(tuple(into._form.shape), shape)
+        check_output_dtype(result_dtype, into._form.dtype)
     check_category(definition, dtype)
     if definition.number_is_option and operands[0].is_number:
         strides = layout.contiguous_strides(shape)
@@ -422,7 +431,16 @@ def _plan(
     )
     if not (shape and all_contiguous):
         compute = partial(_arranged, compute, form)
+    if into is not None and not (
+        isinstance(compute, np.ufunc) and result_dtype is into._form.dtype
+    ):
+        compute = partial(_copied, compute)  # a ufunc writes by itself
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
+
+
+def _copied(compute: Callable[..., Any], *arrays: Any) -> None:
+    """Write what ``compute`` gives into the last of ``arrays``."""
+    arrays[-1][...] = compute(*arrays[:-1])
 
 
 def _arranged(compute: Callable[..., Any], form: Form, *arrays: Any) -> Any:
@@ -708,15 +726,12 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     options = _checked(definition, options, "in place")
     key = _key(x, y, options)
     plan = definition.writes.get(key)
+    operands = _operands(definition, x, y, "in place") if plan is None else ()
+    tracked = history.check_write(x, y)
     if plan is None:
-        operands = _operands(definition, x, y, "in place")
-        tracked = history.check_write(x, y)
-        check_overlap(x, y)
-        plan = _write_plan(definition, x, operands, options)
+        plan = _plan(definition, _device(x), operands, options, x)
         _remember(definition.writes, key, plan)
-    else:
-        tracked = history.check_write(x, y)
-        check_overlap(x, y)
+    check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
     values = _values(definition, x, y, options) if tracked else {}
     write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, (x, y), values)
@@ -727,32 +742,13 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     """Write ``op(x)`` into ``x``."""
     need_tensor(definition.name, x)
     tracked = history.check_write(x)
-    check_overlap(x)
     plan = definition.writes.get(x._form)
     if plan is None:
-        plan = _write_plan(definition, x, (as_operand(x),), {})  # type: ignore[arg-type]
+        plan = _plan(definition, _device(x), (as_operand(x),), {}, x)  # type: ignore[arg-type]
         _remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
     write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})
     return x
-
-
-def _write_plan(
-    definition: Definition, x: TensorBase, operands: tuple[Operand, ...], options: dict[str, Any]
-) -> Plan:
-    """The plan of an in-place form: its ``compute`` writes into its last argument."""
-    own = x._form
-    plan = _plan(definition, own.device, operands, options)
-    check_output_shape(tuple(own.shape), tuple(plan.form.shape))
-    check_output_dtype(plan.form.dtype, own.dtype)
-    if isinstance(plan.compute, np.ufunc) and plan.form.dtype is own.dtype:
-        return plan  # a ufunc does that by itself
-    compute = plan.compute
-
-    def computed_and_copied(*arrays: Any) -> None:
-        arrays[-1][...] = compute(*arrays[:-1])
-
-    return plan._replace(compute=computed_and_copied)
 
 
 def write(
