@@ -67,8 +67,8 @@ def text(x: TensorBase) -> str:
     """The text that ``repr`` and ``str`` give for a tensor."""
     prefix = "tensor("
     form = x._form
-    array = x._array
-    suffixes = []
+    array = form.device.backend.to_host(x._array)
+    suffixes = [] if form.device.type == "cpu" else [f"device='{form.device}'"]
     if array.size == 0:
         body = "[]"
         if array.ndim != 1:
@@ -109,7 +109,7 @@ def _edges(array: Any) -> Any:
     """The elements that a shortened text shows, in the same number of dimensions."""
     edge = _options.edgeitems
     if not edge:
-        return array if array.ndim == 1 else array[:0]
+        return array if array.ndim < 2 else array[:0]
     for axis, size in enumerate(array.shape):
         if size > 2 * edge:
             kept = [*range(edge), *range(size - edge, size)]

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import operator
 import pickle
 
 import pytest
@@ -81,3 +82,42 @@ def test_absent_dtypes_are_refused_with_what_there_is():
         tk.tensor(1 + 2j)
     with pytest.raises(AttributeError, match="bfloat16 is not part of tensorkit"):
         _ = tk.bfloat16
+
+
+OPERATORS = "add sub mul truediv floordiv mod pow eq lt ge and_ or_ xor".split()  # noqa: SIM905
+INPLACE = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor".split()  # noqa: SIM905
+NUMBERS = [True, 2, -3, 300, 2.5, 2.0]
+VALUES = {"bool": [True, False, True]}
+
+
+def _operand(library, dtype, has_dimensions):
+    values = VALUES.get(dtype, [3, 1, 2])
+    made = library.tensor(values, dtype=getattr(library, dtype))
+    return made if has_dimensions else made[0]
+
+
+def _agree(function, name, *operands):
+    # powers are approximations; a bool 0-d tensor to a power in place has two faults at once
+    rtol = 1e-3 if "pow" in name else 0.0
+    if name == "ipow" and [each[:2] for each in operands] == [("bool", False), ("bool", True)]:
+        return
+
+    def run(library):
+        made = [_operand(library, *each) if isinstance(each, tuple) else each for each in operands]
+        return lambda: function(*made)
+
+    try:
+        assert_same_outcome(run(torch), run(tk), rtol)
+    except AssertionError as error:
+        raise AssertionError(f"{name} of {operands}: {error}") from None
+
+
+@pytest.mark.parametrize("name", OPERATORS + INPLACE)
+def test_operators_promote_tensors_0d_tensors_and_numbers_as_pytorch(name):
+    function = getattr(operator, name)
+    operands = [(dtype, has_dims) for dtype in DTYPES for has_dims in (False, True)]
+    for first in operands:
+        for second in (*operands, *NUMBERS):
+            _agree(function, name, first, second)
+            if name in OPERATORS and not isinstance(second, tuple):
+                _agree(function, name, second, first)

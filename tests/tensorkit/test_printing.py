@@ -1,5 +1,6 @@
 """The printed text against PyTorch's, character for character."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,3 +84,25 @@ def test_formatting_is_pytorchs(x, spec):
     theirs, ours = outcome(lambda: format(x.torch, spec)), outcome(lambda: format(x.tk, spec))
     assert ours[0] == theirs[0]
     assert ours[-1] == theirs[-1]
+
+
+@pytest.mark.parametrize("magnitude", [1e-30, 1e-5, 1e-3, 1.0, 1e4, 1e7, 1e9, 1e30])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_special_values_among_numbers_of_any_size_print_as_in_pytorch(magnitude, dtype):
+    draw = np.random.default_rng(3)
+    values = (draw.standard_normal((4, 9)) * magnitude).round(2 if magnitude == 1 else 40)
+    values[1, ::4], values[2, ::3], values[3, 5:] = np.nan, np.inf, -np.inf
+    with np.errstate(over="ignore"):
+        values = values.astype(dtype)
+    for part in (values, values[:1], values[0].reshape(3, 3, 1), values[:, :0]):
+        assert repr(tk.from_numpy(part)) == repr(torch.from_numpy(part))
+
+
+def test_a_single_number_has_no_edges():
+    for library in (torch, tk):
+        library.set_printoptions(edgeitems=0, threshold=0)
+    try:
+        assert repr(tk.tensor(2)) == repr(torch.tensor(2))
+    finally:
+        for library in (torch, tk):
+            library.set_printoptions(profile="default")
