@@ -77,6 +77,7 @@ from tensorkit.ops.arithmetic import (
     square,
     sub,
 )
+from tensorkit.ops.arranging import diag, flip, repeat_interleave, roll, trace, tril, triu
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
     eq,
@@ -136,12 +137,16 @@ from tensorkit.ops.extremes import (
 )
 from tensorkit.ops.gathering import gather, index_select, masked_fill, masked_select
 from tensorkit.ops.joining import cat, stack
+from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import bmm, dot, matmul, mm, mv
 from tensorkit.ops.reduction import mean, std, sum, var
+from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.selection import where
+from tensorkit.ops.splitting import chunk, narrow, split, unbind
 from tensorkit.ops.views import (
     as_strided,
+    diagonal,
     flatten,
     permute,
     reshape,
@@ -151,6 +156,8 @@ from tensorkit.ops.views import (
     transpose,
     unsqueeze,
 )
+from tensorkit.ops.views import expand as broadcast_to
+from tensorkit.ops.views import transpose as swapaxes
 from tensorkit.printing import set_printoptions
 from tensorkit.random import (
     Generator,
@@ -211,18 +218,24 @@ __all__ = [
     "bitwise_xor",
     "bmm",
     "bool",
+    "broadcast_tensors",
+    "broadcast_to",
     "can_cast",
     "cat",
     "ceil",
+    "chunk",
     "clamp",
     "clamp_",
     "clip",
     "clip_",
     "clone",
+    "concat",
     "cos",
     "cosh",
     "default_generator",
     "device",
+    "diag",
+    "diagonal",
     "div",
     "divide",
     "dot",
@@ -240,6 +253,7 @@ __all__ = [
     "eye",
     "finfo",
     "flatten",
+    "flip",
     "float",
     "float16",
     "float32",
@@ -301,11 +315,13 @@ __all__ = [
     "min",
     "minimum",
     "mm",
+    "movedim",
     "mul",
     "multinomial",
     "multiply",
     "mv",
     "nan",
+    "narrow",
     "ne",
     "neg",
     "newaxis",
@@ -325,11 +341,14 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "ravel",
     "reciprocal",
     "relu",
     "remainder",
+    "repeat_interleave",
     "reshape",
     "result_type",
+    "roll",
     "round",
     "round_",
     "rsqrt",
@@ -346,6 +365,7 @@ __all__ = [
     "sin",
     "sinh",
     "softmax",
+    "split",
     "sqrt",
     "square",
     "squeeze",
@@ -354,14 +374,20 @@ __all__ = [
     "sub",
     "subtract",
     "sum",
+    "swapaxes",
     "t",
     "tan",
     "tanh",
     "tensor",
+    "trace",
     "transpose",
+    "tril",
+    "triu",
     "true_divide",
     "trunc",
     "uint8",
+    "unbind",
+    "unflatten",
     "unsqueeze",
     "var",
     "where",

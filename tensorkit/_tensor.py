@@ -37,6 +37,7 @@ from tensorkit.errors import (
 from tensorkit.layout import Size
 from tensorkit.ops import (
     arithmetic,
+    arranging,
     bitwise,
     comparison,
     copying,
@@ -49,7 +50,9 @@ from tensorkit.ops import (
     normalising,
     products,
     reduction,
+    reshaping,
     selection,
+    splitting,
     views,
 )
 from tensorkit.storage import Storage
@@ -277,6 +280,10 @@ class Tensor(TensorBase):
 
     def view(self, *shape: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
+        if shape and isinstance(shape[0], DType):
+            raise NotSupportedError(
+                message("tensorkit does not reread memory as another dtype", repair="x.to(dtype)")
+            )
         if not shape or isinstance(shape[0], float):
             raise general.no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, _ints("view", "size", shape))
@@ -330,6 +337,96 @@ class Tensor(TensorBase):
                 a_shape=tuple(self._form.shape),
             )
         return views.transpose(self, -2, -1)
+
+    def view_as(self, other: "Tensor") -> "Tensor":
+        """View in the shape of ``other``."""
+        return views.view(self, _shape_of("view_as", other))
+
+    def reshape_as(self, other: "Tensor") -> "Tensor":
+        """The same elements in the shape of ``other``."""
+        return views.reshape(self, _shape_of("reshape_as", other))
+
+    def expand_as(self, other: "Tensor") -> "Tensor":
+        """View repeated to the shape of ``other``."""
+        return views.expand(self, _shape_of("expand_as", other))
+
+    def broadcast_to(self, *size: Any) -> "Tensor":
+        """View repeated to this shape."""
+        return views.expand(self, _ints("broadcast_to", "size", size))
+
+    def ravel(self) -> "Tensor":
+        """All elements as a vector: a view of a contiguous tensor, of a copy otherwise."""
+        return reshaping.ravel(self)
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> "Tensor":
+        """One dimension as several of these sizes."""
+        return reshaping.unflatten(self, dim, sizes)
+
+    def movedim(self, source: Any, destination: Any) -> "Tensor":
+        """View in which the dimensions ``source`` stand at the places ``destination``."""
+        return reshaping.movedim(self, source, destination)
+
+    swapaxes = swapdims = transpose
+    moveaxis = movedim
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> "Tensor":
+        """View of the diagonals of the matrices that two dimensions span."""
+        return views.diagonal(self, offset, dim1, dim2)
+
+    def narrow(self, dim: int, start: Any, length: int) -> "Tensor":
+        """View of ``length`` entries along ``dim`` from ``start`` on."""
+        return splitting.narrow(self, dim, start, length)
+
+    def split(self, split_size: Any, dim: int = 0) -> "tuple[Tensor, ...]":
+        """Views of parts of one size along ``dim``, or of given sizes."""
+        return splitting.split(self, split_size, dim)
+
+    def chunk(self, chunks: int, dim: int = 0) -> "tuple[Tensor, ...]":
+        """Views of at most ``chunks`` parts of one size along ``dim``."""
+        return splitting.chunk(self, chunks, dim)
+
+    def unbind(self, dim: int = 0) -> "tuple[Tensor, ...]":
+        """Views of all entries along ``dim``."""
+        return splitting.unbind(self, dim)
+
+    # The elements in another arrangement
+
+    def flip(self, *dims: Any) -> "Tensor":
+        """The elements in reverse order along ``dims``, as a copy."""
+        return arranging.flip(self, _ints("flip", "dims", dims))
+
+    def roll(self, shifts: Any, dims: Any = ()) -> "Tensor":
+        """The elements moved along ``dims``; what leaves comes in again."""
+        return arranging.roll(self, shifts, dims)
+
+    def repeat(self, *repeats: Any) -> "Tensor":
+        """The whole tensor several times along each dimension, as a copy."""
+        return arranging.repeat(self, _ints("repeat", "repeats", repeats))
+
+    def tile(self, *dims: Any) -> "Tensor":
+        """``repeat`` that needs no number for the first dimensions."""
+        repeats = _ints("tile", "dims", dims)
+        return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
+
+    def repeat_interleave(self, repeats: Any, dim: int | None = None) -> "Tensor":
+        """Each entry along ``dim`` several times in a row."""
+        return arranging.repeat_interleave(self, repeats, dim)
+
+    def tril(self, diagonal: int = 0) -> "Tensor":
+        """The lower triangle of each matrix, zeros above."""
+        return arranging.tril(self, diagonal)
+
+    def triu(self, diagonal: int = 0) -> "Tensor":
+        """The upper triangle of each matrix, zeros below."""
+        return arranging.triu(self, diagonal)
+
+    def diag(self, diagonal: int = 0) -> "Tensor":
+        """The diagonal of a matrix, or a matrix with this vector as its diagonal."""
+        return arranging.diag(self, diagonal)
+
+    def trace(self) -> "Tensor":
+        """The sum of the diagonal of a matrix."""
+        return arranging.trace(self)
 
     # Picking
 
@@ -856,16 +953,10 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator["Tensor"]:
         if not self._form.shape:
             raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
-        return (views.select(self, 0, index) for index in range(self._form.shape[0]))
+        return iter(splitting.unbind(self))
 
     def __reversed__(self) -> "Tensor":
-        if self._node is not None and self.requires_grad:
-            raise NotSupportedError(
-                message("tensorkit has no gradient for reversed() yet", repair="x.detach()")
-            )
-        reverse = self._array[::-1] if self._form.shape else self._array
-        strides = layout.dense_strides(tuple(self.shape), self.stride())
-        return base.place(reverse.copy(), self.device, self.dtype, strides)
+        return arranging.flip(self, (0,)) if self._form.shape else self
 
     def __contains__(self, element: Any) -> Any:
         if not isinstance(element, (TensorBase, complex)) and general.as_number(element) is None:
@@ -1045,6 +1136,12 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
                 repair="leave memory_format= out",
             )
         )
+
+
+def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
+    if not isinstance(other, TensorBase):
+        raise must_be(function, "other", 1, "Tensor", other)
+    return tuple(other._form.shape)
 
 
 def _conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:

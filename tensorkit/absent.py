@@ -6,15 +6,15 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    argsort asarray bfloat16 chunk complex64 complex128 concat cuda cumsum einsum flip float_power
-    linalg load median nn nonzero norm optim outer prod rsub save sort split tril triu unique utils
+    argsort asarray bfloat16 complex64 complex128 cuda cumsum einsum float_power
+    linalg load median nn nonzero norm optim outer prod rsub save sort unique utils
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    H all any argsort bfloat16 broadcast_to chunk cumsum diagonal expand_as flip median movedim
-    narrow nonzero norm outer prod ravel repeat reshape_as resize_ scatter_ sort split squeeze_
-    storage swapaxes tile topk trace transpose_ tril triu unbind unfold unique unsqueeze_ view_as
+    H all any argsort bfloat16 cumsum median
+    nonzero norm outer prod resize_ scatter_ sort squeeze_
+    storage topk transpose_ unfold unique unsqueeze_
     """.split()  # noqa: SIM905
 )
 _INSTEAD = {

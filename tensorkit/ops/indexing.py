@@ -322,8 +322,12 @@ def _pick(part: Any) -> Any:
     if isinstance(part, (list, tuple, range, np.ndarray, str, bytes)):
         array = np.asarray(part)
         if array.dtype.kind in "US":
+            kind = "str" if array.dtype.kind == "U" else "bytes"
             raise TypeError(
-                f"new(): invalid data type '{'str' if array.dtype.kind == 'U' else 'bytes'}'"
+                message(
+                    f"new(): invalid data type '{kind}'",
+                    "Valid are integers, slices, ..., None, and masks, lists or tensors of these.",
+                )
             )
         if array.dtype.kind not in "biuf":
             raise DTypeError(f"Could not infer dtype of {type_name(array.flat[0])}")

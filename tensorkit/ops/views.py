@@ -399,6 +399,35 @@ def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":
     return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
+@op(kind="view")
+def diagonal(layout: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Layout:
+    """View of a diagonal of the matrices that ``dim1`` and ``dim2`` span; it comes last.
+
+    >>> tk.arange(6).view(2, 3).diagonal(1)
+    tensor([1, 5])
+    """
+    n_dims = len(layout.shape)
+    offset = need_int("diagonal", "offset", 1, offset)
+    first = rules.wrap_dim(need_int("diagonal", "dim1", 2, dim1), max(n_dims, 1))
+    second = rules.wrap_dim(need_int("diagonal", "dim2", 3, dim2), max(n_dims, 1))
+    if first == second:
+        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    shape, strides, start = layout
+    row, column = (-offset, 0) if offset < 0 else (0, offset)
+    length = max(min(shape[first] - row, shape[second] - column), 0)
+    rest = [dim for dim in range(n_dims) if dim not in (first, second)]
+    if length:
+        start += row * strides[first] + column * strides[second]
+    return Layout(
+        (*(shape[dim] for dim in rest), length),
+        (*(strides[dim] for dim in rest), strides[first] + strides[second]),
+        start,
+    )
+
+
+diagonal.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
+
+
 @op(kind="view", on_arrays=lambda x: x)
 def alias(layout: Layout) -> Layout:
     """View of the whole tensor."""

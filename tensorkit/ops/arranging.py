@@ -1,0 +1,277 @@
+"""Copies in another arrangement: flip, roll, repeat, tril, triu, diag."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base, dtypes, layout
+from tensorkit.base import TensorBase
+from tensorkit.errors import NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.layout import Ints
+from tensorkit.ops import copying, gathering, general, views
+from tensorkit.ops.general import as_int, need_int, need_sizes, need_tensor
+from tensorkit.ops.notation import op
+from tensorkit.ops.views import expand, wrap_dims
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def flip(input: "Tensor", dims: Any) -> "Tensor":
+    """The elements in reverse order along ``dims``, as a copy.
+
+    >>> tk.flip(tk.tensor([[1, 2], [3, 4]]), (0,))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    need_tensor("flip", input)
+    shape = tuple(input._form.shape)
+    dims = wrap_dims(need_sizes("flip", "dims", 2, dims), len(shape))
+    axes = dims if shape else ()
+    array = general.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
+    strides = layout.dense_strides(shape, input._form.strides)
+    result = base.place(array, input.device, input.dtype, strides)
+    return general.recorded(_flip.definition, result, {"x": input, "dims": axes})
+
+
+@op(kind="function")
+def _flip(xp: Any, x: Any, *, dims: Ints) -> Any:
+    return xp.flip(x, dims).copy()
+
+
+_flip.grad(node="FlipBackward0", x=lambda g, dims: _flip(g, dims=dims))
+
+
+def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> "Tensor":
+    """The elements moved by ``shifts`` places along ``dims``; what leaves comes in again.
+
+    Without ``dims`` the tensor is rolled as one long vector.
+
+    >>> tk.roll(tk.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
+    need_tensor("roll", input)
+    shifts, dims = (
+        need_sizes("roll", name, place, (each,) if as_int(each) is not None else each)
+        for name, place, each in (("shifts", 2, shifts), ("dims", 3, dims))
+    )
+    if len(shifts) != len(dims) and (dims or len(shifts) != 1):
+        raise ShapeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    dims = tuple(layout.wrap_dim(dim, input.dim()) for dim in dims)
+    return _roll(input, shifts=shifts, dims=dims)
+
+
+@op(kind="function")
+def _roll(xp: Any, x: Any, *, shifts: Ints, dims: Ints) -> Any:
+    return xp.roll(x, shifts, dims) if dims else xp.roll(x, shifts[0])
+
+
+_roll.grad(
+    node="RollBackward0",
+    x=lambda g, shifts, dims: _roll(g, shifts=tuple(-shift for shift in shifts), dims=dims),
+)
+
+
+def repeat(input: "Tensor", repeats: Ints) -> "Tensor":
+    """The whole tensor, ``repeats`` times along each dimension, as a copy.
+
+    There may be more repeats than dimensions: new ones come in front.
+
+    >>> tk.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    lead = len(repeats) - input.dim()
+    if lead < 0:
+        raise ShapeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor",
+            a_shape=input.shape,
+        )
+    shape = [n * size for n, size in zip(repeats, (1,) * lead + input.shape, strict=True)]
+    if any(n < 0 for n in repeats):
+        negative = next(size for n, size in zip(repeats, shape, strict=True) if n < 0)
+        raise ShapeError(
+            f"Trying to create tensor with negative dimension {negative}: {sizes(shape)}"
+        )
+    return _repeat(input, repeats=repeats)
+
+
+@op(kind="function")
+def _repeat(xp: Any, x: Any, *, repeats: Ints) -> Any:
+    return xp.tile(x, repeats)
+
+
+@op(kind="function")
+def _fold(xp: Any, x: Any, *, repeats: Ints, size: Ints) -> Any:
+    """The sum of all copies that ``repeat`` made of a tensor of shape ``size``."""
+    own = (1,) * (len(repeats) - len(size)) + size
+    apart = x.reshape([each for pair in zip(repeats, own, strict=True) for each in pair])
+    return xp.add.reduce(apart, axis=tuple(range(0, apart.ndim, 2))).reshape(size)
+
+
+_repeat.grad(
+    node="RepeatBackward0",
+    x=lambda g, repeats, shape: _fold(g, repeats=repeats, size=shape),
+)
+_fold.grad(x=lambda g, repeats: _repeat(g, repeats=repeats))
+
+
+def repeat_interleave(input: "Tensor", repeats: Any, dim: int | None = None) -> "Tensor":
+    """Each entry along ``dim`` several times in a row; without ``dim``, each element.
+
+    ``repeats`` is a number or a tensor with one for each entry.
+
+    >>> tk.repeat_interleave(tk.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    need_tensor("repeat_interleave", input)
+    if dim is None:
+        input, dim = views.flatten(input), 0
+    dim = layout.wrap_dim(need_int("repeat_interleave", "dim", 3, dim), input.dim())
+    if isinstance(repeats, TensorBase) and repeats._array.size != 1:
+        return gathering.index_select(input, dim, _interleaved(repeats, input.shape[dim]))
+    count = as_int(repeats)
+    if count is None:
+        raise must_be("repeat_interleave", "repeats", 2, "Tensor", repeats)
+    if count < 0:
+        raise ShapeError("Repeats must be non-negative")
+    shape = tuple(input.shape)
+    apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
+    copies = views.expand(views.unsqueeze(input, dim + 1), apart)
+    copies = copying.laid_out(copies, layout.contiguous_strides(apart))
+    return views.view(copies, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
+
+
+def _interleaved(repeats: Any, size: int) -> "Tensor":
+    """Position 0 as often as ``repeats`` says first, then position 1, and so on."""
+    if repeats.shape != (size,):
+        raise ShapeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.shape[0]} and input.size({0}) = {size}"
+        )
+    if repeats.dtype not in (dtypes.int64, dtypes.int32):
+        raise NotSupportedError(
+            message(
+                f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.word}'",
+                repair="repeats.long()",
+            )
+        )
+    if (repeats._array < 0).any():
+        raise ShapeError("repeats can not be negative")
+    xp = repeats.device.backend.xp
+    positions = xp.repeat(xp.arange(size), repeats._array)
+    return general.contiguous_result(positions, repeats.device)
+
+
+# Triangles and diagonals
+
+
+def tril(input: "Tensor", diagonal: int = 0) -> "Tensor":
+    """The lower triangle of each matrix, zeros above; ``diagonal`` moves the border up.
+
+    >>> tk.tril(tk.ones(3, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    return _tril(input, diagonal=_border("tril", input, diagonal))
+
+
+def triu(input: "Tensor", diagonal: int = 0) -> "Tensor":
+    """The upper triangle of each matrix, zeros below; ``diagonal`` moves the border up.
+
+    >>> tk.triu(tk.ones(2, 3), 1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.]])
+    """
+    return _triu(input, diagonal=_border("triu", input, diagonal))
+
+
+def _border(function: str, x: Any, diagonal: Any) -> int:
+    need_tensor(function, x)
+    if x.dim() < 2:
+        raise ShapeError(f"{function}: input tensor must have at least 2 dimensions")
+    return need_int(function, "diagonal", 2, diagonal)
+
+
+@op(kind="function")
+def _tril(xp: Any, x: Any, *, diagonal: int) -> Any:
+    return xp.tril(x, diagonal)
+
+
+@op(kind="function")
+def _triu(xp: Any, x: Any, *, diagonal: int) -> Any:
+    return xp.triu(x, diagonal)
+
+
+_tril.grad(node="TrilBackward0", x=lambda g, diagonal: _tril(g, diagonal=diagonal))
+_triu.grad(node="TriuBackward0", x=lambda g, diagonal: _triu(g, diagonal=diagonal))
+
+
+def diag(input: "Tensor", diagonal: int = 0) -> "Tensor":
+    """The diagonal of a matrix as a vector, or a matrix with a vector as its diagonal; a copy.
+
+    >>> tk.diag(tk.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    >>> tk.diag(tk.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    need_tensor("diag", input)
+    diagonal = need_int("diag", "diagonal", 2, diagonal)
+    n_dims = input.dim()
+    if n_dims not in (1, 2):
+        raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {n_dims}D", a_shape=input.shape)
+    if n_dims == 2:
+        return take_diagonal(input, diagonal=diagonal)
+    side = input.shape[0] + (diagonal if diagonal > 0 else -diagonal)
+    return spread_diagonal(input, diagonal=diagonal, size=(side, side))
+
+
+@op(kind="function")
+def take_diagonal(xp: Any, x: Any, *, diagonal: int) -> Any:
+    """A diagonal of a matrix."""
+    return x.diagonal(diagonal).copy()
+
+
+@op(kind="function")
+def spread_diagonal(xp: Any, x: Any, *, diagonal: int, size: Ints) -> Any:
+    """A matrix of shape ``size``, zeros but for one diagonal."""
+    whole = xp.zeros(size, x.dtype)
+    rows = xp.arange(x.shape[0]) + (0 if diagonal > 0 else -diagonal)
+    whole[rows, rows + diagonal] = x
+    return whole
+
+
+take_diagonal.grad(
+    node="DiagonalBackward0_copy",
+    x=lambda g, diagonal, shape: spread_diagonal(g, diagonal=diagonal, size=shape),
+)
+spread_diagonal.grad(
+    node="DiagEmbedBackward0",
+    x=lambda g, diagonal: take_diagonal(g, diagonal=diagonal),
+)
+
+
+def trace(input: "Tensor") -> "Tensor":
+    """The sum of the diagonal of a matrix.
+
+    >>> tk.trace(tk.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
+    need_tensor("trace", input)
+    if input.dim() != 2:
+        raise ShapeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
+    return _trace(input)
+
+
+@op(kind="function")
+def _trace(xp: Any, x: Any) -> Any:
+    return x.trace(dtype=x.dtype if x.dtype.kind == "f" else xp.int64)
+
+
+_trace.grad(
+    node="TraceBackward0",
+    x=lambda g, shape: spread_diagonal(expand(g, (min(shape),)), diagonal=0, size=shape),
+)

@@ -1,0 +1,152 @@
+"""Parts of a tensor along one dimension: narrow, split, chunk, unbind. All are views."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import layout as rules
+from tensorkit.errors import IndexRangeError, ShapeError, sizes
+from tensorkit.layout import Layout
+from tensorkit.ops import views
+from tensorkit.ops.general import as_int, need_int, need_sizes, need_tensor
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.windows import add_window
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def narrow(input: "Tensor", dim: int, start: Any, length: int) -> "Tensor":
+    """View of ``length`` entries along ``dim`` from ``start`` on.
+
+    >>> tk.narrow(tk.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
+    need_tensor("narrow", input)
+    if not input._form.shape:
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.", a_shape=())
+    start, length = need_int("narrow", "start", 3, start), need_int("narrow", "length", 4, length)
+    if length < 0:
+        raise ShapeError("narrow(): length must be non-negative.", a_shape=input.shape)
+    dim = rules.wrap_dim(need_int("narrow", "dim", 2, dim), input.dim())
+    size = input._form.shape[dim]
+    if not -size <= start <= size:
+        raise IndexRangeError(
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})",
+            index=start,
+            dim=dim,
+            size=size,
+        )
+    start += size if start < 0 else 0
+    if start + length > size:
+        raise ShapeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({size}).",
+            a_shape=input.shape,
+            dim=dim,
+        )
+    return views.slice(input, dim, start, start + length, 1)
+
+
+def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> "tuple[Tensor, ...]":
+    """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
+
+    >>> tk.split(tk.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    >>> tk.split(tk.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
+    need_tensor("split", tensor)
+    step = as_int(split_size_or_sections)
+    if step is None:
+        return _split_with_sizes(tensor, split_size_or_sections, dim)
+    if not tensor._form.shape:
+        raise ShapeError("split expects at least a 1-dimensional tensor", a_shape=())
+    dim = rules.wrap_dim(need_int("split", "dim", 3, dim), tensor.dim())
+    size = tensor._form.shape[dim]
+    if step < 0:
+        raise ShapeError(f"split expects split_size be non-negative, but got split_size={step}")
+    if step == 0 and size:
+        raise ShapeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}",
+            a_shape=tensor.shape,
+        )
+    starts = range(0, size, step) if size else [0]
+    return tuple(_split_part(tensor, dim, start, min(start + step, size)) for start in starts)
+
+
+def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> "tuple[Tensor, ...]":
+    lengths = need_sizes("split_with_sizes", "split_sizes", 2, lengths)
+    if not x._form.shape:
+        raise ShapeError("split_with_sizes expects at least a 1-dimensional tensor", a_shape=())
+    place = rules.wrap_dim(need_int("split", "dim", 3, dim), x.dim())
+    size = x._form.shape[place]
+    if any(length < 0 for length in lengths):
+        raise ShapeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={sizes(lengths)}"
+        )
+    if sum(lengths) != size:
+        raise ShapeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size "
+            f"at dimension {dim}), but got split_sizes={sizes(lengths)}",
+            a_shape=x.shape,
+        )
+    parts, start = [], 0
+    for length in lengths:
+        parts.append(_sized_part(x, place, start, start + length))
+        start += length
+    return tuple(parts)
+
+
+def chunk(input: "Tensor", chunks: int, dim: int = 0) -> "tuple[Tensor, ...]":
+    """Views of at most ``chunks`` parts of one size along ``dim``, the last perhaps smaller.
+
+    >>> tk.chunk(tk.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    need_tensor("chunk", input)
+    if not input._form.shape:
+        raise ShapeError("chunk expects at least a 1-dimensional tensor", a_shape=())
+    chunks = need_int("chunk", "chunks", 2, chunks)
+    if chunks < 1:
+        raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = input._form.shape[rules.wrap_dim(need_int("chunk", "dim", 3, dim), input.dim())]
+    if not size:
+        return _split_with_sizes(input, (0,) * chunks, dim)
+    return split(input, -(-size // chunks), dim)
+
+
+def unbind(input: "Tensor", dim: int = 0) -> "tuple[Tensor, ...]":
+    """Views of all entries along ``dim``, which disappears.
+
+    >>> tk.unbind(tk.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
+    need_tensor("unbind", input)
+    dim = rules.wrap_dim(need_int("unbind", "dim", 2, dim), input.dim())
+    return tuple(_entry(input, dim, index) for index in range(input._form.shape[dim]))
+
+
+# Each part has a node of its own; PyTorch has one for all parts, under the same name.
+
+
+def _part_operation(node: str) -> Operation:
+    @op(kind="view")
+    def part(layout: Layout, dim: int, start: int, end: int) -> Layout:
+        return rules.slice_(layout, dim, start, end, 1)
+
+    part.grad(node=node, x=lambda g, source, target: add_window(g, source=source, target=target))
+    return part
+
+
+_split_part = _part_operation("SplitBackward0")
+_sized_part = _part_operation("SplitWithSizesBackward0")
+
+
+@op(kind="view")
+def _entry(layout: Layout, dim: int, index: int) -> Layout:
+    return rules.select(layout, dim, index)
+
+
+_entry.grad(
+    node="UnbindBackward0",
+    x=lambda g, source, target: add_window(g, source=source, target=target),
+)
