@@ -99,7 +99,7 @@ def _operand(library, dtype, has_dimensions):
 def _agree(function, name, *operands):
     # powers are approximations; a bool 0-d tensor to a power in place has two faults at once
     rtol = 1e-3 if "pow" in name else 0.0
-    if name == "ipow" and [each[:2] for each in operands] == [("bool", False), ("bool", True)]:
+    if name == "ipow" and operands == (("bool", False), ("bool", True)):
         return
 
     def run(library):
