@@ -6,7 +6,7 @@ tensor([10., 20., 30.])
 """
 
 from math import e, inf, nan, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorkit import absent
 from tensorkit import autograd as autograd
@@ -139,7 +139,7 @@ from tensorkit.ops.gathering import gather, index_select, masked_fill, masked_se
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import bmm, dot, matmul, mm, mv
+from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv
 from tensorkit.ops.reduction import mean, std, sum, var
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.selection import where
@@ -185,6 +185,12 @@ clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
 true_divide = div
 
+if TYPE_CHECKING:
+    from tensorkit import nn as nn
+    from tensorkit import optim as optim
+    from tensorkit import utils as utils
+    from tensorkit.serialization import load, save
+
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 
@@ -200,6 +206,7 @@ __all__ = [
     "absolute",
     "acos",
     "add",
+    "addmm",
     "allclose",
     "amax",
     "amin",
@@ -293,6 +300,7 @@ __all__ = [
     "isnan",
     "le",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -352,6 +360,7 @@ __all__ = [
     "round",
     "round_",
     "rsqrt",
+    "save",
     "seed",
     "select",
     "set_default_device",
@@ -396,11 +405,24 @@ __all__ = [
 ]
 
 
+# Looked up when asked: not every program trains, saves or draws.
+_LATER = {
+    "load": "tensorkit.serialization",
+    "nn": "tensorkit.nn",
+    "optim": "tensorkit.optim",
+    "save": "tensorkit.serialization",
+    "utils": "tensorkit.utils",
+    "viz": "tensorkit.viz",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "viz":
+    if name in _LATER:
         import importlib
 
-        return importlib.import_module("tensorkit.viz")
+        module = importlib.import_module(_LATER[name])
+        found = globals()[name] = getattr(module, name, module)
+        return found
     if name in absent.FUNCTIONS:
         raise AttributeError(absent.sentence("torch", name))
     raise AttributeError(f"module 'tensorkit' has no attribute '{name}'")

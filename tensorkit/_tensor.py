@@ -691,7 +691,7 @@ class Tensor(TensorBase):
         """
         _only_contiguous_format("to", memory_format)
         args, flags = _without_flags(args)
-        dtype, device = _conversion(args, dtype, device)
+        dtype, device = conversion(args, dtype, device)
         where = None if device is None else as_device(device)
         return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
 
@@ -1144,7 +1144,7 @@ def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
     return tuple(other._form.shape)
 
 
-def _conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
+def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
     for value in args:
         if isinstance(value, TensorBase):

@@ -27,6 +27,7 @@ from tensorkit.errors import (
 from tensorkit.ops import general, views
 from tensorkit.ops.selection import zeros_as
 from tensorkit.random import Generator, default_generator
+from tensorkit.rounding import multiply_add
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -90,8 +91,7 @@ def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None)
             f"uniform_ expects to return a [from, to) range, but found from={start:g} > to={to:g}"
         )
     values = stream.uniform(x.numel(), dtypes.float32 if dtype is dtypes.float16 else dtype)
-    number = values.dtype.type
-    scaled = (values * number(to - start) + number(start)).astype(dtype.numpy)
+    scaled = _stretched(values, to - start, start).astype(dtype.numpy)
     scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
     return _write(x, scaled, "UniformBackward0")
 
@@ -107,9 +107,19 @@ def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) 
     if not std >= 0:
         raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     _need_floating(x._form.dtype, "normal_kernel_cpu")
-    values = stream.normal(x.numel(), x._form.dtype, one_by_one=not x._form.is_contiguous)
-    scaled = values * values.dtype.type(std) + values.dtype.type(mean)
-    return _write(x, scaled, "NormalBackward0")
+    one_by_one = not x._form.is_contiguous or x.numel() < 16  # then in float64
+    dtype = dtypes.float64 if one_by_one else x._form.dtype
+    values = stream.normal(x.numel(), dtype, one_by_one=one_by_one)
+    return _write(x, _stretched(values, std, mean), "NormalBackward0")
+
+
+def _stretched(values: Any, scale: float, shift: float) -> Any:
+    """``values * scale + shift``, rounded once as in PyTorch's kernels."""
+    number = values.dtype.type
+    if (scale == 1 and shift == 0) or number is np.float16:
+        return values * number(scale) + number(shift)
+    x, y, z = (np.asarray(each, np.float64) for each in (values, number(scale), number(shift)))
+    return multiply_add(np, x, y, z, values.dtype)
 
 
 def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":

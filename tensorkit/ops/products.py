@@ -5,7 +5,7 @@ transposes reach BLAS as they are.
 """
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
@@ -130,18 +130,22 @@ def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
         raise ShapeError("mat2 must be a matrix", a_shape=tuple(right.shape))
     (n, m), (m2, p) = left.shape, right.shape
     if m != m2:
-        raise ShapeError(
-            message(
-                f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-                f"Rows of the first have {m} numbers, columns of the second {m2}.",
-                repair="x @ y.t()" if m == p else None,
-            ),
-            a_shape=(n, m),
-            b_shape=(m2, p),
-        )
+        _refuse_sizes(n, m, m2, p)
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
     return _mm(input, mat2)
+
+
+def _refuse_sizes(n: int, m: int, m2: int, p: int) -> NoReturn:
+    raise ShapeError(
+        message(
+            f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
+            f"Rows of the first have {m} numbers, columns of the second {m2}.",
+            repair="x @ y.t()" if m == p else None,
+        ),
+        a_shape=(n, m),
+        b_shape=(m2, p),
+    )
 
 
 mm.on_arrays = _mm.on_arrays  # type: ignore[attr-defined]
@@ -149,6 +153,61 @@ _mm.grad(
     node="MmBackward0",
     x=lambda g, y: mm(g, t(y)),
     y=lambda g, x: mm(t(x), g),
+)
+
+
+def addmm(
+    input: "Tensor", mat1: "Tensor", mat2: "Tensor", *, beta: float = 1, alpha: float = 1
+) -> "Tensor":
+    """``beta * input + alpha * mat1 @ mat2``; ``input`` is broadcast to the product.
+
+    >>> tk.addmm(tk.tensor([1., 2.]), tk.eye(2), tk.ones(2, 2))
+    tensor([[2., 3.],
+            [2., 3.]])
+    """
+    for place, (name, value) in enumerate((("input", input), ("mat1", mat1), ("mat2", mat2)), 1):
+        if not isinstance(value, TensorBase):
+            raise must_be("addmm", name, place, "Tensor", value)
+        if name != "input" and len(value._form.shape) != 2:
+            raise ShapeError(
+                f"{name} must be a matrix, got {len(value._form.shape)}-D tensor",
+                a_shape=tuple(value._form.shape),
+            )
+    left, right = mat1._form, mat2._form
+    (n, m), (m2, p) = left.shape, right.shape
+    if m != m2:
+        _refuse_sizes(n, m, m2, p)
+    for own, name in ((input._form, "self"), (left, "mat1")):
+        if own.dtype is not right.dtype:
+            raise DTypeError(
+                message(
+                    f"{name} and mat2 must have the same dtype, but got {own.dtype.word} and "
+                    f"{right.dtype.word}",
+                    repair=f"x.to({right.dtype})".replace("torch.", "tk."),
+                )
+            )
+    if right.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype)
+    if input._form.shape != (p,):
+        expand(input, (n, p))  # raises where it does not fit
+    return _addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@op(kind="function")
+def _addmm(xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float) -> Any:
+    result = _product(xp, mat1, mat2)
+    if alpha != 1:
+        result *= result.dtype.type(alpha)
+    if beta:  # with beta 0 not even a nan of input counts
+        result += input if beta == 1 else input * input.dtype.type(beta)
+    return result
+
+
+_addmm.grad(
+    node="AddmmBackward0",
+    input=lambda g, beta: g if beta == 1 else g * beta,
+    mat1=lambda g, mat2, alpha: mm(g, t(mat2)) if alpha == 1 else mm(g, t(mat2)) * alpha,
+    mat2=lambda g, mat1, alpha: mm(t(mat1), g) if alpha == 1 else mm(t(mat1), g) * alpha,
 )
 
 

@@ -1,0 +1,142 @@
+"""Activation functions that are more than an elementary function: gelu, silu, softplus, leaky relu.
+
+They take floating-point numbers only, as in PyTorch.
+"""
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, Any
+
+from tensorkit.dtypes import DType
+from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.ops import general
+from tensorkit.ops.elementary import exp, sigmoid, tanh
+from tensorkit.ops.error_function import erf
+from tensorkit.ops.general import Operand
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.selection import where
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def refuse_integers(kernel: str) -> Any:
+    """What an operation of floating-point numbers only has as ``refuse``."""
+
+    def refuse(_: tuple[Operand, ...], promoted: DType) -> None:
+        if not promoted.is_floating_point:
+            raise NotSupportedError(
+                message(f"\"{kernel}\" not implemented for '{promoted.word}'", repair="x.float()"),
+                dtype=promoted,
+            )
+
+    return refuse
+
+
+def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
+    """``x`` times the part of a normal distribution that lies below ``x``.
+
+    ``approximate="tanh"`` computes it by tanh. Source: Hendrycks and Gimpel 2016.
+
+    >>> tk.nn.functional.gelu(tk.tensor([-1., 0., 1.]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise DTypeError("approximate argument must be either none or tanh.")
+    return (_gelu if approximate == "none" else _gelu_by_tanh)(input)
+
+
+@op(kind="unary", refuse=refuse_integers("GeluKernelImpl"))
+def _gelu(xp: Any, x: Any) -> Any:
+    half = x.dtype.type(0.5)
+    below = xp.asarray(erf.on_arrays(x * x.dtype.type(sqrt(0.5))))
+    below += x.dtype.type(1)
+    below *= half
+    below *= x
+    return below
+
+
+def _gelu_slope(x: Any) -> Any:
+    return 0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(x * x * -0.5) * (1 / sqrt(2 * pi))
+
+
+_gelu.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_slope(x))
+
+
+@op(kind="unary", refuse=refuse_integers("GeluKernelImpl"))
+def _gelu_by_tanh(xp: Any, x: Any) -> Any:
+    scale, cubic = x.dtype.type(sqrt(2 / pi)), x.dtype.type(0.044715)
+    inner = scale * (x + cubic * x * x * x)
+    return x.dtype.type(0.5) * x * (xp.tanh(inner) + x.dtype.type(1))
+
+
+def _gelu_by_tanh_slope(x: Any) -> Any:
+    y = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))
+    return 0.5 * (1 + y) + 0.5 * x * (1 - y * y) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
+
+
+_gelu_by_tanh.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_by_tanh_slope(x))
+
+
+@op(kind="unary", refuse=refuse_integers("silu_cpu"))
+def silu(xp: Any, x: Any) -> Any:
+    """``x * sigmoid(x)``, element by element.
+
+    >>> tk.nn.functional.silu(tk.tensor([-1., 0., 1.]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
+    one = x.dtype.type(1)
+    return x / (one + xp.exp(-x))
+
+
+def _silu_slope(x: Any, share: Any) -> Any:
+    return share * (1 + x * (1 - share))
+
+
+silu.grad(x=lambda g, x: g * _silu_slope(x, sigmoid(x)))
+
+
+def softplus(input: "Tensor", beta: float = 1, threshold: float = 20) -> "Tensor":
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``.
+
+    >>> tk.nn.functional.softplus(tk.tensor([-1., 0., 50.]))
+    tensor([ 0.3133,  0.6931, 50.0000])
+    """
+    return _on_floats(_softplus, "softplus_cpu", input, beta=beta, threshold=threshold)
+
+
+@op(kind="function")
+def _softplus(xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
+    scale, most = x.dtype.type(beta), x.dtype.type(threshold)
+    scaled = x * scale
+    return xp.where(scaled > most, x, xp.log1p(xp.exp(xp.minimum(scaled, most))) / scale)
+
+
+_softplus.grad(
+    x=lambda g, x, beta, threshold: g * where(x * beta > threshold, 1.0, sigmoid(x * beta))
+)
+
+
+def leaky_relu(input: "Tensor", negative_slope: float = 0.01, inplace: bool = False) -> "Tensor":
+    """Each element where it is positive, ``negative_slope`` times it elsewhere.
+
+    >>> tk.nn.functional.leaky_relu(tk.tensor([-1., 2.]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    into = input if inplace else None
+    return _on_floats(_leaky_relu, "leaky_relu_cpu", input, into, negative_slope=negative_slope)
+
+
+@op(kind="function")
+def _leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
+    return xp.where(x > 0, x, x * x.dtype.type(negative_slope))
+
+
+_leaky_relu.grad(x=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope))
+
+
+def _on_floats(
+    operation: Operation, kernel: str, x: "Tensor", into: Any = None, **options: Any
+) -> "Tensor":
+    general.need_tensor(operation.definition.name, x)
+    refuse_integers(kernel)((), x._form.dtype)
+    return general.elementwise(operation.definition, {"x": x}, options, into)

@@ -1,0 +1,96 @@
+"""Layers that are single operations: the rows of an embedding, layer norm."""
+
+from math import prod
+from typing import Any
+
+from tensorkit.layout import Ints
+from tensorkit.ops.along import wide
+from tensorkit.ops.elementary import sqrt
+from tensorkit.ops.gathering import add_rows
+from tensorkit.ops.notation import op
+from tensorkit.ops.reduction import mean, total
+from tensorkit.ops.selection import where
+from tensorkit.ops.views import unsqueeze
+
+
+@op(kind="function")
+def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, eps: float) -> Any:
+    """``x`` with mean 0 and variance 1 along its last dimensions ``dims``, then scaled and moved.
+
+    Source: Ba, Kiros and Hinton 2016.
+
+    >>> tk.nn.functional.layer_norm(tk.tensor([1., 3.]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
+    own = wide(xp, x)
+    size = prod(x.shape[dim] for dim in dims)
+    scale = own.dtype.type(1 / size if size else 0)
+    result = own - total(xp, own, dims, True) * scale
+    spread = total(xp, result * result, dims, True) * scale
+    result /= xp.sqrt(spread + own.dtype.type(eps))
+    if weight is not None:
+        result *= weight
+    if bias is not None:
+        result += bias
+    return result.astype(x.dtype, copy=False)
+
+
+def _standard(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
+    """``x`` with mean 0 and variance 1, and the deviation it was divided by."""
+    centred = x - mean(x, dims, True)
+    deviation = sqrt(mean(centred * centred, dims, True) + eps)
+    return centred / deviation, deviation
+
+
+def _normed_slope(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
+    standard, deviation = _standard(x, dims, eps)
+    g = g if weight is None else g * weight
+    return (g - mean(g, dims, True) - standard * mean(g * standard, dims, True)) / deviation
+
+
+native_layer_norm.grad(
+    x=lambda g, x, weight, dims, eps: _normed_slope(g, x, weight, dims, eps),
+    weight=lambda g, x, dims, eps: g * _standard(x, dims, eps)[0],
+    bias=lambda g: g,
+)
+
+
+@op(kind="function")
+def embedding(xp: Any, weight: Any, index: Any, *, padding_idx: int | None) -> Any:
+    """The rows of ``weight`` (n, d) at ``index`` (...), as (..., d).
+
+    The row ``padding_idx`` gets no gradient.
+
+    >>> tk.nn.functional.embedding(tk.tensor([1, 1]), tk.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.],
+            [3., 4.]])
+    """
+    return weight.take(index, axis=0)
+
+
+@op(kind="function")
+def embedding_rows(xp: Any, g: Any, index: Any, *, size: Ints, padding_idx: int | None) -> Any:
+    """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
+    rows, values = index.reshape(-1), g.reshape(index.size, *size[1:])
+    if padding_idx is not None:
+        values = values[rows != padding_idx]
+        rows = rows[rows != padding_idx]
+    return add_rows(xp, rows, values, size[0])
+
+
+def _without_padding(g: Any, index: Any, padding_idx: int | None) -> Any:
+    found = embedding(g, index, padding_idx=padding_idx)
+    if padding_idx is None:
+        return found
+    return where(unsqueeze(index == padding_idx, -1), 0.0, found)
+
+
+embedding.grad(
+    weight=lambda g, index, shape, padding_idx: embedding_rows(
+        g, index, size=shape, padding_idx=padding_idx
+    )
+)
+embedding_rows.grad(
+    node="EmbeddingDenseBackwardBackward0",
+    g=lambda g, index, padding_idx: _without_padding(g, index, padding_idx),
+)

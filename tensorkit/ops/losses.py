@@ -1,0 +1,199 @@
+"""Losses as single operations: nll, mse, binary cross entropy with and without logits.
+
+Each takes inputs that its caller in ``nn.functional`` has checked, of one shape, and ``reduction``:
+"none" (one number per item), "mean" or "sum".
+"""
+
+from typing import Any
+
+from tensorkit.layout import Ints
+from tensorkit.ops.along import count, wide
+from tensorkit.ops.elementary import log, sigmoid
+from tensorkit.ops.extremes import clamp
+from tensorkit.ops.notation import op
+from tensorkit.ops.reduction import total
+
+
+def _reduced(xp: Any, items: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return items
+    sums = total(xp, items)
+    return sums if reduction == "sum" else xp.divide(sums, xp.asarray(items.size, sums.dtype))
+
+
+def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
+    """The gradient that each item gets."""
+    return g / count(shape, None) if reduction == "mean" else g
+
+
+# Distances
+
+
+@op(kind="function")
+def mse_loss(xp: Any, x: Any, y: Any, *, reduction: str) -> Any:
+    """Mean of the squared differences.
+
+    >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(2.)
+    """
+    difference = xp.asarray(xp.subtract(x, y))
+    if reduction == "none":
+        return difference * difference
+    wider = wide(xp, difference)
+    return _reduced(xp, wider * wider, reduction).astype(difference.dtype)
+
+
+mse_loss.grad(
+    x=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction) * 2 * (x - y),
+    y=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction) * 2 * (y - x),
+)
+
+
+# Classes
+
+
+def _weights(xp: Any, x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """How much each item counts, and its class; 0 for both where it is ignored."""
+    ignored = target == ignore_index
+    kept = xp.where(ignored, 0, target)
+    counts = xp.ones(target.shape, x.dtype) if weight is None else weight[kept]
+    return xp.where(ignored, x.dtype.type(0), counts), kept
+
+
+def _chosen(xp: Any, kept: Any) -> Any:
+    """The index of ``x[n, kept[n, ...], ...]``: x (N, C, ...) or (C,), kept (N, ...) or ()."""
+    n_dims = kept.ndim
+    places = [
+        xp.arange(size).reshape((size, *(1,) * (n_dims - 1 - dim)))
+        for dim, size in enumerate(kept.shape)
+    ]
+    return (*places[:1], kept, *places[1:])
+
+
+def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    counts, kept = _weights(xp, x, target, weight, ignore_index)
+    items = xp.asarray(-x[_chosen(xp, kept)] * counts)
+    if reduction == "none":
+        return items
+    sums = total(xp, wide(xp, items))
+    if reduction == "mean":
+        sums = xp.divide(sums, total(xp, wide(xp, counts)))
+    return sums.astype(x.dtype, copy=False)
+
+
+@op(kind="function")
+def nll_loss(
+    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int
+) -> Any:
+    """Minus the log-probability ``x`` of each item's class: x (N, C) or (C,), target (N,) or ().
+
+    The mean is weighted by ``weight``, one number per class or None.
+
+    >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
+    tensor(2.)
+    """
+    return _nll(xp, x, target, weight, reduction, ignore_index)
+
+
+@op(kind="function")
+def nll_loss2d(
+    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int
+) -> Any:
+    """The same for items that have places: x (N, C, ...), target (N, ...)."""
+    return _nll(xp, x, target, weight, reduction, ignore_index)
+
+
+@op(kind="function")
+def nll_spread(
+    xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: int
+) -> Any:
+    """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
+    counts, kept = _weights(xp, g, target, weight, ignore_index)
+    if reduction == "mean":
+        g = xp.divide(g, total(xp, counts))
+    result = xp.zeros(size, g.dtype)
+    result[_chosen(xp, kept)] = -g * counts
+    return result
+
+
+for _operation, _node in ((nll_loss, "NllLossBackward0"), (nll_loss2d, "NllLoss2DBackward0")):
+    _operation.grad(
+        node=_node,
+        x=lambda g, target, weight, shape, reduction, ignore_index: nll_spread(
+            g, target, weight, size=shape, reduction=reduction, ignore_index=ignore_index
+        ),
+    )
+nll_spread.grad(
+    g=lambda g, target, weight, reduction, ignore_index: nll_loss(
+        g, target, weight, reduction=reduction, ignore_index=ignore_index
+    ),
+)
+
+
+# Two classes
+
+
+@op(kind="function")
+def binary_cross_entropy(xp: Any, x: Any, y: Any, weight: Any, *, reduction: str) -> Any:
+    """``-(y log x + (1 - y) log(1 - x))``, logarithms not below -100; times ``weight`` if given.
+
+    >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    least = x.dtype.type(-100)
+    yes, no = xp.maximum(xp.log(x), least), xp.maximum(xp.log1p(-x), least)
+    items = xp.asarray((y - 1) * no - y * yes)
+    return _reduced(xp, items if weight is None else items * weight, reduction)
+
+
+def _weighted(g: Any, weight: Any, shape: Ints, reduction: str) -> Any:
+    g = _for_each(g, shape, reduction)
+    return g if weight is None else g * weight
+
+
+binary_cross_entropy.grad(
+    x=lambda g, x, y, weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * ((x - y) / clamp((1 - x) * x, 1e-12))
+    ),
+    y=lambda g, x, weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * (log(1 - x) - log(x))
+    ),
+)
+
+
+@op(kind="function")
+def bce_with_logits(
+    xp: Any, x: Any, y: Any, weight: Any, pos_weight: Any, *, reduction: str
+) -> Any:
+    """``binary_cross_entropy(sigmoid(x), y)`` without overflow; ``pos_weight`` counts the ones.
+
+    >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    # softplus(-x), which is -log(sigmoid(x))
+    miss = xp.log1p(xp.exp(-xp.absolute(x))) + xp.maximum(-x, x.dtype.type(0))
+    if pos_weight is not None:
+        miss = miss * ((pos_weight - 1) * y + 1)
+    items = xp.asarray((1 - y) * x + miss)
+    return _reduced(xp, items if weight is None else items * weight, reduction)
+
+
+def _logit_slope(x: Any, y: Any, pos_weight: Any) -> Any:
+    if pos_weight is None:
+        return sigmoid(x) - y
+    return (1 - y) - ((pos_weight - 1) * y + 1) * sigmoid(-x)
+
+
+def _target_slope(x: Any, pos_weight: Any) -> Any:
+    return -x if pos_weight is None else (1 - pos_weight) * log(sigmoid(x)) - x
+
+
+bce_with_logits.grad(
+    node="BinaryCrossEntropyWithLogitsBackward0",
+    x=lambda g, x, y, weight, pos_weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * _logit_slope(x, y, pos_weight)
+    ),
+    y=lambda g, x, weight, pos_weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * _target_slope(x, pos_weight)
+    ),
+)

@@ -1,0 +1,131 @@
+"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019)."""
+
+import math
+from typing import Any
+
+from tensorkit._tensor import Tensor
+from tensorkit.data import tensor
+from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+
+
+class Adam(Optimizer):
+    """Divides the running mean of the gradients by the root of that of their squares.
+
+    Both means start at zero and are corrected for it. ``weight_decay`` adds to the gradient, with
+    ``decoupled_weight_decay`` it shrinks the parameter instead. ``amsgrad`` divides by the largest
+    mean square so far.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.Adam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.5000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        check_settings(learning_rate=lr, epsilon=eps)
+        for place, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
+        check_settings(weight_decay=weight_decay)
+        refuse(capturable=capturable, differentiable=differentiable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+
+    def prepare(
+        self, group: dict[str, Any], state: dict[str, Any], param: Tensor
+    ) -> tuple[int, list[Tensor]]:
+        """The step's number, and the running means."""
+        if not state:
+            state["step"] = tensor(0.0)
+            state["exp_avg"] = new_state(param)
+            state["exp_avg_sq"] = new_state(param)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = new_state(param)
+        count = state["step"]
+        count._array += 1
+        means = [state["exp_avg"], state["exp_avg_sq"]]
+        return int(count._array), means + ([state["max_exp_avg_sq"]] if group["amsgrad"] else [])
+
+    def update(
+        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+    ) -> None:
+        """One step of Adam; ``m`` and ``v`` are the means, ``most`` the largest ``v`` so far."""
+        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
+        m, v, *most = state
+        if group["maximize"]:
+            g = -g
+        if decay and group["decoupled_weight_decay"]:
+            x *= 1 - lr * decay
+        elif decay:
+            g = g + x * decay
+        scratch = g - m
+        scratch *= 1 - beta1
+        m += scratch
+        v *= beta2
+        xp.multiply(g, g, out=scratch)
+        scratch *= 1 - beta2
+        v += scratch
+        if most:
+            xp.maximum(most[0], v, out=most[0])
+            v = most[0]
+        xp.sqrt(v, out=scratch)
+        scratch /= math.sqrt(1 - beta2**count)
+        scratch += group["eps"]
+        xp.divide(m, scratch, out=scratch)
+        scratch *= lr / (1 - beta1**count)
+        x -= scratch
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters and leaves the gradients alone.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.AdamW([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.4950, 1.4900], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options
+        )

@@ -1,0 +1,244 @@
+"""What every optimizer shares: groups of parameters, their state, and the loop of a step.
+
+A *group* is a dictionary of parameters and the settings they are trained with. The state of a
+parameter is a dictionary of tensors. An optimizer defines ``update``, which changes the array of
+one parameter in place; large parameters reach it in blocks that fit the processor's cache.
+"""
+
+import copy
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from tensorkit import base, layout
+from tensorkit._tensor import Tensor
+from tensorkit.autograd.history import is_ours
+from tensorkit.autograd.modes import enable_grad
+from tensorkit.base import TensorBase
+from tensorkit.devices import quietly
+from tensorkit.errors import message
+from tensorkit.nn.module import clear_gradients, typename
+from tensorkit.ops import copying, general
+
+_BLOCK = 16_384  # elements: a few arrays of this size fit the second-level cache
+
+
+class Optimizer:
+    """Base of SGD, Adam and AdamW; ``defaults`` are the settings a group may leave out."""
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, TensorBase):
+            raise TypeError(
+                message(
+                    "params argument given to the optimizer should be an iterable of Tensors or "
+                    f"dicts, but got {typename(params)}",
+                    repair="[x]",
+                )
+            )
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Train more parameters, with settings of their own where ``param_group`` has them."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = [params] if isinstance(params, TensorBase) else list(params)
+        names = [each[0] for each in params if isinstance(each, tuple)]
+        if names:
+            params = [each[1] for each in params]
+        for param in params:
+            if not isinstance(param, TensorBase):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    + typename(param)
+                )
+            if not param.is_leaf:  # type: ignore[attr-defined]
+                raise ValueError(
+                    message(
+                        "can't optimize a non-leaf Tensor", repair="x.detach().requires_grad_()"
+                    )
+                )
+        if len(set(params)) < len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not set(params).isdisjoint(self._params()):
+            raise ValueError("some parameters appear in more than one parameter group")
+        named = {"param_names": names} if names else {}
+        self.param_groups.append(
+            {**param_group, "params": params, **named, **self._rest(param_group)}
+        )
+
+    def _rest(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in self.defaults.items() if name not in group}
+
+    def _params(self) -> Iterator[Tensor]:
+        return chain.from_iterable(group["params"] for group in self.param_groups)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros."""
+        clear_gradients(self._params(), set_to_none)
+
+    # A step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change all parameters that have a gradient; gives what ``closure`` computed before."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        quietly(self._step, _caller(type(self).__name__))
+        return loss
+
+    def _step(self, writer: tuple[str, str, int]) -> None:
+        for group in self.param_groups:
+            for param in group["params"]:
+                gradient = param._grad if hasattr(param, "_grad") else None
+                if gradient is not None:
+                    self._change(param, gradient, group)
+                    storage = base.storage_of(param)
+                    storage.version += 1
+                    storage.writer = writer
+
+    def _change(self, param: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        """Run ``update`` on one parameter, in blocks if it is large and lies in one piece."""
+        if not param._form.is_contiguous:
+            general.check_overlap(param)
+        state = self.state.get(param)
+        if state is None:
+            state = self.state[param] = {}
+        count, tensors = self.prepare(group, state, param)
+        arrays = [param._array, gradient._array, *(each._array for each in tensors)]
+        xp = param._form.device.backend.xp
+        size = arrays[0].size
+        if size <= _BLOCK or not all(x.flags.c_contiguous for x in arrays):
+            self.update(xp, group, count, *arrays)
+            return
+        flat = [x.reshape(-1) for x in arrays]
+        for start in range(0, size, _BLOCK):
+            self.update(xp, group, count, *[x[start : start + _BLOCK] for x in flat])
+
+    def prepare(
+        self, group: dict[str, Any], state: dict[str, Any], param: Tensor
+    ) -> tuple[int, list[Tensor]]:
+        """Which step of this parameter it is, and the tensors of its state, made at the first."""
+        raise NotImplementedError
+
+    def update(
+        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+    ) -> None:
+        """Change the array ``x`` of a parameter and those of its state in place; not ``g``."""
+        raise NotImplementedError
+
+    # Saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and settings as plain data, parameters as numbers in the order of the groups."""
+        number = {param: place for place, param in enumerate(dict.fromkeys(self._params()))}
+        return {
+            "state": {number[param]: state for param, state in self.state.items()},
+            "param_groups": [
+                {**_without_params(group), "params": [number[param] for param in group["params"]]}
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over state and settings from ``state_dict``, which stays as it is.
+
+        Raises ValueError if groups or their sizes differ.
+        """
+        saved = copy.deepcopy(state_dict)
+        own, others = self.param_groups, saved["param_groups"]
+        if len(own) != len(others):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(own, others, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
+        self.param_groups = [
+            {**_without_params(theirs), "params": mine["params"]}
+            for mine, theirs in zip(own, others, strict=True)
+        ]
+        numbers = chain.from_iterable(group["params"] for group in others)
+        param_of = dict(zip(numbers, self._params(), strict=True))
+        self.state = {
+            param_of[number]: {
+                name: _fitted(name, x, param_of[number]) for name, x in state.items()
+            }
+            for number, state in saved["state"].items()
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for place, group in enumerate(self.param_groups):
+            settings = sorted(_without_params(group).items())
+            lines += [f"Parameter Group {place}", *(f"    {k}: {v}" for k, v in settings), ""]
+        return "\n".join([*lines[:-1], ")"])
+
+
+def _without_params(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def _fitted(name: str, value: Any, param: Tensor) -> Any:
+    """A loaded value in the dtype of its parameter; counts of steps keep theirs."""
+    if not isinstance(value, Tensor) or name == "step":
+        return value
+    return value.to(param.dtype if param.is_floating_point() else value.dtype)
+
+
+def _caller(optimizer: str) -> tuple[str, str, int]:
+    """Who called ``step``, as the error about a changed tensor names it."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and is_ours(frame):
+        frame = frame.f_back
+    return f"{optimizer}.step", frame.f_code.co_filename, frame.f_lineno
+
+
+def new_state(param: Tensor) -> Tensor:
+    """Zeros that lie in memory as the parameter does."""
+    shape, strides = tuple(param.shape), param._form.strides
+    zeros = copying.filled(param._form, 0)
+    if zeros.stride() != strides and layout.is_dense(shape, strides):
+        return copying.laid_out(zeros, strides)
+    return zeros
+
+
+def check_settings(**numbers: float) -> None:
+    """ValueError in PyTorch's words unless each number is at least 0."""
+    for name, value in numbers.items():
+        if not value >= 0.0:
+            words = "weight_decay" if name == "weight_decay" else name.replace("_", " ")
+            raise ValueError(f"Invalid {words}{_VALUE.get(name, '')}: {value}")
+
+
+_VALUE = dict.fromkeys(("momentum", "weight_decay", "epsilon"), " value")
+
+
+def refuse(**options: Any) -> None:
+    """NotImplementedError for an option of PyTorch's that would change what a step means."""
+    for name, value in options.items():
+        if value:
+            raise NotImplementedError(
+                message(f"tensorkit's optimizers have no {name}=True", repair=f"{name}=False")
+            )

@@ -1,0 +1,82 @@
+"""Stochastic gradient descent, with momentum (Sutskever et al. 2013, who explain Nesterov's)."""
+
+from typing import Any
+
+from tensorkit._tensor import Tensor
+from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+
+
+class SGD(Optimizer):
+    """Moves each parameter against its gradient: ``x -= lr * g``.
+
+    With ``momentum`` the direction is a running sum, ``v = momentum * v + (1 - dampening) * g``,
+    which begins as the gradient itself. ``weight_decay`` adds that part of ``x`` to the gradient.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.SGD([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.0000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_settings(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
+        refuse(differentiable=differentiable)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+
+    def prepare(
+        self, group: dict[str, Any], state: dict[str, Any], param: Tensor
+    ) -> tuple[int, list[Tensor]]:
+        """The velocity, if there is momentum."""
+        if not group["momentum"]:
+            return 1, []
+        is_first = state.get("momentum_buffer") is None
+        if is_first:
+            state["momentum_buffer"] = new_state(param)
+        return 1 if is_first else 2, [state["momentum_buffer"]]
+
+    def update(
+        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+    ) -> None:
+        """One step of gradient descent."""
+        lr, momentum, decay = float(group["lr"]), group["momentum"], group["weight_decay"]
+        if group["maximize"]:
+            g = -g
+        if decay:
+            g = g + x * decay
+        if momentum:
+            (v,) = state
+            if count == 1:
+                v[...] = g
+            else:
+                v *= momentum
+                v += g * (1 - group["dampening"])
+            g = g + v * momentum if group["nesterov"] else v
+        x -= g * lr

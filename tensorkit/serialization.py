@@ -1,0 +1,200 @@
+"""``save`` and ``load``: tensors and nested containers of them in one safetensors file.
+
+The arrays are the file's tensors; the structure around them, with each tensor's shape, strides and
+device, is JSON in its metadata. Memory that tensors share is written once and shared again. There
+is no pickle: a file can hold data, never code.
+
+In the JSON a list is {"list": [...]}, likewise "tuple"; a dict is {"dict": [[key, value], ...]}
+(keys may be numbers), a tensor {"tensor": name of its array, ...}; all else stands for itself.
+"""
+
+import json
+import os
+import tempfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorkit import base
+from tensorkit._tensor import Tensor
+from tensorkit.autograd.modes import no_grad
+from tensorkit.data import from_numpy
+from tensorkit.devices import as_device
+from tensorkit.errors import TensorkitError, message
+from tensorkit.nn.parameter import Parameter
+from tensorkit.ops.views import strided
+
+_FORMAT = "tensorkit"
+_PLAIN = (bool, int, float, str, type(None))
+_CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple}
+_MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict}
+
+
+class FileFormatError(TensorkitError, RuntimeError):
+    """A file that ``save`` did not write, or of which a part is missing."""
+
+
+# Writing
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, numbers, strings, None, and lists, tuples and dicts of them to ``f``.
+
+    ``f`` is a path or a file opened for writing bytes. A path is written whole or not at all. A
+    tensor's history is not saved. Raises TypeError for everything else.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> tk.save({"weight": tk.ones(2), "epoch": 3}, file)
+    >>> tk.load(io.BytesIO(file.getvalue()))
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    from safetensors.numpy import save as to_bytes
+
+    arrays: dict[str, Any] = {}
+    structure = _described(obj, "", arrays, {})
+    header = {_FORMAT: json.dumps({"version": 1, "structure": structure})}
+    content = to_bytes(arrays, metadata=header)
+    if hasattr(f, "write"):
+        f.write(content)
+        return
+    path = Path(f)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o666 & ~_umask())
+        os.replace(name, path)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[int, Any]) -> Any:
+    """``value`` as JSON; the memory of its tensors goes to ``arrays``."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, Tensor):
+        return _described_tensor(value, path, arrays, names)
+    if kind in _CONTAINERS.values():
+        parts = [
+            _described(part, f"{path}.{place}", arrays, names) for place, part in enumerate(value)
+        ]
+        return {kind.__name__: parts}
+    if kind in _MAPPINGS.values():
+        for key in value:
+            if type(key) not in _PLAIN:
+                raise _refused(key, f"a key of {path or 'the dict'}")
+        pairs = [
+            [key, _described(part, f"{path}.{key}", arrays, names)] for key, part in value.items()
+        ]
+        return {kind.__name__: pairs}
+    raise _refused(value, path.strip(".") or "the object")
+
+
+def _refused(value: Any, where: str) -> TypeError:
+    return TypeError(
+        message(
+            f"tensorkit saves tensors, numbers, strings, None, lists, tuples and dicts, not "
+            f"{type(value).__name__}",
+            f"{where} is one.",
+            repair="tk.save(model.state_dict(), path)" if hasattr(value, "state_dict") else None,
+        )
+    )
+
+
+def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[int, Any]) -> Any:
+    storage = base.storage_of(x)
+    if id(storage.flat) not in names:
+        name = path.strip(".") or "tensor"
+        while name in arrays:
+            name += "'"
+        # alone and in order, other programs shall find it in its shape; else the memory as it is
+        whole = x.is_contiguous() and x.numel() == storage.flat.size
+        array = x.detach().cpu().numpy() if whole else storage.flat
+        arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
+        names[id(storage.flat)] = (name, storage.flat)
+    shape, strides, offset = base.layout_of(x)
+    return {
+        "tensor": names[id(storage.flat)][0],
+        "shape": shape,
+        "strides": strides,
+        "offset": offset,
+        "device": str(x.device),
+        "requires_grad": bool(x.requires_grad and x.is_leaf),
+        "parameter": isinstance(x, Parameter),
+    }
+
+
+# Reading
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """What ``save`` wrote to ``f``: a path, or a file opened for reading bytes.
+
+    Tensors return to the device they were on, or to that of ``map_location``: a device, or a
+    dict from device to device. A safetensors file of other origin gives a dict of its tensors.
+    Raises RuntimeError if the file is of another kind or cut off.
+
+    >>> tk.load("missing.tk")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'missing.tk'
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
+    name = getattr(f, "name", "the file") if hasattr(f, "read") else str(f)
+    if content[:4] == b"PK\x03\x04":
+        raise FileFormatError(
+            message(
+                f"{name} is a PyTorch file, which is pickled",
+                "A pickle can run any code when it is read; tensorkit does not read it.",
+                repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
+            )
+        )
+    try:
+        arrays = from_bytes(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        described = header.get("__metadata__", {}).get(_FORMAT)
+        storages = {key: from_numpy(array) for key, array in arrays.items()}
+        if described is None:
+            return storages
+        return _restored(json.loads(described)["structure"], storages, map_location)
+    except (SafetensorError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise FileFormatError(
+            message(
+                f"{name} is no file that tk.save wrote, or it is cut off",
+                f"It has {len(content)} bytes. {error}",
+            )
+        ) from None
+
+
+def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
+    if not isinstance(described, dict):
+        return described
+    kind, value = next(iter(described.items()))
+    if kind in _CONTAINERS:
+        return _CONTAINERS[kind](_restored(part, storages, where) for part in value)
+    if kind in _MAPPINGS:
+        return _MAPPINGS[kind]((key, _restored(part, storages, where)) for key, part in value)
+    device = described["device"]
+    if isinstance(where, dict):
+        where = where.get(device)
+    whole = storages[value] = storages[value].to(device=as_device(where or device))
+    with no_grad():
+        x = strided(
+            whole, tuple(described["shape"]), tuple(described["strides"]), described["offset"], 1
+        )
+    if described["parameter"]:
+        return Parameter(x, described["requires_grad"])
+    return x.detach().requires_grad_(described["requires_grad"])
