@@ -493,7 +493,7 @@ class Tensor(TensorBase):
         <MulBackward0>
         """
         edge = None if self._node is None else edge_of(self)
-        return edge if isinstance(edge, Node) else None
+        return edge.whole if isinstance(edge, Node) else None
 
     @property
     def grad(self) -> Any:

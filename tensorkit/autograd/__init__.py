@@ -8,6 +8,7 @@ tensors, views and in-place writes are tied to it, ``origins`` notes where tenso
 from typing import Any
 
 _HOME = {
+    "Function": "function",
     "backward": "engine",
     "detect_anomaly": "anomaly",
     "enable_grad": "modes",

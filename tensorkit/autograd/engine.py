@@ -20,7 +20,15 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.graph import AutogradError, GeneralNode, Node, PairNode, ResultNode
+from tensorkit.autograd.function import FunctionNode, OutputNode
+from tensorkit.autograd.graph import (
+    AutogradError,
+    GeneralNode,
+    Node,
+    PairNode,
+    Parts,
+    ResultNode,
+)
 from tensorkit.autograd.history import CopySlices, edge_of, is_ours
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
@@ -246,7 +254,10 @@ class _Run:
         ready = [node for node in pending if not uses[node]]
         while ready:
             node = ready.pop()
-            gradient = pending.pop(node)
+            gradient = pending.pop(node, None)
+            if gradient is None:  # a user's function gave None on every way here
+                self._pass_on(node, (None,) * len(node.edges), uses, ready)
+                continue
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, node._form, gradient)
             if wanted_ids is not None:
@@ -276,6 +287,9 @@ class _Run:
         for edge, value in zip(edges, values, strict=False):
             if edge is None:
                 continue
+            if value is None:
+                self._pass_none(edge, uses, ready)
+                continue
             form = edge._form
             if (
                 value.__class__ is not _ndarray
@@ -291,6 +305,13 @@ class _Run:
                 uses[edge] -= 1
                 if not uses[edge]:
                     ready.append(edge)
+
+    def _pass_none(self, edge: Any, uses: dict[Any, int], ready: list[Any]) -> None:
+        """``edge`` gets no gradient from here."""
+        if edge.__class__ in _NODES:
+            uses[edge] -= 1
+            if not uses[edge]:
+                ready.append(edge)
 
     def _deliver(self, edge: Any, value: Any) -> None:
         """Add a gradient to what has arrived.
@@ -329,7 +350,9 @@ class _Run:
             return tuple(results)
         edges = [None if node.is_option(place) else edge for place, edge in enumerate(node.edges)]
         shown = tuple(
-            None if edge is None else work.result(work.as_needed(value, edge._form), edge._form)
+            None
+            if edge is None or value is None
+            else work.result(work.as_needed(value, edge._form), edge._form)
             for edge, value in zip(edges, results, strict=False)
         )
         changed = hooks.after_node(attached, shown, work.result(gradient, node._form))
@@ -360,7 +383,15 @@ class _Run:
 
 
 _ndarray = np.ndarray
-_NODES = (PairNode, ResultNode, GeneralNode, CopySlices, joining.Joined)
+_NODES = (
+    PairNode,
+    ResultNode,
+    GeneralNode,
+    CopySlices,
+    joining.Joined,
+    FunctionNode,
+    OutputNode,
+)
 
 
 def _count_uses(starts: Iterable[Any]) -> dict[Any, int]:
@@ -417,13 +448,16 @@ class _OnArrays:
 
     def as_needed(self, value: Any, form: Form) -> Any:
         """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
+        if value.__class__ is Parts:
+            return value
         value = np.asarray(value)
         if value.shape != form.shape:
             value = reduction.sum_to_shape.on_arrays(value, to=tuple(form.shape))
         return value if value.dtype == form.dtype.numpy else value.astype(form.dtype.numpy)
 
     def add(self, have: Any, value: Any) -> Any:
-        return np.asarray(have + value)
+        total = have + value
+        return total if total.__class__ is Parts else np.asarray(total)
 
     def add_into(self, have: Any, value: Any) -> Any:
         have += value
@@ -457,8 +491,10 @@ class _OnTensors:
     def start(self, gradient: "Tensor") -> Any:
         return gradient
 
-    def as_needed(self, value: "Tensor", form: Form) -> "Tensor":
+    def as_needed(self, value: Any, form: Form) -> Any:
         """``value`` in the shape and dtype of ``form``."""
+        if value.__class__ is Parts:
+            return value
         if value._form.shape != form.shape:
             value = reduction.sum_to_shape(value, to=tuple(form.shape))
         return value if value._form.dtype is form.dtype else copying.to_dtype(value, form.dtype)

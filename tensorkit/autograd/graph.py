@@ -25,6 +25,8 @@ from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit import base, dtypes
 from tensorkit.autograd.hooks import Attached, Handle
 from tensorkit.autograd.modes import state
@@ -155,7 +157,7 @@ def _array_form(value: Any) -> Any:
 # Saved values
 
 
-class _Saved:
+class Saved:
     """An input that a formula needs, and the version it had."""
 
     __slots__ = ("tensor", "version")
@@ -166,7 +168,7 @@ class _Saved:
         self.version = version_of(tensor)
 
 
-class _SavedResult:
+class SavedResult:
     """A result that its own formula needs: not the tensor, which points to the node."""
 
     __slots__ = ("array", "form", "offset", "storage", "version")
@@ -269,7 +271,11 @@ class Node:
         A leaf is represented by an AccumulateGrad, made when asked.
         """
         return tuple(
-            (AccumulateGrad(edge) if isinstance(edge, TensorBase) else edge, 0)
+            (AccumulateGrad(edge), 0)
+            if isinstance(edge, TensorBase)
+            else (edge, 0)
+            if edge is None
+            else (edge.whole, edge.output_nr)
             for place, edge in zip_longest(range(len(self.rule.inputs)), self.edges)
             if place is None or not self.is_option(place)
         )
@@ -289,6 +295,16 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """Whatever the user wants to note about this node."""
         return self.attached().metadata
+
+    @property
+    def whole(self) -> "Node":
+        """The node that this one is an output of: itself, unless it has several."""
+        return self
+
+    output_nr = 0
+
+    def allow_write(self) -> None:
+        """Raise where a write to the result of this node would spoil the graph."""
 
     def is_option(self, place: int) -> bool:
         """Whether the input at ``place`` is an option to PyTorch: it has no edge there."""
@@ -359,6 +375,24 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return "<AccumulateGrad>"
+
+
+class Parts:
+    """Gradients for some of the outputs of a node that has several."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: dict[int, Any]) -> None:
+        self.values = values
+
+    def __add__(self, other: "Parts") -> "Parts":
+        total = dict(self.values)
+        for place, value in other.values.items():
+            if place in total:  # a sum of two 0-d arrays would be a NumPy scalar
+                value = total[place] + value
+                value = value if isinstance(value, TensorBase) else np.asarray(value)
+            total[place] = value
+        return Parts(total)
 
 
 def attached_to(leaf: TensorBase) -> Attached:
@@ -440,7 +474,7 @@ class PairNode(Node):
         if not isinstance(saved, TensorBase):
             return saved
         self._check(name, saved)
-        return _as_it_was(saved, self.left if name == "x" else self.right)
+        return as_it_was(saved, self.left if name == "x" else self.right)
 
     def release(self) -> None:
         """Forget the saved inputs."""
@@ -518,24 +552,24 @@ class GeneralNode(Node):
     def array(self, name: str) -> Any:
         """A saved tensor as an array; everything else as it is."""
         saved = self._checked(name)
-        if isinstance(saved, _Saved):
+        if isinstance(saved, Saved):
             return saved.tensor._array
-        return saved.array if isinstance(saved, _SavedResult) else saved
+        return saved.array if isinstance(saved, SavedResult) else saved
 
     def _checked(self, name: str) -> Any:
         saved = self.saved.get(name)
         if saved is FREED:
             refuse_freed()
-        if isinstance(saved, _Saved) and version_of(saved.tensor) != saved.version:
+        if isinstance(saved, Saved) and version_of(saved.tensor) != saved.version:
             tensor = saved.tensor
             refuse_stale(self, name, tensor._form, tensor._storage, saved.version, tensor._node)
-        if isinstance(saved, _SavedResult) and saved.storage.version != saved.version:
+        if isinstance(saved, SavedResult) and saved.storage.version != saved.version:
             refuse_stale(self, name, saved.form, saved.storage, saved.version, self)
         return saved
 
     def save_result(self, result: TensorBase) -> None:
         """Keep the result of a write, which exists only after it."""
-        self.saved["out"] = _SavedResult(result)
+        self.saved["out"] = SavedResult(result)
 
     def _edge(self, name: str) -> Any:
         inputs = self.rule.inputs
@@ -544,9 +578,9 @@ class GeneralNode(Node):
     def value(self, name: str) -> Any:
         """A saved value; tensors as they were."""
         saved = self._checked(name)
-        if isinstance(saved, _Saved):
-            return _as_it_was(saved.tensor, self._edge(name))
-        if isinstance(saved, _SavedResult):
+        if isinstance(saved, Saved):
+            return as_it_was(saved.tensor, self._edge(name))
+        if isinstance(saved, SavedResult):
             result = base.new(saved.array, saved.form)
             result._storage, result._offset, result._node = saved.storage, saved.offset, self
             return result
@@ -555,11 +589,11 @@ class GeneralNode(Node):
     def release(self) -> None:
         """Forget the saved tensors."""
         for name, saved in self.saved.items():
-            if isinstance(saved, (_Saved, _SavedResult)):
+            if isinstance(saved, (Saved, SavedResult)):
                 self.saved[name] = FREED
 
 
-def _as_it_was(saved: TensorBase, edge: Any) -> Any:
+def as_it_was(saved: TensorBase, edge: Any) -> Any:
     """A saved tensor with the history it had, which ``detach_`` may have taken away."""
     if saved is edge or saved._node is edge:
         return saved
@@ -610,7 +644,7 @@ def refuse_stale(
     assert storage is not None
     made_by = ""
     if isinstance(origin, Node):
-        made_by = f", which is output 0 of {re.sub('Backward[0-9]+$', '', origin.name())},"
+        made_by = f", which is output 0 of {re.sub('Backward[0-9]*$', '', origin.name())},"
     details = [
         f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
     ]
@@ -653,7 +687,7 @@ def make_node(
             if name not in needed:
                 value = None
             else:
-                value = _SavedResult(value) if name == "out" else _Saved(value)
+                value = SavedResult(value) if name == "out" else Saved(value)
         saved[name] = value
     node = object.__new__(GeneralNode)
     node.rule = rule

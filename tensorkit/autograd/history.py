@@ -304,6 +304,8 @@ def check_write(x: TensorBase, *others: Any) -> bool:
                 repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
             )
         )
+    if isinstance(x._node, Node):
+        x._node.allow_write()
     tracked = own or any(map(_tracked, others))
     if is_view(x):
         _check_view(x, tracked)
@@ -322,6 +324,8 @@ def _check_view(x: TensorBase, tracked: bool) -> None:
                 "outside (if you want the inplace to be tracked).",
             )
         )
+    if isinstance(x._base._node, Node):
+        x._base._node.allow_write()
     if x._base._node is LEAF:
         raise AutogradError(
             message(

@@ -11,7 +11,7 @@ of a reference cycle. It does keep the memory of the inputs, as long as the resu
 import sys
 import weakref
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from tensorkit import base
@@ -231,14 +231,14 @@ class _Call:
         frame, callee = _user_frame()
         code, found = callee.f_code, callee.f_locals
         self.file, self.line = frame.f_code.co_filename, frame.f_lineno
-        self.operation = _name(code.co_name, found)
+        self.operation = _name(code, found)
         self.tensors: list[Any] = []
         self.arguments: dict[str, Any] = {}
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
         given = [(name, found[name]) for name in names if name in found]
         for name, value in given:
-            several = value.items() if name == "options" else [(name, value)]
+            several = value.items() if isinstance(value, dict) else [(name, value)]
             for key, each in several:
                 self._take(key, each)
         if code.co_name in ("reflected", "__rtruediv__"):  # number <operator> tensor
@@ -265,10 +265,15 @@ _BETTER_NAMES = {"rtruediv": "div", "operator": "matmul", "convert": "to"}
 _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 
 
-def _name(function: str, found: dict[str, Any]) -> str:
-    if "definition" in found:  # the closures that @op makes of a definition
+def _name(code: CodeType, found: dict[str, Any]) -> str:
+    function = code.co_name
+    if "name" in code.co_freevars:  # closures that know whom they stand for
+        return str(found["name"])
+    if "definition" in found:  # those that @op makes of a definition
         ending = "_" if function.startswith("inplace") else ""
         return str(found["definition"].name) + ending
+    if function == "apply":  # of a Function
+        return str(found["cls"].__name__)
     if function == "__call__":  # a module
         return type(found["self"]).__name__
     plain = function.strip("_") if function.startswith("__") else function

@@ -61,6 +61,7 @@ LAYERS = [
     "data",
     "sampling",
     "functional",
+    "autograd.function",
     "autograd.engine",
     "autograd.differences",
     "printing",

@@ -1,0 +1,241 @@
+"""Functions of the user's own, in PyTorch and in tensorkit: the same results, the same errors.
+
+Each program has ``m`` (either library), a leaf ``x`` of three numbers, functions defined with
+``make``, and ``run``, which applies one, sums, and gives the gradient of ``x``.
+"""
+
+import gc
+import importlib
+import re
+import warnings
+
+import pytest
+from tk_oracle import torch
+
+import tensorkit
+
+PROGRAMS = """
+    run(square(), x)
+    square().apply(x)
+    square().apply(x).grad_fn.name(), square().apply(x).grad_fn.next_functions[0][0].name()
+    square().apply(x).grad_fn.saved_tensors, square().apply(x).grad_fn.needs_input_grad
+    square().apply(x.detach()).requires_grad
+    backward_twice(square().apply(x))
+    freed(square().apply(x)).saved_tensors
+    second(square().apply(x))
+    second(exponential().apply(x))
+    run(exponential(), x)
+    run(once(), x)
+    second(once().apply(x))
+    second(once().apply(x) * x)
+    run(make(lambda c, a, b: a * b, lambda c, g: g), x, x)
+    run(make(lambda c, a: a * 2, lambda c, g: (g, g)), x)
+    run(make(lambda c, a: a * 2, lambda c, g: (g * 2, None, None)), x)
+    run(make(lambda c, a: a * 2, lambda c, g: 3), x)
+    run(make(lambda c, a: a * 2, lambda c, g: None), x)
+    run(make(lambda c, a: a * 2, lambda c, g: None), x * 2)
+    run(make(lambda c, a: a * 2, lambda c, g: m.ones(4)), x)
+    run(make(lambda c, a: a * 2, lambda c, g: m.ones(2, 3)), x)
+    run(make(lambda c, a: a * 2, lambda c, g: m.ones(())), x)
+    run(make(lambda c, a: a * 2, lambda c, g: m.ones(3, dtype=m.float64)), x)
+    run(make(lambda c, a, n: a * n, lambda c, g: (g, g)), x, 2)
+    run(make(lambda c, a, n: a * n, lambda c, g: (g, g)), x, m.ones(3))
+    total(two().apply(x)), x.grad
+    two().apply(x)[0].sum().backward(), x.grad
+    two().apply(x)[1], (two().apply(x)[1] * 2).grad_fn.next_functions[0][1]
+    [o.grad_fn.name() for o in two().apply(x)]
+    (lambda o: m.autograd.grad(o[0].sum() + o[1].sum(), [o[0], o[1], x]))(two().apply(x))
+    (lambda o: (o[1].register_hook(lambda g: g * 10), total(o), x.grad)[2])(two().apply(x))
+    (lambda o: (o[1].retain_grad(), total(o), o[1].grad)[2])(two().apply(x))
+    second(two().apply(x)[0] * two().apply(x)[1])
+    make(unmaterialized, lambda c, g, h: str(g) and 3 * h).apply(x)[1].sum().backward(), x.grad
+    [o.requires_grad for o in make(constant, lambda c, g, h: 2 * g + h).apply(x)]
+    make(constant, lambda c, g, h: 2 * g + h).apply(x)[0].sum().backward(), x.grad
+    make(lambda c, a: a.long(), lambda c, g: g).apply(x).requires_grad
+    [o.requires_grad for o in make(lambda c, a: (a * 2, a > 1), lambda c, g, h: g).apply(x)]
+    make(lambda c, a: a, lambda c, g: g * 5).apply(x) is x
+    run(make(lambda c, a: a, lambda c, g: g * 5), x)
+    make(lambda c, a: a, lambda c, g: g).apply(x * 2).add_(1)
+    make(lambda c, a: a.view(-1), lambda c, g: g).apply(x * 2).add_(1)
+    total(make(lambda c, a: (a, a), lambda c, g, h: g + h).apply(x)), x.grad
+    total(make(lambda c, a: (a[0], a[1:]), lambda c, g, h: m.ones(3)).apply(x)), x.grad
+    dirty(x * 2)
+    run(make(triple, lambda c, g: g * 3), m.ones(2, requires_grad=True))
+    dirty_view(x * 2)
+    (lambda z: (make(triple, lambda c, g: g * 3).apply(z) is z, z._version))(m.ones(3))
+    run(make(lambda c, a: (c.mark_dirty(a), a * 3)[1], lambda c, g: g * 3), x * 2)
+    make(lambda c, a: (c.save_for_backward(3), a)[1], lambda c, g: g).apply(x)
+    run(make(lambda c, a: (c.save_for_backward(None, a), a * 1)[1], saved_second), x)
+    (lambda y: (y.add_(1), y.sum().backward()))(exponential().apply(x))
+    (lambda z: (square().apply(z), z.add_(1))[0].sum().backward())(x * 2)
+    square()()(x)
+    make(None, lambda c, g: g).apply(x)
+    run(make(lambda c, a: a * 1, None), x)
+    make(lambda c, a: 3, lambda c, g: g).apply(x)
+    make(lambda c, a: (a * 2, 3), lambda c, g, h: g).apply(x)
+    make(lambda c, a: [a * 2], lambda c, g: g).apply(x)[0].requires_grad
+    run(power(), x, 3)
+    modes()
+    needs(x, 2, m.ones(3))
+    make(lambda c, a: (setattr(c, 'note', 7), a * 2)[1], lambda c, g: g).apply(x).grad_fn.note
+    m.autograd.gradcheck(square().apply, x.detach().double().requires_grad_())
+    m.autograd.gradgradcheck(square().apply, x.detach().double().requires_grad_())
+"""
+
+
+class _Scope:
+    """The names that a program may use."""
+
+    def __init__(self, m):
+        self.m = m
+        self.x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+    def make(self, forward, backward, **more):
+        parts = {"forward": forward, "backward": backward, **more}
+        methods = {name: staticmethod(each) for name, each in parts.items() if each is not None}
+        return type("My", (self.m.autograd.Function,), methods)
+
+    def run(self, function, *args):
+        function.apply(*args).sum().backward()
+        return self.x.grad
+
+    def square(self, decorate=lambda backward: backward):
+        def forward(c, a):
+            c.save_for_backward(a)
+            return a * a
+
+        return self.make(forward, decorate(lambda c, g: g * 2 * c.saved_tensors[0]))
+
+    def exponential(self):
+        def forward(c, a):
+            result = a.exp()
+            c.save_for_backward(result)
+            return result
+
+        return self.make(forward, lambda c, g: g * c.saved_tensors[0])
+
+    def once(self):
+        module = importlib.import_module(f"{self.m.__name__}.autograd.function")
+        return self.square(module.once_differentiable)
+
+    def two(self):
+        return self.make(lambda c, a: (a * 2, a * 3), lambda c, g, h: 2 * g + 3 * h)
+
+    def power(self):
+        def setup_context(c, inputs, output):
+            c.x, c.n = inputs
+
+        def backward(c, g):
+            return g * c.n * c.x ** (c.n - 1), None
+
+        return self.make(lambda a, n: a**n, backward, setup_context=setup_context)
+
+    def unmaterialized(self, c, a):
+        c.set_materialize_grads(False)
+        return a * 2, a * 3
+
+    def constant(self, c, a):
+        c.mark_non_differentiable(other := a * 3)
+        return a * 2, other
+
+    def triple(self, c, a):
+        c.mark_dirty(a)
+        return a.mul_(3)
+
+    def saved_second(self, c, g):
+        nothing, a = c.saved_tensors
+        return g * a if nothing is None else None
+
+    def dirty(self, z):
+        result = self.make(self.triple, lambda c, g: g * 3).apply(z)
+        result.sum().backward()
+        node = result.grad_fn
+        return result is z, z._version, self.x.grad, node.name(), node.next_functions
+
+    def dirty_view(self, z):
+        self.make(self.triple, lambda c, g: g * 3).apply(z[:2])
+        z.sum().backward()
+        return z, self.x.grad
+
+    def total(self, outputs):
+        (outputs[0] + outputs[1]).sum().backward()
+
+    def second(self, y):
+        (slope,) = self.m.autograd.grad(y.sum(), self.x, create_graph=True)
+        return slope.detach(), self.m.autograd.grad(slope.sum(), self.x)
+
+    def backward_twice(self, y):
+        y.sum().backward()
+        y.sum().backward()
+
+    def freed(self, y):
+        y.sum().backward()
+        return y.grad_fn
+
+    def modes(self):
+        seen = []
+
+        def note(value):
+            seen.append(self.m.is_grad_enabled())
+            return value
+
+        self.run(self.make(lambda c, a: note(a * 1), lambda c, g: note(g)), self.x)
+        return seen
+
+    def needs(self, *args):
+        forward = lambda c, a, *_: (setattr(c, "note", c.needs_input_grad), a * 1)[1]  # noqa: E731
+        function = self.make(forward, id)
+        return function.apply(*args).grad_fn.note
+
+
+def _scope(m):
+    scope = _Scope(m)
+    return {name: getattr(scope, name) for name in dir(scope) if not name.startswith("_")}
+
+
+def _run(m, program):
+    scope = _scope(m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return "value", re.sub(" object at 0x[0-9a-f]+", "", repr(eval(program, scope)))
+        except Exception as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            return "error", kinds, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("program", PROGRAMS.strip().split("\n"))
+def test_a_function_does_what_it_does_in_pytorch(program):
+    theirs, ours = _run(torch, program.strip()), _run(tensorkit, program.strip())
+    assert ours[0] == theirs[0], (theirs, ours)
+    assert ours[-1] == theirs[-1]
+    if theirs[0] == "error":
+        assert theirs[1][0] in ours[1]
+
+
+def test_applying_a_function_makes_no_cycle():
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for name in ("square", "exponential", "two"):
+            scope = _scope(tensorkit)
+            function, x = scope[name](), scope["x"]
+            y = function.apply(x)
+            scope["total"](y) if isinstance(y, tuple) else y.sum().backward()
+            del y, x
+        before = len(gc.garbage)
+        gc.collect()
+        kinds = {type(each).__name__ for each in gc.garbage[before:]}
+        assert not kinds & {"FunctionNode", "OutputNode", "Context", "Tensor"}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+def test_a_function_is_an_origin():
+    scope = _scope(tensorkit)
+    with tensorkit.autograd.recording():
+        origin = scope["square"]().apply(scope["x"]).origin
+    assert (origin.operation, origin.inputs) == ("My", (scope["x"],))
