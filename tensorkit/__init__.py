@@ -140,9 +140,21 @@ from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv
-from tensorkit.ops.reduction import mean, std, sum, var
+from tensorkit.ops.reduction import (
+    all,
+    any,
+    count_nonzero,
+    cumsum,
+    mean,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.selection import where
+from tensorkit.ops.sorting import argsort, bincount, nonzero, sort, topk, unique
 from tensorkit.ops.splitting import chunk, narrow, split, unbind
 from tensorkit.ops.views import (
     as_strided,
@@ -207,18 +219,22 @@ __all__ = [
     "acos",
     "add",
     "addmm",
+    "all",
     "allclose",
     "amax",
     "amin",
+    "any",
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "as_strided",
     "as_tensor",
     "asin",
     "atan",
     "atan2",
     "bernoulli",
+    "bincount",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -239,6 +255,8 @@ __all__ = [
     "concat",
     "cos",
     "cosh",
+    "count_nonzero",
+    "cumsum",
     "default_generator",
     "device",
     "diag",
@@ -334,6 +352,8 @@ __all__ = [
     "neg",
     "newaxis",
     "no_grad",
+    "nonzero",
+    "norm",
     "normal",
     "numel",
     "ones",
@@ -341,6 +361,7 @@ __all__ = [
     "permute",
     "pi",
     "pow",
+    "prod",
     "promote_types",
     "rand",
     "rand_like",
@@ -374,6 +395,7 @@ __all__ = [
     "sin",
     "sinh",
     "softmax",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -388,6 +410,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "topk",
     "trace",
     "transpose",
     "tril",
@@ -397,6 +420,7 @@ __all__ = [
     "uint8",
     "unbind",
     "unflatten",
+    "unique",
     "unsqueeze",
     "var",
     "where",

@@ -52,6 +52,7 @@ from tensorkit.ops import (
     reduction,
     reshaping,
     selection,
+    sorting,
     splitting,
     views,
 )
@@ -805,6 +806,16 @@ class Tensor(TensorBase):
     mean = reduction.mean
     var = reduction.var
     std = reduction.std
+    prod = reduction.prod
+    cumsum = reduction.cumsum
+    all, any = reduction.all, reduction.any
+    count_nonzero = reduction.count_nonzero
+    norm = reduction.norm
+    sort, argsort = sorting.sort, sorting.argsort
+    topk = sorting.topk
+    nonzero = sorting.nonzero
+    unique = sorting.unique
+    bincount = sorting.bincount
     max, maximum = extremes.max, extremes.maximum.method
     min, minimum = extremes.min, extremes.minimum.method
     amax, argmax = extremes.amax, extremes.argmax

@@ -6,15 +6,12 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    argsort asarray bfloat16 complex64 complex128 cuda cumsum einsum float_power
-    linalg median nonzero norm outer prod rsub sort unique
+    asarray bfloat16 complex64 complex128 cuda einsum float_power linalg median outer rsub
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    H all any argsort bfloat16 cumsum median
-    nonzero norm outer prod resize_ scatter_ sort squeeze_
-    storage topk transpose_ unfold unique unsqueeze_
+    H bfloat16 median outer resize_ scatter_ squeeze_ storage transpose_ unfold unsqueeze_
     """.split()  # noqa: SIM905
 )
 _INSTEAD = {

@@ -83,7 +83,7 @@ class Rule:
         name: str,
         node: str,
         inputs: tuple[str, ...],
-        formulas: dict[str, Callable[..., Any]],
+        formulas: dict[str, Callable[..., Any] | None],
         option: str | None = None,
     ) -> None:
         self.name = name

@@ -5,6 +5,7 @@ an operation of ``kind="function"`` with them, and gives the formula ``spread`` 
 """
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import dtypes
@@ -36,7 +37,7 @@ def one_dim(function: str, x: "Tensor", dim: Any) -> int:
     return wrap_dim(general.need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
 
 
-def need_elements(function: str, x: "Tensor", dims: Ints | None) -> None:
+def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> None:
     """Raise where there is no largest or first element, because there is none at all."""
     shape = x._form.shape
     if 0 not in shape:

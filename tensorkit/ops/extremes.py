@@ -13,6 +13,7 @@ from tensorkit.errors import DTypeError, message
 from tensorkit.layout import Ints
 from tensorkit.ops import general
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
+from tensorkit.ops.gathering import add_along, take_along
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
@@ -160,7 +161,8 @@ def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
 
 def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
     dims = some_dims(function, x, dim)
-    need_elements(function, x, None if dim in ((), []) else dims)
+    written = dim if isinstance(dim, (tuple, list)) else (dim,)
+    need_elements(function, x, written or None)  # in the words of the caller, -1 as -1
     return operation(x, dim=dims, keepdim=bool(keepdim))
 
 
@@ -249,12 +251,10 @@ _max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 _min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 
 
-def _taken(xp: Any, x: Any, indices: Any, dim: int, keepdim: bool) -> Any:
-    if not x.ndim:
-        return x.copy()
-    if keepdim:
-        return xp.take_along_axis(x, indices, dim)
-    return xp.take_along_axis(x, xp.expand_dims(indices, dim), dim).squeeze(dim)
+def _taken(xp: Any, x: Any, index: Any, dim: int, keepdim: bool) -> Any:
+    if keepdim or not x.ndim:
+        return take_along.definition.forward(xp, x, index, dim=dim)
+    return take_along.definition.forward(xp, x, xp.expand_dims(index, dim), dim=dim).squeeze(dim)
 
 
 @op(kind="function")
@@ -267,29 +267,9 @@ def _min_along(xp: Any, x: Any, indices: Any, *, dim: int, keepdim: bool) -> Any
     return _taken(xp, x, indices, dim, keepdim)
 
 
-@op(kind="function")
-def put_along(xp: Any, x: Any, indices: Any, *, dim: int, to: Ints) -> Any:
-    """Zeros of shape ``to`` with ``x`` at ``indices`` along ``dim``; no index comes twice."""
-    if not to:
-        return x.reshape(())
-    made = xp.zeros(to, x.dtype)
-    xp.put_along_axis(made, indices, x, dim)
-    return made
-
-
-@op(kind="function")
-def take_along(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
-    """The elements of ``x`` at ``indices`` along ``dim``."""
-    return xp.take_along_axis(x, indices, dim) if x.ndim else x.copy()
-
-
-put_along.grad(x=lambda g, indices, dim: take_along(g, indices, dim=dim))
-take_along.grad(x=lambda g, indices, dim, shape: put_along(g, indices, dim=dim, to=shape))
-
-
 def _put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool) -> Any:
     g, indices = (restore(each, shape, (dim,), keepdim) for each in (g, indices))
-    return put_along(g, indices, dim=dim, to=shape)
+    return add_along(g, indices, dim=dim, size=shape)
 
 
 _max_along.grad(

@@ -50,7 +50,7 @@ class Operation(Protocol):
         node: str | None = None,
         number: str | None = None,
         option: bool = False,
-        **formulas: Callable[..., Any],
+        **formulas: Callable[..., Any] | None,
     ) -> None:
         """Give the gradient formulas, one per input.
 
@@ -61,7 +61,8 @@ class Operation(Protocol):
         ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``. ``number`` is
         "x", "y" or "reflected" (a number before the operator) if these formulas are for a call in
         which that argument is a number; ``option`` tells that to PyTorch the number is no input.
-        Without formulas the result has a node, but backward refuses to pass it.
+        Without formulas, or with None for one, the result has a node, but backward refuses to
+        pass it.
         """
 
     def __call__(self, *args: Any, **options: Any) -> "Tensor":
@@ -148,7 +149,7 @@ def _dress(call: Any, definition: Definition, on_arrays: Any = None) -> Any:
         node: str | None = None,
         number: str | None = None,
         option: bool = False,
-        **formulas: Callable[..., Any],
+        **formulas: Callable[..., Any] | None,
     ) -> None:
         camel = definition.name.title().replace("_", "")
         no_edge = ("x" if number == "reflected" else number) if option else None

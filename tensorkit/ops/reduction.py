@@ -4,14 +4,25 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.devices import CPU
-from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import DTypeError, message
+from tensorkit.dtypes import DType, as_dtype, bool_
+from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, general
-from tensorkit.ops.along import axes, count, restore, some_dims, spread, summable, wide
-from tensorkit.ops.notation import op
-from tensorkit.ops.selection import where
-from tensorkit.ops.views import expand
+from tensorkit.ops.along import (
+    as_dtype_of,
+    axes,
+    count,
+    one_dim,
+    restore,
+    some_dims,
+    spread,
+    summable,
+    wide,
+)
+from tensorkit.ops.arithmetic import abs, pow, sign
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.selection import where, zeros_as
+from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -84,7 +95,7 @@ def total(xp: Any, x: Any, axis: Ints | None = None, keepdims: bool = False) -> 
         return xp.add.reduce(x, axis=axis, dtype=xp.float32, keepdims=keepdims).astype(x.dtype)
     if x.dtype == xp.float32 and not (axis is None or x.ndim - 1 in axis):
         return xp.add.reduce(x, axis=axis, dtype=xp.float64, keepdims=keepdims).astype(x.dtype)
-    return xp.add.reduce(x, axis=axis, keepdims=keepdims)
+    return xp.add.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
 
 
 def _mean_of(xp: Any, x: Any, axis: Ints | None = None, keepdims: bool = False) -> Any:
@@ -92,9 +103,15 @@ def _mean_of(xp: Any, x: Any, axis: Ints | None = None, keepdims: bool = False) 
     return xp.divide(sums, xp.asarray(count(x.shape, axis), sums.dtype))
 
 
-# In formulas: PyTorch counts a bool in int64, and so does NumPy.
-sum.on_arrays = lambda x, dim=None, keepdim=False: total(_xp, x, dim, keepdim)  # type: ignore[attr-defined]
-mean.on_arrays = lambda x, dim=None, keepdim=False: _mean_of(_xp, x, axes(x, dim), keepdim)  # type: ignore[attr-defined]
+def _sum_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
+    return total(_xp, x.astype(_xp.int64) if x.dtype == bool else x, dim, keepdim)
+
+
+def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
+    return _mean_of(_xp, x, axes(x, dim), keepdim)
+
+
+sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[attr-defined]
 
 
 @op(kind="function")
@@ -227,6 +244,238 @@ _std.grad(
     x=lambda g, x, out, shape, dim, correction, keepdim: _var_slope(
         where(out == 0, 0.0, g / (2 * out)), x, shape, dim, correction, keepdim
     )
+)
+
+
+# Products
+
+
+def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> "Tensor":
+    """Product of all elements, or along one dimension.
+
+    Integers and bools give int64; ``dtype`` converts before multiplying.
+
+    >>> x = tk.tensor([[1., 2.], [3., 4.]])
+    >>> tk.prod(x), tk.prod(x, dim=0)
+    (tensor(24.), tensor([3., 8.]))
+    """
+    input = summable("prod", input, dtype)
+    if dim is None:
+        return _prod(input)
+    if general.as_int(dim) is None:
+        raise general.no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
+    return _prod_along(input, dim=(one_dim("prod", input, dim),), keepdim=bool(keepdim))
+
+
+def _product(xp: Any, x: Any, axis: Any, keepdims: bool = False) -> Any:
+    product = xp.multiply.reduce(wide(xp, x), axis=axis, keepdims=keepdims, dtype=wide(xp, x).dtype)
+    return product.astype(x.dtype)
+
+
+@op(kind="function")
+def _prod(xp: Any, x: Any) -> Any:
+    return _product(xp, x, None)
+
+
+@op(kind="function")
+def _prod_along(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return _product(xp, x, axes(x, dim), keepdim) if x.ndim else x.copy()
+
+
+def _prod_slope(g: Any, x: Any, out: Any, shape: Ints, dim: Ints | None = None) -> Any:
+    if not any(x == 0):
+        return g * (out / x)
+    if dim is None or not shape:
+        return g * reshape(_products_of_others(reshape(x, (-1,))), shape)
+    return g * transpose(_products_of_others(transpose(x, dim[0], -1)), dim[0], -1)
+
+
+@op(kind="function")
+def _products_of_others(xp: Any, x: Any) -> Any:
+    """For each element the product of all others along the last dimension, zeros among them."""
+    is_zero = x == 0
+    n_zeros = xp.add.reduce(is_zero, axis=-1, keepdims=True)
+    factors = xp.where(is_zero, x.dtype.type(1), x)
+    rest = xp.multiply.reduce(factors, axis=-1, keepdims=True)
+    return xp.where(n_zeros - is_zero == 0, rest / factors, x.dtype.type(0))
+
+
+@op(kind="function")
+def _on_diagonal(xp: Any, x: Any) -> Any:
+    return xp.eye(x.shape[-1], dtype=bool)
+
+
+def _slope_of_others(g: Any, x: Any) -> Any:
+    # d others_i / d x_j is the product of what is neither i nor j: row i has a 1 in place of x_i
+    diagonal = _on_diagonal(x)
+    others = _products_of_others(where(diagonal, 1.0, unsqueeze(x, -2)))
+    return sum(where(diagonal, 0.0, unsqueeze(g, -1) * others), (x.ndim - 1,))
+
+
+_products_of_others.grad(x=lambda g, x: _slope_of_others(g, x))
+_prod.grad(x=lambda g, x, out, shape: _prod_slope(g, x, out, shape))
+_prod_along.grad(
+    node="ProdBackward1",
+    x=lambda g, x, out, shape, dim, keepdim: _prod_slope(
+        restore(g, shape, dim, keepdim), x, restore(out, shape, dim, keepdim), shape, dim
+    ),
+)
+
+
+# Running sums
+
+
+def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> "Tensor":
+    """Sums of the first 1, 2, 3, ... elements along ``dim``. Integers and bools give int64.
+
+    >>> tk.cumsum(tk.tensor([1., 2., 3.]), dim=0)
+    tensor([1., 3., 6.])
+    """
+    place = one_dim("cumsum", input, dim)
+    input = summable("cumsum", input, dtype)
+    if input._form.dtype is bool_:
+        raise NotSupportedError("\"cumsum_out_cpu\" not implemented for 'Bool'", dtype=bool_)
+    return _cumsum(input, dim=place, backwards=False)
+
+
+@op(kind="function")
+def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
+    if not x.ndim:
+        return x.copy()
+    x = xp.flip(x, dim) if backwards else x
+    # in float64, as PyTorch: float32 would lose a digit every few thousand elements
+    sums = xp.cumsum(x, axis=dim, dtype=xp.float64 if x.dtype.kind == "f" else x.dtype)
+    sums = sums.astype(x.dtype, copy=False)
+    return xp.flip(sums, dim) if backwards else sums
+
+
+_cumsum.grad(x=lambda g, dim, backwards: _cumsum(g, dim=dim, backwards=not backwards))
+
+
+# Truth
+
+
+def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+    """Whether all elements are true, that is, not zero; or all along ``dim``.
+
+    >>> tk.all(tk.tensor([[True, False], [True, True]]), dim=1)
+    tensor([False,  True])
+    """
+    return _truth("all", _all, input, dim, keepdim)
+
+
+def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+    """Whether an element is true, that is, not zero; or one along ``dim``.
+
+    >>> tk.any(tk.tensor([[True, False], [False, False]]), dim=1)
+    tensor([ True, False])
+    """
+    return _truth("any", _any, input, dim, keepdim)
+
+
+def _truth(function: str, operation: Operation, x: "Tensor", dim: Any, keepdim: Any) -> "Tensor":
+    dims = some_dims(function, x, dim)
+    if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
+        return x != 0
+    return operation(x, dim=dims, keepdim=bool(keepdim))
+
+
+any.on_arrays = lambda x: _xp.any(x)  # type: ignore[attr-defined]
+
+
+@op(kind="function")
+def _all(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return _as_truth(x, xp.all(x, axis=axes(x, dim), keepdims=keepdim))
+
+
+@op(kind="function")
+def _any(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return _as_truth(x, xp.any(x, axis=axes(x, dim), keepdims=keepdim))
+
+
+def _as_truth(x: Any, truth: Any) -> Any:
+    return truth.astype(x.dtype) if x.dtype == "uint8" else truth  # PyTorch's old bool
+
+
+def count_nonzero(input: "Tensor", dim: Any = None) -> "Tensor":
+    """How many elements are not zero, in all or along ``dim``.
+
+    >>> tk.count_nonzero(tk.tensor([[1, 0], [2, 3]]), dim=0)
+    tensor([2, 1])
+    """
+    general.need_tensor("count_nonzero", input)
+    return sum(input != 0, dim)
+
+
+# Lengths
+
+
+def norm(
+    input: "Tensor", p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> "Tensor":
+    """The p-norm ``sum(|x| ** p) ** (1 / p)`` of all elements, or along ``dim``.
+
+    ``p`` is 2 unless told otherwise; ``inf`` gives the largest size, 0 counts what is not zero.
+
+    >>> tk.norm(tk.tensor([3., -4.])), tk.norm(tk.tensor([3., -4.]), p=1)
+    (tensor(5.), tensor(7.))
+    """
+    dims = some_dims("norm", input, dim)
+    input = as_dtype_of("norm", input, dtype)
+    p = 2.0 if p is None or p == "fro" else general.as_scalar(p)
+    if p is None:
+        raise NotSupportedError("tensorkit has vector norms only: p is a number or 'fro'")
+    if not input._form.dtype.is_floating_point:
+        raise DTypeError(
+            message(
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. "
+                f"Got {input._form.dtype.word}",
+                repair="x.float().norm()",
+            )
+        )
+    if p in (inf, -inf) and count(tuple(input._form.shape), dims) == 0:
+        raise DTypeError(
+            f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
+            "operation does not have an identity"
+        )
+    return _vector_norm(input, p=float(p), dim=dims, keepdim=bool(keepdim))
+
+
+@op(kind="function")
+def _vector_norm(xp: Any, x: Any, *, p: float, dim: Ints, keepdim: bool) -> Any:
+    size, axis = xp.absolute(wide(xp, x)), axes(x, dim)
+    if p == inf or p == -inf:
+        result = (xp.max if p > 0 else xp.min)(size, axis=axis, keepdims=keepdim)
+    elif p == 0:
+        result = total(xp, (size != 0).astype(size.dtype), axis, keepdim)
+    elif p == 1:
+        result = total(xp, size, axis, keepdim)
+    elif p == 2:
+        result = xp.sqrt(total(xp, size * size, axis, keepdim))
+    else:
+        result = total(xp, size**p, axis, keepdim) ** (1 / p)
+    return result.astype(x.dtype)
+
+
+def _norm_slope(g: Any, x: Any, out: Any, dim: Ints, p: float) -> Any:
+    if p == 0:
+        return zeros_as(x)
+    if p == 1:
+        return g * sign(x)
+    if p in (inf, -inf):
+        is_extreme = abs(x) == out
+        return g * sign(x) * (is_extreme / sum(is_extreme, dim, True))
+    if p == 2:
+        return where(out == 0, 0.0, g * (x / out))
+    scale = where(out == 0, 0.0, g / pow(out, p - 1))
+    return scale * sign(x) * where(x == 0, 0.0, pow(abs(x), p - 1))
+
+
+_vector_norm.grad(
+    node="LinalgVectorNormBackward0",
+    x=lambda g, x, out, shape, p, dim, keepdim: _norm_slope(
+        restore(g, shape, dim, keepdim), x, restore(out, shape, dim, keepdim), dim, p
+    ),
 )
 
 

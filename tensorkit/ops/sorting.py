@@ -1,0 +1,207 @@
+"""Order and counting: sort, topk, nonzero, unique, bincount."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base, dtypes, layout
+from tensorkit.devices import quietly
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message
+from tensorkit.ops import general
+from tensorkit.ops.along import named_result, one_dim
+from tensorkit.ops.gathering import add_along, take_along
+from tensorkit.ops.notation import op
+from tensorkit.ops.views import select, unsqueeze
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+_Sorted = named_result("sort", "values", "indices")
+_Top = named_result("topk", "values", "indices")
+
+
+def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+    """The elements in order along ``dim``: values and where each one was.
+
+    Equal elements keep their order. nan counts as the largest number.
+
+    >>> tk.sort(tk.tensor([3., 1., 2.])).values, tk.sort(tk.tensor([3., 1., 2.])).indices
+    (tensor([1., 2., 3.]), tensor([1, 2, 0]))
+    """
+    place = one_dim("sort", input, dim)
+    shape = tuple(input._form.shape)
+    strides = layout.dense_strides(shape, input._form.strides)
+    indices = quietly(_order, input._form.device.backend.xp, input._array, place, bool(descending))
+    values = quietly(take_along.on_arrays, input._array, indices, dim=place)
+    operation = _sort if stable is None else _sort_stable
+    made = base.place(values, input._form.device, input._form.dtype, strides)
+    found = base.place(indices, input._form.device, dtypes.int64, strides)
+    known = {"x": input, "indices": found, "dim": place, "shape": shape}
+    return _Sorted(general.recorded(operation.definition, made, known), general.finished(found))
+
+
+def argsort(
+    input: "Tensor", dim: int = -1, descending: bool = False, *, stable: Any = None
+) -> "Tensor":
+    """The indices that ``sort`` gives: where the smallest element is, the second smallest, ...
+
+    >>> tk.argsort(tk.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
+    return sort(input, dim, descending, stable=stable).indices
+
+
+def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
+    if not x.ndim:
+        return xp.zeros((), xp.int64)
+    if not descending:
+        return xp.argsort(x, axis=dim, kind="stable")
+    # from the other end twice, so that equal elements keep their order
+    order = xp.flip(xp.argsort(xp.flip(x, dim), axis=dim, kind="stable"), dim)
+    return x.shape[dim] - 1 - order
+
+
+def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The ``k`` largest (or smallest) elements along ``dim``, and where they were.
+
+    They come in order, whatever ``sorted`` says.
+
+    >>> tk.topk(tk.tensor([3., 1., 2.]), 2).indices
+    tensor([0, 2])
+    """
+    place = one_dim("topk", input, dim)
+    k = general.need_int("topk", "k", 1, k)
+    if input._form.dtype is dtypes.bool_:
+        raise DTypeError(message("topk does not support bool dtypes on CPU", repair="x.int()"))
+    size = input._form.shape[place] if input._form.shape else 1
+    if not 0 <= k <= size:
+        raise ShapeError(
+            message("selected index k out of range", f"k is {k}; the dimension has {size}."),
+            dim=place,
+        )
+    indices = _first(input, dim=place, k=k, largest=bool(largest))
+    return _Top(_topk(input, indices, dim=place), indices)
+
+
+@op(kind="function")
+def _first(xp: Any, x: Any, *, dim: int, k: int, largest: bool) -> Any:
+    order = _order(xp, x, dim, largest)
+    return order[(*[slice(None)] * dim, slice(k))] if x.ndim else order
+
+
+@op(kind="function")
+def _sort(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
+    return take_along.definition.forward(xp, x, indices, dim=dim)
+
+
+@op(kind="function")
+def _sort_stable(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
+    return take_along.definition.forward(xp, x, indices, dim=dim)
+
+
+@op(kind="function")
+def _topk(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
+    return take_along.definition.forward(xp, x, indices, dim=dim)
+
+
+for _ordered, _node in ((_sort, "Sort"), (_sort_stable, "Sort"), (_topk, "Topk")):
+    _ordered.grad(
+        node=f"{_node}Backward{int(_ordered is _sort_stable)}",
+        x=lambda g, indices, dim, shape: add_along(g, indices, dim=dim, size=shape),
+    )
+
+
+def nonzero(input: "Tensor", *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
+
+    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    """
+    general.need_tensor("nonzero", input)
+    if as_tuple:
+        found = nonzero(input if input._form.shape else unsqueeze(input, 0))
+        return tuple(select(found, 1, place) for place in range(found.shape[1]))
+    array, xp = input._array, input._form.device.backend.xp
+    found = xp.stack(xp.nonzero(array)) if array.ndim else xp.zeros((0, int(bool(array))), xp.int64)
+    return base.place(found.T, input._form.device, dtypes.int64, (1, found.shape[1]))
+
+
+def unique(
+    input: "Tensor",
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements, in order; with ``dim`` the different slices along it.
+
+    ``return_inverse`` adds where each element of the input is found in the result,
+    ``return_counts`` how often each occurs.
+
+    >>> tk.unique(tk.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    place = None if dim is None else one_dim("unique", input, dim)
+    general.need_tensor("unique", input)
+    device = input._form.device
+    values, inverse, counts = quietly(_distinct, device.backend.xp, input._array, place)
+    wanted = [general.contiguous_result(values, device)]
+    general.recorded(_unique2.definition, wanted[0], {"x": input})
+    for asked, array in ((return_inverse, inverse), (return_counts, counts)):
+        if asked:
+            wanted.append(general.contiguous_result(array, device))
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def _distinct(xp: Any, x: Any, axis: int | None) -> tuple[Any, Any, Any]:
+    shape = x.shape if axis is None else (x.shape[axis],)
+    values, inverse, counts = xp.unique(
+        x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    return values, inverse.reshape(shape), counts
+
+
+@op(kind="function")
+def _unique2(xp: Any, x: Any) -> Any:
+    return _distinct(xp, x, None)[0]
+
+
+_unique2.grad(node="Unique2Backward0", x=None)
+
+
+def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 0) -> "Tensor":
+    """How often 0, 1, 2, ... occur; with ``weights`` the sum of theirs.
+
+    Raises RuntimeError unless ``input`` has one dimension of integers that are not negative.
+
+    >>> tk.bincount(tk.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+    general.need_tensor("bincount", input)
+    dtype, array, device = input._form.dtype, input._array, input._form.device
+    if dtype.is_floating_point or dtype is dtypes.bool_:
+        raise NotSupportedError(
+            message(f"\"bincount_cpu\" not implemented for '{dtype.word}'", repair="x.long()"),
+            dtype=dtype,
+        )
+    if minlength < 0:
+        raise DTypeError("minlength should be >= 0")
+    if array.ndim != 1 or (array.size and array.min() < 0):
+        raise ShapeError(
+            message(
+                "bincount only supports 1-d non-negative integral inputs.",
+                f"The tensor has shape {tuple(array.shape)}.",
+            ),
+            a_shape=tuple(array.shape),
+        )
+    if weights is not None and weights._form.shape != input._form.shape:
+        raise ShapeError(
+            "weights should be 1-d and have the same length as input",
+            a_shape=tuple(array.shape),
+            b_shape=tuple(weights._form.shape),
+        )
+    xp = device.backend.xp
+    if weights is None or not array.size:
+        return general.contiguous_result(xp.bincount(array, minlength=minlength), device)
+    sums = xp.bincount(array, weights._array.astype(xp.float64), minlength)
+    single = weights._form.dtype is dtypes.float32
+    return general.contiguous_result(sums.astype(xp.float32) if single else sums, device)

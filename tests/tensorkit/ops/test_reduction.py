@@ -1,0 +1,258 @@
+"""Reductions, softmax and sorting against PyTorch: values, dtypes, strides, errors, texts."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tk_oracle import (
+    FLOATS,
+    INTEGERS,
+    assert_same,
+    assert_same_outcome,
+    outcome,
+    small_values_of,
+    torch,
+    twins,
+)
+
+import tensorkit as tk
+
+dims = st.one_of(st.none(), st.integers(-3, 2))
+several = st.one_of(dims, st.lists(st.integers(-2, 1), max_size=2).map(tuple))
+RTOL = {"torch.float16": 3e-3, "torch.float32": 1e-5, "torch.float64": 1e-11}
+
+
+def _arguments(dim, keepdim):
+    return {} if dim is None else {"dim": dim, "keepdim": keepdim}
+
+
+def _same(name, x, *args, **options):
+    """Function and method give what they give in PyTorch, a pair of named results included."""
+    rtol = RTOL.get(repr(x.tk.dtype), 0)
+    theirs = outcome(lambda: getattr(torch, name)(x.torch, *args, **options))
+    for run in (
+        lambda: getattr(tk, name)(x.tk, *args, **options),
+        lambda: getattr(x.tk, name)(*args, **options),
+    ):
+        if theirs[0] == "value" and isinstance(theirs[1], tuple):
+            ours = run()
+            assert len(ours) == len(theirs[1])
+            for their, our in zip(theirs[1], ours, strict=True):
+                assert_same(their, our, rtol)
+        else:
+            assert_same_outcome(lambda: getattr(torch, name)(x.torch, *args, **options), run, rtol)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "all", "any", "amax", "amin"])
+@given(x=twins(values=small_values_of), dim=several, keepdim=st.booleans())
+def test_a_reduction_along_several_dimensions_is_pytorchs(name, x, dim, keepdim):
+    _same(name, x, **_arguments(dim, keepdim))
+
+
+@pytest.mark.parametrize("name", ["prod", "max", "min", "argmax", "argmin"])
+@given(x=twins(values=small_values_of), dim=dims, keepdim=st.booleans())
+def test_a_reduction_along_one_dimension_is_pytorchs(name, x, dim, keepdim):
+    _same(name, x, **_arguments(dim, keepdim))
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax", "argmin"])
+@given(x=twins(FLOATS), dim=st.integers(-2, 1))
+def test_nan_and_infinity_are_treated_as_pytorch_treats_them(name, x, dim):
+    _same(name, x, dim=dim)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@given(
+    x=twins(FLOATS, values=small_values_of),
+    dim=several,
+    keepdim=st.booleans(),
+    correction=st.sampled_from([0, 1, 2, 0.5]),
+)
+def test_var_and_std_are_pytorchs(name, x, dim, keepdim, correction):
+    _same(name, x, dim=dim, keepdim=keepdim, correction=correction)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@given(x=twins(values=small_values_of), dim=st.integers(-2, 1))
+def test_softmax_is_pytorchs(name, x, dim):
+    assume(x.tk.numel() or x.tk.is_floating_point())  # PyTorch lets nothing of integers pass
+    _same(name, x, dim)
+    _same(name, x, dim, dtype=None)
+
+
+@given(x=twins(values=small_values_of), dim=several, keepdim=st.booleans())
+def test_logsumexp_is_pytorchs(x, dim, keepdim):
+    if dim not in (None, ()):  # PyTorch fails with ()
+        _same("logsumexp", x, dim, keepdim)
+
+
+@given(
+    x=twins(FLOATS, values=small_values_of),
+    p=st.sampled_from([2, 1, 3, 0, 0.5, -1, float("inf"), float("-inf"), "fro"]),
+    dim=several,
+    keepdim=st.booleans(),
+)
+def test_norm_is_pytorchs(x, p, dim, keepdim):
+    if 0 not in x.tk.shape or p in (2, 1, "fro"):
+        _same("norm", x, p, dim, keepdim)
+
+
+@given(x=twins(values=small_values_of), dim=st.integers(-2, 1))
+def test_cumsum_is_pytorchs(x, dim):
+    _same("cumsum", x, dim)
+
+
+@given(x=twins(), dim=st.integers(-2, 1), descending=st.booleans())
+def test_sort_is_pytorchs(x, dim, descending):
+    _same("sort", x, dim=dim, descending=descending, stable=True)
+    _same("argsort", x, dim=dim, descending=descending, stable=True)
+
+
+@given(
+    x=twins([*FLOATS, *INTEGERS]),
+    k=st.integers(0, 3),
+    dim=st.integers(-2, 1),
+    largest=st.booleans(),
+)
+def test_topk_finds_pytorchs_values_at_its_indices(x, k, dim, largest):
+    theirs = outcome(lambda: torch.topk(x.torch, k, dim, largest).values)
+    assert_same_outcome(
+        lambda: torch.topk(x.torch, k, dim, largest).values,
+        lambda: tk.topk(x.tk, k, dim, largest).values,
+    )
+    if theirs[0] == "value":
+        values, indices = x.tk.topk(k, dim, largest)
+        assert_same(theirs[1], x.tk.gather(dim, indices) if x.tk.dim() else x.tk.clone())
+        assert indices.dtype is tk.int64
+        assert values.shape == indices.shape
+
+
+@given(x=twins(values=small_values_of), as_tuple=st.booleans())
+def test_nonzero_is_pytorchs(x, as_tuple):
+    _same("nonzero", x, as_tuple=as_tuple)
+
+
+@given(x=twins(), dim=several)
+def test_count_nonzero_is_pytorchs(x, dim):
+    _same("count_nonzero", x, dim)
+
+
+@given(x=twins(values=small_values_of), inverse=st.booleans(), counts=st.booleans())
+def test_unique_is_pytorchs(x, inverse, counts):
+    _same("unique", x, return_inverse=inverse, return_counts=counts)
+
+
+@given(
+    values=st.lists(st.integers(-1, 6), max_size=6),
+    weights=st.sampled_from([None, "float32", "float64", "int64"]),
+    length=st.integers(-1, 9),
+    dtype=st.sampled_from(["int64", "uint8", "int8", "float32"]),
+)
+def test_bincount_is_pytorchs(values, weights, length, dtype):
+    values = [abs(value) for value in values] if dtype == "uint8" else values
+
+    def run(module):
+        x = module.tensor(values, dtype=getattr(module, dtype))
+        w = weights and module.arange(len(values), dtype=getattr(module, weights))
+        return module.bincount(x, w, length)
+
+    assert_same_outcome(lambda: run(torch), lambda: run(tk))
+
+
+TEXTS = """
+    x.max(0)
+    x.min(1, keepdim=True)
+    x.sort(descending=True)
+    x.topk(1)
+    x.max(0).values, x.max(0)[1], x.max(dim=-1)
+    type(x.max(0)), type(x.sort()), isinstance(x.max(0), tuple)
+    x.var(unbiased=False), x.var(False), x.std(0, False, True), x.var(0, correction=5)
+    x.norm(), x.norm(dim=0), x.norm(p=1, dim=(0, 1), keepdim=True), x.norm(dtype=tk.float64)
+    x.all(), x.any(0), x.all((0, 1)), x.to(tk.uint8).all()
+    x.sum(dtype=tk.float64), x.prod(0, dtype=tk.float64), x.cumsum(0, dtype=tk.float64)
+    x.long().sum(dtype=tk.bool), x.long().prod(dtype=tk.uint8), (x > 2).cumsum(0)
+    x.softmax(0, tk.float64), x.long().softmax(0, dtype=tk.float32)
+    tk.max(x, x * 2), x.max(other=x)
+    tk.tensor([2., tk.nan]).max(), tk.tensor([tk.nan, 2.]).min(0), tk.tensor([1., tk.nan]).argmax()
+    tk.tensor([tk.nan, 1., -tk.inf]).sort(), tk.tensor([tk.nan, 1.]).sort(descending=True)
+    tk.tensor([3, 1, 3]).unique(return_inverse=True)
+    tk.tensor([[1, 2], [1, 2], [0, 2]]).unique(dim=0, return_counts=True)
+    tk.logsumexp(tk.tensor([-tk.inf, -tk.inf]), 0), tk.logsumexp(tk.tensor([tk.inf, 1.]), 0)
+    tk.zeros(2, 0).sum(1), tk.zeros(2, 0).prod(1), tk.zeros(0).var(), tk.zeros(0).norm()
+    tk.zeros(2, 0).max(1)
+    tk.zeros(0).max()
+    tk.zeros(0).amax()
+    tk.zeros(0).argmin()
+    tk.zeros(2, 0).argmax(1)
+    tk.zeros(2, 0).max(0)
+    tk.tensor([True]).argmax()
+    x.long().var()
+    x.long().mean()
+    x.long().norm()
+    x.long().softmax(0)
+    x.long().log_softmax(-1)
+    x.max(5)
+    x.max("a")
+    x.max((0, 1))
+    x.amax(1.5)
+    x.argmax(1.5)
+    x.argmax((0, 1))
+    x.prod((0, 1))
+    x.sum((0, 0))
+    x.softmax(2)
+    x.cumsum(1.5)
+    x.topk(5)
+    x.topk(-1)
+    x.sort(3)
+    tk.tensor([True]).topk(1)
+    tk.max(3)
+    tk.softmax(3, 0)
+    tk.bincount(tk.tensor([[1]]))
+    tk.bincount(tk.tensor([-1]))
+    tk.bincount(tk.tensor([1.]))
+    tk.bincount(tk.tensor([1]), tk.tensor([1., 2.]))
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("text", [line.strip() for line in TEXTS])
+def test_an_expression_shows_what_it_shows_in_pytorch(text):
+    def run(module):
+        x = module.tensor([[1.0, 3.0, 2.0], [6.0, 4.0, 5.0]])
+        return repr(eval(text, {"tk": module, "x": x}))
+
+    assert_same_outcome(lambda: run(torch), lambda: run(tk))
+
+
+def test_named_results_are_tuples_that_can_be_copied():
+    found = tk.tensor([1.0, 3.0]).max(0)
+    values, indices = found
+    assert found == (values, indices)
+    assert copy.copy(found).indices.item() == 1
+    assert pickle.loads(pickle.dumps(found)).values.item() == 3
+
+
+def test_sums_of_many_numbers_keep_their_digits():
+    many = tk.full((200_000, 8), 0.1)
+    np.testing.assert_allclose(many.sum(0).numpy(), 20_000, rtol=1e-6)
+    np.testing.assert_allclose(many.mean(0).numpy(), 0.1, rtol=1e-6)
+    np.testing.assert_allclose(many[:, 0].cumsum(0)[-1].item(), 20_000, rtol=1e-6)
+    assert tk.ones(5000, dtype=tk.float16).sum().item() == 5000
+    assert tk.ones(5000, dtype=tk.float16).mean().item() == 1
+
+
+TIES = ["x.max()", "x.amax()", "x.amax(0)", "x.max(0).values", "x.min()", "tk.maximum(x, y)"]
+
+
+@pytest.mark.parametrize("text", [*TIES, "x.min(1)[0]", "tk.minimum(y, x)", "x.clamp(1, 3)"])
+@pytest.mark.parametrize("values", [[[3.0, 3.0, 1.0], [3.0, 1.0, 1.0]], [[1.0, float("nan")]]])
+def test_a_gradient_is_shared_among_equals_as_in_pytorch(text, values):
+    def run(module):
+        x = module.tensor(values, requires_grad=True)
+        scope = {"tk": module, "x": x, "y": module.tensor(values, requires_grad=True)}
+        eval(text, scope).sum().backward()
+        return x.grad
+
+    assert_same(run(torch), run(tk))
