@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -34,8 +34,16 @@ class Answer:
     source: str | None = None
 
 
-def find(exercise: Exercise, namespace: Mapping[str, Any], runs: Sequence[Run]) -> Answer:
-    """The answer to `exercise` as it stands in `namespace` after `runs`."""
+def find(
+    exercise: Exercise,
+    namespace: Mapping[str, Any],
+    runs: Sequence[Run],
+    source_of: Callable[[Any], str | None] | None = None,
+) -> Answer:
+    """The answer to `exercise` as it stands in `namespace` after `runs`.
+
+    source_of: tells the text of a value; by default Python itself.
+    """
     name = exercise.name
     about = [run for run in runs if run.is_about(exercise.id, name)]
     if name not in namespace:
@@ -52,7 +60,10 @@ def find(exercise: Exercise, namespace: Mapping[str, Any], runs: Sequence[Run]) 
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
-    source = _source(value, about)
+    source = (source_of or _source_of)(value)
+    if source is None:
+        ran = [run for run in about if run.error is None]
+        source = ran[-1].source if ran else None
     if exercise.is_not_started(value, source):
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
@@ -112,14 +123,6 @@ def _renamed(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> s
         if run in about or same_text or just_before:
             return defined[0]
     return None
-
-
-def _source(value: Any, about: Sequence[Run]) -> str | None:
-    own = _source_of(value)
-    if own is None:
-        ran = [run for run in about if run.error is None]
-        return ran[-1].source if ran else None
-    return own
 
 
 def _source_of(value: Any) -> str | None:

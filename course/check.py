@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from course import answer, compare, history, record
 from course.errors import TimeLimit
 from course.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
+from course.quiet import NotAllowed
 from course.report import Report, Row
-from course.runner import Budget, NotAllowed, Outcome, run_case
+from course.runner import Budget, Outcome, run_case
 from course.settings import settings
+
+RunCase = Callable[[Exercise, Any, Case, Case, Budget], Outcome]
+"""As `runner.run_case`: in this process, or wherever the answer is."""
 
 SEED = 0
 """The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
@@ -35,12 +39,19 @@ def check(exercise_id: object = None, *_: object, **__: object) -> Report:
     return report
 
 
-def judge(exercise: Exercise, value: Any, *, seed: object = SEED, seconds: float = 5.0) -> Report:
+def judge(
+    exercise: Exercise,
+    value: Any,
+    *,
+    seed: object = SEED,
+    seconds: float = 5.0,
+    run: RunCase = run_case,
+) -> Report:
     """The report on `value` as the answer to `exercise`, without any notebook.
 
-    seed: of the draw. seconds: for all cases together.
+    seed: of the draw. seconds: for all cases together. run: what runs the answer in one case.
     """
-    tried = trials(exercise, value, seed, Budget(seconds))
+    tried = trials(exercise, value, seed, Budget(seconds), run)
     rows = tuple(_row(exercise, trial, seconds) for trial in tried)
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
@@ -83,9 +94,8 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             if found.state == "ready":
                 report = judge(exercise, found.value, seconds=settings().seconds)
             else:
-                report = _nothing_to_check(exercise, found)
-            if found.note:
-                report = replace(report, message=f"{found.note} {report.message}".strip())
+                report = nothing_to_check(exercise, found)
+            report = with_note(report, found.note)
             record.note_check(exercise, report, found.source)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
@@ -104,14 +114,16 @@ _ONE_AT_A_TIME = threading.RLock()
 """Standard output is redirected for all threads together."""
 
 
-def trials(exercise: Exercise, value: Any, seed: object, budget: Budget) -> list[Trial]:
+def trials(
+    exercise: Exercise, value: Any, seed: object, budget: Budget, run: RunCase = run_case
+) -> list[Trial]:
     """Every case of one draw with what the answer and the reference do in it."""
     # drawn three times: the answer may change what it is given, and so may the reference
     given, untouched, for_reference = (
         list(exercise.cases(Draw(f"{exercise.id} {seed}"))) for _ in range(3)
     )
     return [
-        Trial(same, run_case(exercise, value, one, same, budget), _right(exercise, other))
+        Trial(same, run(exercise, value, one, same, budget), _right(exercise, other))
         for one, same, other in zip(given, untouched, for_reference, strict=True)
     ]
 
@@ -238,7 +250,12 @@ def _notes(tried: list[Trial]) -> list[str]:
     return notes
 
 
-def _nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
+def with_note(report: Report, note: str) -> Report:
+    """The report with a sentence before its own."""
+    return replace(report, message=f"{note} {report.message}".strip()) if note else report
+
+
+def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
     if found.state == "not started":
         begin = "Write your answer in the cell above"
         if exercise.kind == "repair":

@@ -126,14 +126,14 @@ def _end(shell: Any, result: Any) -> None:
             getattr(result.info, "transformed_cell", None) or result.info.raw_cell or "",
             getattr(result.info, "cell_id", None),
             None if error is None else type(error).__name__,
-            _message(error),
+            message_of(error),
             frozenset(bound),
         )
     )
     _before.clear()
 
 
-def _message(error: BaseException | None) -> str:
+def message_of(error: BaseException | None) -> str:
     if isinstance(error, SyntaxError):  # its text ends with the name of a file that is no file
         return f"{error.msg}, line {error.lineno}"
     try:

@@ -68,6 +68,8 @@ def plain(value: Any, depth: int = 6) -> Any:
         return value
     if kind is np.ndarray and value.dtype.kind != "O":
         return value
+    if issubclass(kind, Opaque):  # it stays where it is
+        return Opaque(value.kind, value.text)
     if issubclass(kind, int):  # an IntEnum, say
         return plain(int.__add__(value, 0))
     if issubclass(kind, float):

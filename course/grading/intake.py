@@ -1,0 +1,383 @@
+"""Reads what a learner handed in, whatever it is, and repairs it by the instructor's notebook.
+
+`read` takes the bytes out of the folder: regular files only, no link followed, bounded. `repair`
+makes cells of the bytes. Ids, points, kinds and the order of the cells that matter come from the
+instructor's notebook; from the learner come the text of the answers and the cells of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from course import paths
+from course.errors import CourseError
+
+MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
+"""Of a notebook; of its cells; characters of one cell; entries of a folder or an archive."""
+
+Cell = dict[str, Any]
+
+
+class Refused(Exception):
+    """What was handed in cannot be graded; its text is the sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A submission as it lies in its folder."""
+
+    learner: str
+    chapter: str
+    content: bytes
+    timestamp: str | None = None
+    repaired: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the notebook's bytes."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Source:
+    """The instructor's notebook of a chapter, as released and as built with the answers."""
+
+    chapter: str
+    released: dict[str, Any]
+    solved: dict[str, Any]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The chapter's data, by path beside the notebook."""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        text = json.dumps([self.released, self.solved], sort_keys=True).encode()
+        data = [name.encode() + content for name, content in sorted(self.files.items())]
+        return hashlib.sha256(b"".join([text, *data])).hexdigest()
+
+
+def source_of(root: Path, chapter: str) -> Source:
+    """The source of a chapter. Raises CourseError if it is not built."""
+    built = [
+        paths.notebook_in(it, chapter) for it in (paths.notebooks(root), paths.solutions(root))
+    ]
+    try:
+        released, solved = (json.loads(it.read_text(encoding="utf-8")) for it in built)
+    except OSError:
+        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    folder = built[0].parent
+    files = {
+        it.relative_to(folder).as_posix(): it.read_bytes()
+        for it in sorted(folder.rglob("*"))
+        if it.is_file() and it.suffix != ".ipynb" and ".ipynb_checkpoints" not in it.parts
+    }
+    for notebook in (released, solved):
+        for cell in notebook["cells"]:
+            cell["source"] = _joined(cell["source"])
+    return Source(chapter, released, solved, files)
+
+
+# out of the folder
+
+
+def read(folder: Path, learner: str, chapter: str) -> Handed:
+    """The notebook of a submission, found under its name or, alone, under another.
+
+    Raises Refused.
+    """
+    notes: list[str] = []
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = sorted(it.name for it in _entries(descriptor))
+        links = [it for it in names if stat.S_ISLNK(_mode(descriptor, it))]
+        if links:
+            notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
+        content = _notebook(descriptor, [it for it in names if it not in links], chapter, notes)
+        return Handed(learner, chapter, content, _timestamp(descriptor), tuple(notes))
+    finally:
+        os.close(descriptor)
+
+
+def _entries(descriptor: int) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(descriptor) as found:
+        for number, entry in enumerate(found):
+            if number >= MOST_FILES:
+                raise Refused(f"The folder holds more than {MOST_FILES} files.")
+            yield entry
+
+
+def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str]) -> bytes:
+    expected = f"{chapter}.ipynb"
+    if expected in names:
+        return _content(descriptor, expected)
+    found = [it for it in names if it.endswith(".ipynb") and not it.startswith(".")]
+    if len(found) == 1:
+        notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
+        return _content(descriptor, found[0])
+    archives = [it for it in names if it.lower().endswith(".zip")]
+    if not found and len(archives) == 1:
+        notes.append(f"The notebook was taken out of {_shown(archives[0])}.")
+        return _from_archive(_content(descriptor, archives[0]), expected)
+    if found:
+        raise Refused(f"There are {len(found)} notebooks, and none is called {expected}.")
+    raise Refused(f"There is no notebook {expected}.")
+
+
+def _content(descriptor: int, name: str) -> bytes:
+    opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
+    with os.fdopen(opened, "rb") as file:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused(f"{_shown(name)} is not a file.")
+        if found.st_size > MOST_BYTES:
+            raise Refused(_too_large(found.st_size))
+        return file.read(MOST_BYTES + 1)[:MOST_BYTES]
+
+
+def _from_archive(content: bytes, expected: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = [
+                it for it in archive.infolist()[:MOST_FILES] if it.filename.endswith(".ipynb")
+            ]
+            entries = [it for it in entries if "__MACOSX" not in it.filename]
+            named = [it for it in entries if it.filename.rpartition("/")[2] == expected] or entries
+            if len(named) != 1:
+                raise Refused(f"The archive holds {len(named)} notebooks instead of one.")
+            if named[0].file_size > MOST_BYTES:
+                raise Refused(_too_large(named[0].file_size))
+            with archive.open(named[0]) as file:
+                return file.read(MOST_BYTES + 1)[:MOST_BYTES]
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as problem:
+        raise Refused(f"The archive cannot be read ({type(problem).__name__}).") from None
+
+
+def _too_large(size: int) -> str:
+    return (
+        f"The notebook has {size / 1e6:.0f} MB; {MOST_BYTES / 1e6:.0f} MB are read. "
+        "Clear the outputs (Edit > Clear All Outputs), save, submit again."
+    )
+
+
+def _mode(descriptor: int, name: str) -> int:
+    return os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+
+
+def _timestamp(descriptor: int) -> str | None:
+    """When it was collected, as the collector noted it."""
+    try:
+        text = _content(descriptor, "timestamp.txt")[:100].decode("ascii").strip()
+    except (OSError, Refused, UnicodeDecodeError):
+        return None
+    known = re.match(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?( UTC|\+00:00)?$", text)
+    if known is None:
+        return None
+    return datetime.fromisoformat(known[1]).replace(tzinfo=UTC).isoformat()
+
+
+def _shown(name: str) -> str:
+    return ascii(name[:80])
+
+
+# cells
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """The cells to grade, in order, and what had to be mended."""
+
+    cells: list[Cell]
+    notes: tuple[str, ...]
+
+
+def repair(content: bytes, source: Source) -> Repaired:
+    """The cells of a submission, as the instructor's notebook orders them.
+
+    Raises Refused for what is no notebook.
+    """
+    notes: list[str] = []
+    theirs = _cells(content)
+    ours = source.released["cells"]
+    marked = {id: it for it in ours if (id := grade_id(it)) is not None}
+    placed: dict[str, Cell] = {}  # by the id of our own cell
+    after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
+    last: str | None = None
+    for cell in theirs:
+        known = _which(cell, ours, marked)
+        if known is not None and known["id"] in placed:
+            known = _of_two(placed, known, cell, notes)
+        if known is None:
+            after.setdefault(last, []).append(_own(cell))
+        else:
+            placed.setdefault(known["id"], cell)
+            last = known["id"]
+    _adopt_renamed(placed, after, marked, notes)
+    cells = list(after.get(None, []))
+    positions = [ours.index(_by_id(ours, id)) for id in placed]
+    if positions != sorted(positions):
+        notes.append("Cells had been moved; they stand in their order again.")
+    for our in ours:
+        cells += _mended(our, placed.get(our["id"]), notes)
+        cells += after.get(our["id"], [])
+    for number, cell in enumerate(cells):
+        cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
+    return Repaired(cells, tuple(notes))
+
+
+def grade_id(cell: Cell) -> str | None:
+    """The name of a cell in nbgrader's gradebook."""
+    marks = cell.get("metadata", {}).get("nbgrader")
+    name = marks.get("grade_id") if isinstance(marks, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def is_answer(cell: Cell) -> bool:
+    """Whether this is a cell that learners fill in."""
+    return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
+
+
+def is_check(cell: Cell) -> bool:
+    """Whether this is a cell that is graded by running it."""
+    marks = cell["metadata"].get("nbgrader", {})
+    return bool(marks.get("grade")) and not marks.get("solution") and cell["cell_type"] == "code"
+
+
+def _cells(content: bytes) -> list[Cell]:
+    try:
+        notebook = json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise Refused(f"The file is not a notebook ({type(problem).__name__}).") from None
+    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
+        notebook = _older(content)
+    cells = notebook.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(it, dict) for it in cells):
+        raise Refused("The file is JSON, but not a notebook: it has no cells.")
+    if len(cells) > MOST_CELLS:
+        raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read.")
+    return [it for cell in cells if (it := _sound(cell)) is not None]
+
+
+def _older(content: bytes) -> dict[str, Any]:
+    """A notebook of an older format, brought up to date."""
+    import nbformat
+
+    try:
+        return dict(nbformat.reads(content.decode(), as_version=4))
+    except Exception as problem:  # whatever nbformat makes of it
+        raise Refused(f"The file is not a notebook ({type(problem).__name__}).") from None
+
+
+def _sound(cell: Cell) -> Cell | None:
+    """What is kept of a learner's cell: kind, id, text, nbgrader's id; None for no cell at all."""
+    kind, text = cell.get("cell_type"), _joined(cell.get("source", ""))
+    if kind not in ("code", "markdown", "raw"):
+        return None
+    if len(text) > MOST_SOURCE:
+        raise Refused(f"A cell holds {len(text)} characters; {MOST_SOURCE} are read.")
+    id = cell.get("id")
+    metadata = cell.get("metadata")
+    name = grade_id({"metadata": metadata if isinstance(metadata, dict) else {}})
+    return {
+        "id": id if isinstance(id, str) and re.fullmatch(r"[\w-]{1,64}", id, re.ASCII) else "",
+        "cell_type": kind,
+        "source": text,
+        "metadata": {"nbgrader": {"grade_id": name}} if name else {},
+    }
+
+
+def _joined(text: Any) -> str:
+    if isinstance(text, list) and all(isinstance(it, str) for it in text):
+        text = "".join(text)
+    # half of a surrogate pair cannot be written anywhere
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+
+
+def _which(cell: Cell, ours: list[Cell], marked: Mapping[str, Cell]) -> Cell | None:
+    """The cell of the instructor's that this one is, by nbgrader's id or else by its own."""
+    name = grade_id(cell)
+    if name is not None:
+        return marked.get(name)
+    return next((it for it in ours if it["id"] == cell["id"] != ""), None)
+
+
+def _by_id(ours: list[Cell], id: str) -> Cell:
+    return next(it for it in ours if it["id"] == id)
+
+
+def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> Cell | None:
+    """A second cell with the same id: the one with an answer in it counts, the later of two."""
+    name = grade_id(known) or known["id"]
+    first = placed[known["id"]]
+    if is_answer(known) and cell["source"].strip() not in ("", known["source"].strip()):
+        first_is_stub = first["source"].strip() in ("", known["source"].strip())
+        if first_is_stub or first["id"] != known["id"]:
+            placed[known["id"]] = cell
+    notes.append(f"The cell {name} was there more than once; one of them counts.")
+    return None
+
+
+def _own(cell: Cell) -> Cell:
+    return {**cell, "id": "", "metadata": {}}
+
+
+def _adopt_renamed(
+    placed: dict[str, Cell],
+    after: Mapping[str | None, list[Cell]],
+    marked: Mapping[str, Cell],
+    notes: list[str],
+) -> None:
+    """An answer whose cell lost its id is found by the function that it defines."""
+    for name, our in marked.items():
+        if our["id"] in placed or not is_answer(our) or our["cell_type"] != "code":
+            continue
+        wanted = _defined(our["source"])
+        for cells in after.values():
+            for cell in [it for it in cells if wanted & _defined(it["source"])][:1]:
+                cells.remove(cell)
+                placed[our["id"]] = cell
+                notes.append(f"The cell {name} had lost its id; it was found by what it defines.")
+
+
+def _defined(source: str) -> set[str]:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(re.findall(r"(?m)^def (\w+)", source))
+    named = {it.name for it in body if isinstance(it, ast.FunctionDef | ast.ClassDef)}
+    targets = [it for node in body if isinstance(node, ast.Assign) for it in node.targets]
+    return named | {it.id for it in targets if isinstance(it, ast.Name)}
+
+
+def _mended(our: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:
+    """Our cell as it is graded: the learner's text where that is theirs to write."""
+    name = grade_id(our)
+    kept = {"id": our["id"], "cell_type": our["cell_type"], "metadata": our["metadata"]}
+    if name is None:
+        return [] if cell is None else [{**kept, "cell_type": cell["cell_type"], **_text(cell)}]
+    if cell is None:
+        notes.append(f"The cell {name} had been deleted; it is as it was released.")
+        return [{**kept, **_text(our)}]
+    if cell["cell_type"] != our["cell_type"]:
+        notes.append(f"The cell {name} had become {cell['cell_type']}; it is code again.")
+    if is_answer(our):
+        return [{**kept, **_text(cell)}]
+    if cell["source"].strip() != our["source"].strip():
+        notes.append(f"The check {name} had been changed; it is as it was released.")
+    return [{**kept, **_text(our)}]
+
+
+def _text(cell: Cell) -> Cell:
+    return {"source": cell["source"]}

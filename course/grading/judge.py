@@ -1,0 +1,377 @@
+"""Plays a notebook against a sandboxed session, and decides at each check.
+
+The cells run over there, in order; here the instructor's checks look at what came out, by the same
+code as in the notebook. A cell that loops or ends its process costs what it defines and no more:
+the session is started again without it, three times; after that each exercise left is graded alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from course import answer, exercise, history
+from course.check import RunCase, nothing_to_check, with_note
+from course.check import judge as check_with
+from course.errors import CourseError
+from course.exercise import Case, Exercise
+from course.grading import asserts, intake
+from course.grading.intake import Cell, Handed, Refused, Source
+from course.grading.remote import Caller, run_case
+from course.grading.result import Graded, Result
+from course.grading.session import Died, Session, Warm, versions
+from course.grading.wire import Message, WireError
+from course.report import Report
+from course.runner import Budget, Outcome
+
+MOST_RESTARTS = 3
+
+
+def seed_of(secret: bytes, handed: Handed) -> str:
+    """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
+    text = "\n".join([handed.learner, handed.chapter, handed.digest])
+    return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
+    """The result of one submission; never raises for what a learner handed in."""
+    begun = time.perf_counter()
+    common: dict[str, Any] = {
+        "learner": handed.learner,
+        "chapter": handed.chapter,
+        "submission": handed.digest,
+        "source": source.digest,
+        "timestamp": handed.timestamp,
+        "seed": seed,
+        "profile": warm.profile,
+        "versions": versions(),
+    }
+    try:
+        repaired = intake.repair(handed.content, source)
+    except Refused as refusal:
+        return Result(
+            **common,
+            status="refused",
+            sentence=str(refusal),
+            repaired=handed.repaired,
+            exercises=tuple(_ungraded(source)),
+        )
+    read = time.perf_counter()
+    play = Play(warm, source, repaired.cells, seed)
+    play.run()
+    return Result(
+        **common,
+        exercises=tuple(play.graded),
+        repaired=(*handed.repaired, *repaired.notes),
+        troubles=tuple(play.troubles),
+        notebook={
+            "cells": play.cells,
+            "metadata": source.released["metadata"],
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        },
+        timings={
+            "intake": read - begun,
+            "cells": play.seconds["cells"],
+            "cpu": play.seconds["cpu"],
+            "checks": play.seconds["checks"],
+            "total": time.perf_counter() - begun,
+        },
+    )
+
+
+def _ungraded(source: Source) -> list[Graded]:
+    """No points for every check of a notebook that cannot be graded."""
+    known = exercise.load(source.chapter)
+    found = []
+    for cell in source.released["cells"]:
+        if intake.is_check(cell):
+            it = _exercise_of(cell, known)
+            title = it.title if it else str(intake.grade_id(cell))
+            id = it.id if it else str(intake.grade_id(cell))
+            report = Report(id, title, "missing", _points(cell), message="Nothing was graded.")
+            found.append(Graded(str(intake.grade_id(cell)), report))
+    return found
+
+
+class Play:
+    """One notebook, played from top to bottom."""
+
+    def __init__(self, warm: Warm, source: Source, cells: list[Cell], seed: str) -> None:
+        self.warm, self.source, self.seed, self.cells = warm, source, seed, cells
+        self.graded: list[Graded] = []
+        self.troubles: list[str] = []
+        self.seconds = {"cells": 0.0, "cpu": 0.0, "checks": 0.0}
+        self._exercises = exercise.load(source.chapter)
+        self._solved = {it["id"]: it for it in source.solved["cells"]}
+        self._released = {it["id"]: it for it in source.released["cells"]}
+        self._deadline = time.monotonic() + warm.limits.seconds
+        self._dead: set[str] = set()
+        self._restarts = 0
+        self._session: Session | None = None
+        self._runs: list[history.Run] = []
+
+    def run(self) -> None:
+        """Run every cell and grade every check."""
+        try:
+            for position, cell in enumerate(self.cells):
+                if intake.is_check(cell):
+                    self._check(position, cell)
+                elif cell["cell_type"] == "code":
+                    cell["outputs"] = []
+                    if self._is_unchanged_show(cell):
+                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
+                    elif not self._is_alone:
+                        self._run_cell(position, cell)
+        finally:
+            if self._session is not None:
+                self._session.end()
+
+    @property
+    def _is_alone(self) -> bool:
+        return self._restarts > MOST_RESTARTS
+
+    @property
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._deadline
+
+    def _is_unchanged_show(self, cell: Cell) -> bool:
+        """A picture or demo as it was released: its outputs are known."""
+        ours = self._released.get(cell["id"])
+        shows = "show" in cell["metadata"].get("tags", [])
+        return shows and ours is not None and ours["source"] == cell["source"]
+
+    # cells
+
+    def _fresh(self) -> Session:
+        """A new session with the chapter's data beside it."""
+        session = self.warm.fork()
+        session.deadline = self._deadline
+        self._runs = []
+        files = self.source.files
+        if files:
+            session.ask({"do": "files", "files": list(files)}, list(files.values()), seconds=10.0)
+        return session
+
+    def _run_cell(self, position: int, cell: Cell) -> None:
+        try:
+            if self._session is None:
+                self._session = self._fresh()
+            reply = self._ask_to_run(self._session, cell)
+            cell["outputs"] = _outputs(reply)
+        except Died as death:
+            self._buried(cell, death.sentence)
+            self._again(position)
+
+    def _ask_to_run(self, session: Session, cell: Cell) -> Message:
+        begun = time.perf_counter()
+        limit = self.warm.limits.cell_seconds
+        message = {"do": "cell", "source": cell["source"], "seconds": limit}
+        reply, _ = session.ask(message, seconds=limit)
+        self.seconds["cells"] += time.perf_counter() - begun
+        cpu = reply.get("cpu")
+        self.seconds["cpu"] += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
+        if reply.get("stopped") is True:
+            sentence = f"It did not end within {limit:g} seconds and was stopped."
+            self._trouble(cell, sentence)
+            self._note(cell, "TimeLimit", sentence)
+        else:
+            bound = [it for it in reply.get("bound") or [] if type(it) is str]
+            said = reply.get("error"), reply.get("message"), reply.get("source")
+            error, told, text = (it if type(it) is str else None for it in said)
+            self._note(cell, error, told or "", bound, text)
+        return reply
+
+    def _note(
+        self,
+        cell: Cell,
+        error: str | None,
+        message: str = "",
+        bound: Sequence[str] = (),
+        text: str | None = None,
+    ) -> None:
+        """Add to the history, as IPython would have told it."""
+        number, source = len(self._runs) + 1, cell["source"] if text is None else text
+        run = history.Run(number, source, cell["id"], error, message[:300], frozenset(bound))
+        self._runs.append(run)
+
+    def _trouble(self, cell: Cell, sentence: str) -> None:
+        text = f"The cell {cell['id']}: {sentence}"
+        if text not in self.troubles:
+            self.troubles.append(text)
+
+    def _buried(self, cell: Cell, sentence: str) -> None:
+        """This cell is not run again."""
+        self._dead.add(cell["id"])
+        self._trouble(cell, sentence)
+        if cell["cell_type"] == "code":
+            error = {"output_type": "error", "ename": "Ended", "evalue": sentence, "traceback": []}
+            cell["outputs"] = [] if intake.is_check(cell) else [error]
+
+    def _again(self, position: int) -> None:
+        """A new session with everything up to `position` but what is dead; outputs are known."""
+        self._session = None
+        while not self._is_over:
+            self._restarts += 1
+            if self._is_alone:
+                self.troubles.append("The exercises after this were graded each on its own.")
+                return
+            cells = [it for it in self.cells[: position + 1] if self._runs_again(it)]
+            self._session = self._replayed(cells)
+            if self._session is not None:
+                return
+
+    def _runs_again(self, cell: Cell) -> bool:
+        return (
+            cell["cell_type"] == "code"
+            and not intake.is_check(cell)
+            and not self._is_unchanged_show(cell)
+        )
+
+    def _replayed(self, cells: list[Cell]) -> Session | None:
+        """A session in which these cells ran; None if one of them ended it, which is then dead."""
+        session = self._fresh()
+        for cell in cells:
+            if cell["id"] in self._dead:
+                self._note(cell, "Ended", "it ended its process, or did not stop in time")
+                continue
+            try:
+                self._ask_to_run(session, cell)
+            except Died as death:
+                self._dead.add(cell["id"])
+                self._trouble(cell, death.sentence)
+                return None
+        return session
+
+    # checks
+
+    def _check(self, position: int, cell: Cell) -> None:
+        begun = time.perf_counter()
+        cell["outputs"] = []
+        name = str(intake.grade_id(cell))
+        it = _exercise_of(cell, self._exercises)
+        known = it.id if it else name
+        report: Report | None = None
+        if self._is_over:
+            text = "The time for the whole notebook was over before this check."
+            report = Report(known, it.title if it else name, "stopped", _points(cell), message=text)
+        else:
+            report = self._judged(position, cell, it, name)
+        # the gradebook's points, whatever the definition has become since
+        self.graded.append(Graded(name, report))
+        self.seconds["checks"] += time.perf_counter() - begun
+
+    def _judged(self, position: int, cell: Cell, it: Exercise | None, name: str) -> Report:
+        alone = self._is_alone
+        session = self._alone(position) if alone else self._session
+        if session is None and not alone:
+            session = self._session = self._fresh()
+        if session is None:
+            text = "The cells that this exercise needs did not run."
+            return Report(it.id if it else name, it.title if it else name, "stopped",
+                          _points(cell), message=text)  # fmt: skip
+        judging = Judging(session, it.without if it else (), self._runs, self.seed)
+        budget = self.warm.limits.check_seconds
+        try:
+            if it is not None:
+                report = judging.exercise(it, budget)
+            else:
+                source = self._solved.get(cell["id"], cell)["source"]
+                report = asserts.judge(judging.caller(budget), source, name, _points(cell))
+        finally:
+            if alone:
+                session.end()
+        if judging.death is not None:
+            self._trouble(cell, judging.death)
+            if not alone:
+                session.end()
+                self._again(position)
+        return report
+
+    def _alone(self, position: int) -> Session | None:
+        """A session with the setup and the answer cell of the check at `position` only."""
+        code = [it for it in self.cells[:position] if self._runs_again(it)]
+        answers = [n for n, it in enumerate(code) if intake.is_answer(it)]
+        setup = code[: answers[0]] if answers else code
+        own = code[answers[-1] :] if answers else []
+        return self._replayed([it for it in [*setup, *own] if it["id"] not in self._dead])
+
+
+class Judging:
+    """One check on one session."""
+
+    def __init__(
+        self, session: Session, without: tuple[str, ...], runs: list[history.Run], seed: str
+    ) -> None:
+        self.session, self.without, self.runs, self.seed = session, without, runs, seed
+        self.death: str | None = None
+
+    def caller(self, seconds: float, *, probes: bool = False) -> Caller:
+        """What makes calls for this check."""
+        return Caller(self.session, self.without, probes, Budget(seconds))
+
+    def exercise(self, it: Exercise, seconds: float) -> Report:
+        """The report on one exercise, found and decided as `check` does in the notebook."""
+        caller = self.caller(seconds, probes=type(it).run is not Exercise.run)
+        try:
+            exists, value, source = caller.look(it.name)
+        except (Died, WireError) as problem:
+            self.death = str(problem)
+            return Report(it.id, it.title, "stopped", it.points, message=str(problem))
+        namespace = {it.name: value} if exists else {}
+        found = answer.find(it, namespace, self.runs, lambda _: source)
+        if found.state != "ready":
+            report = nothing_to_check(it, found)
+        else:
+            report = check_with(
+                it, value, seed=self.seed, seconds=seconds, run=self._runner(caller)
+            )
+        return with_note(report, found.note)
+
+    def _runner(self, caller: Caller) -> RunCase:
+        def run(it: Exercise, value: Any, given: Case, untouched: Case, budget: Budget) -> Outcome:
+            if self.death is not None:
+                return Outcome("not run")
+            try:
+                return run_case(caller, it, value, given, untouched, budget)
+            except (Died, WireError) as problem:
+                self.death = str(problem)
+                return Outcome("raised", error=Ended(), message=(self.death, ""))
+
+        return run
+
+
+class Ended(Exception):
+    """Stands in a report where the learner's process was gone."""
+
+
+def _exercise_of(cell: Cell, known: dict[str, Exercise]) -> Exercise | None:
+    """The exercise that a check cell is about: `check("the-id")`."""
+    name = str(intake.grade_id(cell)).removeprefix("check-")
+    it = known.get(name)
+    return it if it is not None and cell["source"].strip() == f'check("{name}")' else None
+
+
+def _points(cell: Cell) -> float:
+    return float(cell["metadata"]["nbgrader"].get("points", 0))
+
+
+def _outputs(reply: Message) -> list[Any]:
+    """What a cell showed, as far as it is of the shape of outputs; `clean` makes it harmless."""
+    outputs = reply.get("outputs")
+    return [it for it in outputs if isinstance(it, dict)] if isinstance(outputs, list) else []
+
+
+def check_definitions(source: Source) -> None:
+    """Raises CourseError if the notebook gives other points than the definitions."""
+    known = exercise.load(source.chapter)
+    for cell in source.released["cells"]:
+        it = _exercise_of(cell, known) if intake.is_check(cell) else None
+        if it is not None and it.points != _points(cell):
+            raise CourseError(
+                f"{it.id} is worth {it.points:g} points, and {_points(cell):g} in the notebook: "
+                f"course build {source.chapter}, then nbgrader generate_assignment."
+            )

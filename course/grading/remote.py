@@ -1,0 +1,315 @@
+"""A learner's answer as the checker holds it: calls go over the wire, plain data comes back.
+
+An `Answer` is called like the function that it stands for. Its arguments cross as copies; what the
+other side writes into them is written here too, and a result that shares their memory is rebuilt on
+that memory. Other objects stay there: a `Handle` has methods and attributes, can be iterated,
+entered, indexed, and has no truth, no order, no arithmetic.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course import compare
+from course.errors import TimeLimit
+from course.exercise import Case, Exercise
+from course.grading.session import Died, Session
+from course.grading.wire import Decoder, Encoder, Message, WireError, bytes_of
+from course.plain import Opaque, plain
+from course.quiet import NotAllowed
+from course.runner import Budget, Outcome
+from tensorkit import errors as tk_errors
+
+
+class Raised(Exception):
+    """Raised by a call whose answer raised on the other side."""
+
+    def __init__(self, error: BaseException, message: tuple[str, str], where: str) -> None:
+        super().__init__(*message)
+        self.error, self.message, self.where = error, message, where
+
+
+@dataclass
+class Caller:
+    """Makes the calls of one check on one session, and notes what they print."""
+
+    session: Session
+    without: tuple[str, ...] = ()
+    probes: bool = False
+    """Whether claims about shared memory are tried out: where an exercise looks at it."""
+    budget: Budget = field(default_factory=lambda: Budget(5.0))
+    printed: str = ""
+    warned: list[str] = field(default_factory=list)
+    _functions: list[Any] = field(default_factory=list)
+
+    def look(self, name: str) -> tuple[bool, Any, str | None]:
+        """Whether the notebook has this name, its value, and the text of a function."""
+        seconds = max(self.budget.left, 0.5)
+        message: Message = {"do": "look", "name": name, "seconds": seconds}
+        reply, blocks = self.session.ask(message, seconds=seconds)
+        if reply.get("exists") is not True:
+            return False, None, None
+        value = Decoder(blocks, self._theirs).decode(reply.get("value"))
+        if isinstance(value, AnswerHandle):
+            value = Answer(self, name, value.text)
+        source = reply.get("source")
+        return True, value, source if type(source) is str else None
+
+    def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
+        """What the answer returns; what it wrote into its arguments is written into them here."""
+        encoder = Encoder(self._keep, names_functions=True)
+        message = {
+            "do": "call",
+            "target": target,
+            "method": method,
+            "args": [encoder.encode(it) for it in args],
+            "options": {name: encoder.encode(it) for name, it in options.items()},
+            "without": self.without,
+            "seconds": max(self.budget.left, 0.001),
+        }
+        reply, blocks = self.session.ask(
+            message, encoder.blocks, seconds=self.budget.left, called_back=self._call_back
+        )
+        self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
+        if reply.get("ended") == "timed out":
+            raise TimeLimit
+        try:
+            return self._returned(reply, blocks, encoder, args)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+            raise WireError("A reply is damaged.") from problem
+
+    def _returned(
+        self, reply: Message, blocks: list[np.ndarray], encoder: Encoder, args: list[Any]
+    ) -> Any:
+        self.warned += [text for text in reply["warned"] if type(text) is str][:20]
+        shared = _shared(reply["same"], blocks, encoder.owners)
+        for theirs, mine in shared.items():
+            memory = bytes_of(encoder.owners[mine])
+            if memory.flags.writeable:
+                memory[:] = blocks[theirs]
+                blocks[theirs] = memory
+        decoder = Decoder(blocks, self._theirs)
+        for mine, coded in zip(args, reply["args"], strict=True):
+            _take_over(mine, coded, decoder)
+        if reply["ended"] == "raised":
+            raise _rebuilt(reply["error"])
+        value = decoder.decode(reply["value"])
+        if self.probes and encoder.owners:
+            self._try_out(encoder.owners, value)
+        return value
+
+    def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
+        """Write other numbers through the arguments on both sides; both results must show them."""
+        before = [bytes_of(it).copy() for it in owners]
+        other = [np.frombuffer(os.urandom(len(it)), np.uint8) & 1 for it in before]
+        for wanted in (other, before):
+            for owner, content in zip(owners, wanted, strict=True):
+                bytes_of(owner)[:] = content
+            sent = [it.tobytes() for it in wanted]
+            reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
+            theirs = Decoder(blocks, self._theirs).decode(reply.get("value"))
+            if _numbers(theirs) != _numbers(value):
+                raise WireError("Memory is shared otherwise than was said.")
+
+    def _keep(self, function: Any) -> int:
+        if isinstance(function, Handle):
+            raise WireError("A handle goes back by its own number.")
+        self._functions.append(function)
+        return len(self._functions) - 1
+
+    def _call_back(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
+        """A function that was an argument is called by the answer."""
+        encoder = Encoder(self._keep, names_functions=True)
+        try:
+            function = self._functions[message["callback"]]
+            args = [Decoder(blocks, self._theirs).decode(it) for it in message["args"]]
+            value = encoder.encode(function(*args))
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"[:500]}, []
+        return {"value": value}, encoder.blocks
+
+    def _theirs(self, coded: Message) -> Any:
+        kind, text = _sound_text(coded, "kind"), _sound_text(coded, "text")
+        if coded["k"] == "opaque":
+            return Opaque(kind, text)
+        made = AnswerHandle if coded.get("callable") is True else Handle
+        number = coded["h"]
+        if type(number) is not int:
+            raise WireError("A handle is damaged.")
+        return made(kind, text, self, number)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Handle(Opaque):
+    """An object that stayed on the learner's side."""
+
+    caller: Caller
+    number: int
+
+    def ask(self, method: str, *args: Any) -> Any:
+        """What this object answers, over the wire."""
+        return self.caller.call(self.number, method, list(args), {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.ask("attribute", name)
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = self.ask("iterate")
+        while True:
+            try:
+                yield iterator.ask("next")
+            except Raised as raised:
+                if isinstance(raised.error, StopIteration):
+                    return
+                raise
+
+    def __next__(self) -> Any:
+        try:
+            return self.ask("next")
+        except Raised as raised:
+            if isinstance(raised.error, StopIteration):
+                raise StopIteration from None
+            raise
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.ask("entry", key)
+
+    def __len__(self) -> int:
+        length = self.ask("length")
+        return length if type(length) is int else 0
+
+    def __enter__(self) -> Any:
+        return self.ask("enter")
+
+    def __exit__(self, *_: object) -> None:
+        self.ask("leave")
+
+    def _refuses(self, *_: object) -> Any:
+        raise TypeError(
+            f"{self.kind[:1].upper()}{self.kind[1:]} of the learner's has no value here: "
+            f"check what its methods and attributes return."
+        )
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuses  # type: ignore
+    __add__ = __sub__ = __mul__ = __truediv__ = __int__ = __float__ = _refuses
+    __hash__ = object.__hash__
+
+
+class AnswerHandle(Handle):
+    """One that can be called."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.caller.call(self.number, "", list(args), options)
+
+
+class Answer:
+    """The function, or the class, that a name of the notebook means."""
+
+    def __init__(self, caller: Caller, name: str, text: str = "") -> None:
+        self._caller, self.__name__, self._text = caller, name, text
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._caller.call(self.__name__, "", list(args), options)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def run_case(
+    caller: Caller, exercise: Exercise, answer: Any, given: Case, untouched: Case, budget: Budget
+) -> Outcome:
+    """The outcome of a case, as `runner.run_case` has it, with the answer on the other side.
+
+    Raises Died if the learner's process is gone afterwards.
+    """
+    if not budget.left:
+        return Outcome("not run")
+    caller.budget, caller.printed, caller.warned = budget, "", []
+    outcome = Outcome()
+    arguments: list[Any] = []
+    try:
+        outcome.value = plain(exercise.run(answer, *given.args))
+        arguments = [plain(it) for it in given.args]
+    except TimeLimit:
+        outcome.ended = "timed out"
+    except Raised as raised:
+        outcome.ended, outcome.error = "raised", raised.error
+        outcome.message, outcome.where = raised.message, raised.where
+    except (Died, WireError):
+        raise
+    except Exception as error:  # what the definition does with what came back
+        outcome.ended, outcome.error = "raised", error
+        outcome.message = compare.text_of(error)
+    outcome.printed, outcome.warned = caller.printed, caller.warned
+    if outcome.ended == "returned" and not exercise.changes_arguments:
+        outcome.changed = [
+            position
+            for position, (now, before) in enumerate(zip(arguments, untouched.args, strict=True))
+            if compare.difference(now, before) is not None
+        ]
+    return outcome
+
+
+def _sound_text(message: Message, name: str) -> str:
+    text = message.get(name, "")
+    if type(text) is not str:
+        raise WireError("A text is damaged.")
+    return text[:2000]
+
+
+def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:
+    """Which of their blocks are which of ours, by position, as far as the sizes allow it."""
+    found = {int(theirs): int(mine) for theirs, mine in pairs}
+    for theirs, mine in found.items():
+        if theirs < 0 or mine < 0 or blocks[theirs].nbytes != owners[mine].nbytes:
+            raise WireError("Memory is damaged.")
+    return found
+
+
+def _take_over(mine: Any, coded: Any, decoder: Decoder) -> None:
+    """Write into an argument what the answer wrote into it; arrays share their memory already."""
+    if type(mine) is list or type(mine) is dict:
+        now = decoder.decode(coded)
+        if type(now) is not type(mine):
+            raise WireError("An argument is damaged.")
+        mine.clear()
+        mine.extend(now) if type(mine) is list else mine.update(now)
+    elif type(mine) is tk.Tensor and mine.requires_grad and "grad" in coded:
+        mine.grad = decoder.decode(coded["grad"])
+
+
+def _numbers(value: Any) -> Any:
+    """The bytes of all arrays in a value."""
+    if isinstance(value, tk.Tensor):
+        return value.detach().numpy().tobytes()
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    if isinstance(value, list | tuple):
+        return [_numbers(it) for it in value]
+    if isinstance(value, dict):
+        return [_numbers(it) for it in value.values()]
+    return None
+
+
+def _rebuilt(coded: Message) -> Raised:
+    """The exception that was raised: of its own class if both sides know that, else of its name."""
+    name, module = _sound_text(coded, "type"), _sound_text(coded, "module")
+    first, *rest = _sound_text(coded, "text").strip().splitlines() or [""]
+    homes = {"builtins": builtins, "tensorkit.errors": tk_errors}
+    kind = vars(homes[module]).get(name) if module in homes else None
+    if module == "course":
+        kind = NotAllowed
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
+    rest_text = " ".join(filter(None, (line.strip() for line in rest)))
+    message = compare.cut(first.strip(), compare.SHOWN), compare.cut(rest_text, compare.SHOWN)
+    return Raised(kind.__new__(kind), message, _sound_text(coded, "where"))

@@ -1,0 +1,341 @@
+"""The checker's end of the wire: a warm process, and one sandboxed process per submission.
+
+`Warm` starts the warm program with an environment that holds nothing of the grader's, and asks it
+for processes. A `Session` is one such process: it is asked, waited for, killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tensorkit
+from course.errors import CourseError
+from course.grading import sandbox
+from course.grading.wire import Closed, Message, Wire, WireError
+
+COURSE_FILES = ("errors.py", "plain.py", "limited.py", "quiet.py", "history.py")
+GRADING_FILES = (
+    "__init__.py",
+    "linux.py",
+    "seccomp.py",
+    "landlock.py",
+    "namespaces.py",
+    "sandbox.py",
+    "wire.py",
+    "shell.py",
+    "learner.py",
+    "warm.py",
+)
+"""What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
+
+IMPORTED = ("numpy", "matplotlib", "ipython", "matplotlib-inline", "graphviz", "safetensors")
+"""The distributions that learners may import, with what these need."""
+
+FIRST_UID = 61_000
+START_SECONDS, GRACE = 120.0, 1.0
+
+
+class Died(Exception):
+    """The learner's process is gone: it ended, or it was killed because its time was up."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+class Warm:
+    """The warm process of one worker.
+
+    number: of the worker; each has a user of its own where the grader is root.
+    Raises CourseError if it does not start.
+    """
+
+    def __init__(
+        self, profile: str, limits: sandbox.Limits | None = None, *, number: int = 0
+    ) -> None:
+        self.profile, self.limits = profile, limits or sandbox.Limits()
+        self.folder = Path(tempfile.mkdtemp(prefix="course-grading-"))
+        self.folder.chmod(0o755)
+        self._number = number
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Warm:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the program and wait until it has imported everything."""
+        stage = self.folder / "stage"
+        if not stage.exists():
+            _lay_out(stage)
+        own = self.folder / "root"
+        own.mkdir(exist_ok=True)
+        mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        begin = (
+            f"import sys; sys.path.insert(0, {str(stage)!r}); "
+            "from course.grading.warm import main; main()"
+        )
+        with (self.folder / "warm.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-s", "-S", "-P", "-B", "-c", begin],
+                stdin=its,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=_ENVIRONMENT,
+                cwd="/",
+                close_fds=True,
+            )
+        its.close()
+        self._control = mine
+        view = {
+            "profile": self.profile,
+            "readable": [*environment(), str(stage)],
+            "folder": str(own),
+            "uid": FIRST_UID + self._number,
+            "limits": asdict(self.limits),
+            "path": [str(stage), *_import_path()],
+        }
+        mine.settimeout(START_SECONDS)
+        try:
+            mine.send(json.dumps(view).encode())
+            if mine.recv(100) == b"ready":
+                return
+        except OSError:
+            pass
+        said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
+        self.stop()
+        raise CourseError(f"The sandbox {self.profile} did not start:\n{said[-2000:].strip()}")
+
+    def fork(self) -> Session:
+        """A process for one submission; the warm one is started again if it is gone."""
+        for is_last in (False, True):
+            if self._process is None:
+                self.start()
+            mine, its = socket.socketpair()
+            home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
+            if os.getuid() == 0 and self.profile == sandbox.LANDLOCK:
+                os.chown(home, FIRST_UID + self._number, -1)
+            try:
+                socket.send_fds(self._control, [home.encode()], [its.fileno()])
+                while (said := self._control.recv(100)).startswith(b"ended"):
+                    pass
+                return Session(self, int(said), mine.detach(), Path(home))
+            except (OSError, ValueError):
+                mine.close()
+                self.stop()
+                if is_last:
+                    raise CourseError("The warm process does not fork.") from None
+            finally:
+                its.close()
+        raise AssertionError
+
+    def ended(self, pid: int) -> int:
+        """Wait for a process that `fork` made; how it ended, negative for a signal."""
+        try:
+            while True:
+                words = self._control.recv(100).split()
+                if not words:
+                    break
+                if words[0] == b"ended" and int(words[1]) == pid:
+                    return int(words[2])
+        except (OSError, ValueError):
+            pass
+        self.stop()
+        return -signal.SIGKILL
+
+    def stop(self) -> None:
+        """End the warm process; it is started again when needed."""
+        if self._process is not None:
+            self._control.close()
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def close(self) -> None:
+        """End the warm process and remove its folder."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "LANG": "C.UTF-8",
+}
+
+
+class Session:
+    """One learner's process."""
+
+    def __init__(self, warm: Warm, pid: int, descriptor: int, home: Path) -> None:
+        self.warm, self.pid, self.home = warm, pid, home
+        self.deadline = float("inf")
+        """When the submission's time is up, by the monotonic clock."""
+        has_no_size = warm.profile != sandbox.NAMESPACES
+        self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
+        self._asked = int.from_bytes(os.urandom(6), "big")
+
+    def ask(
+        self,
+        message: Message,
+        blocks: list[Any] | None = None,
+        *,
+        seconds: float,
+        called_back: Callable[[Message, list[np.ndarray]], tuple[Message, list[Any]]] | None = None,
+    ) -> tuple[Message, list[np.ndarray]]:
+        """The reply to a request.
+
+        seconds: what the other side is given. called_back: answers what it asks meanwhile.
+        Raises Died if there is no reply; WireError if there is one of another kind.
+        """
+        if self._wire is None:
+            raise Died("Its process had ended before.")
+        self._asked += 1
+        until = min(time.monotonic() + seconds + GRACE, self.deadline)
+        try:
+            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
+            while True:
+                reply, found = self._wire.receive(until=until)
+                if reply.get("n") == self._asked:
+                    return reply, found
+                if called_back is None or "callback" not in reply:
+                    raise WireError("A reply came that nobody asked for.")
+                back, sent = called_back(reply, found)
+                self._wire.send(back, sent, until=until)
+        except TimeoutError:
+            self.end()
+            raise Died("It did not stop in time and was ended.") from None
+        except (Closed, WireError):
+            status = self.end()
+            raise Died(_how(status)) from None
+
+    def _watch_size(self) -> None:
+        # in namespaces the folder has a size of its own
+        if _size(self.home) > self.warm.limits.written:
+            raise TimeoutError
+
+    def end(self) -> int:
+        """Kill the process and remove what it wrote; how it ended, negative for a signal."""
+        if self._wire is None:
+            return 0
+        os.close(self._wire.descriptor)
+        self._wire = None
+        with contextlib.suppress(OSError):
+            # a process that is dead already keeps its number until the warm one looks at it
+            os.kill(self.pid, signal.SIGKILL)
+        status = self.warm.ended(self.pid)
+        shutil.rmtree(self.home, ignore_errors=True)
+        return status
+
+
+def _how(status: int) -> str:
+    if status == -signal.SIGXCPU or status == 128 + signal.SIGXCPU:
+        return "It used up its time and was ended."
+    if status in (-signal.SIGSEGV, 128 + signal.SIGSEGV):
+        return "Its process crashed (a recursion without end, or memory that is not there)."
+    return "It ended its own process."
+
+
+def _size(folder: Path) -> int:
+    return sum(it.lstat().st_size for it in folder.rglob("*") if not it.is_symlink())
+
+
+# what the sandbox is made of
+
+
+def _lay_out(stage: Path) -> None:
+    """The packages `tensorkit` and `course` as they exist in the sandbox."""
+    here = Path(__file__).parent
+    (stage / "course" / "grading").mkdir(parents=True)
+    shutil.copytree(Path(tensorkit.__path__[0]), stage / "tensorkit")
+    shutil.copy2(here / "sandboxed.py", stage / "course" / "__init__.py")
+    for name in COURSE_FILES:
+        shutil.copy2(here.parent / name, stage / "course" / name)
+    for name in GRADING_FILES:
+        shutil.copy2(here / name, stage / "course" / "grading" / name)
+    for path in (stage, *stage.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@cache
+def environment() -> tuple[str, ...]:
+    """The files and folders of this machine that the sandbox shows: Python and its libraries."""
+    found = [entry for folder in _standard_library() for entry in _entries(folder)]
+    found += [str(it) for it in _distributions()]
+    found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    shared = Path(sys.base_prefix, "lib")
+    if shared.is_dir():
+        found += [str(it) for it in shared.glob("*.so*")]
+    return tuple(dict.fromkeys(it for it in found if Path(it).exists()))
+
+
+def _standard_library() -> list[Path]:
+    """The folders of the standard library, of an environment's Python too."""
+    platform = sysconfig.get_path("platstdlib", vars={"platbase": sys.base_exec_prefix})
+    return list(dict.fromkeys([Path(sysconfig.get_path("stdlib")), Path(platform)]))
+
+
+def _entries(folder: Path) -> list[str]:
+    """What lies in a folder of the standard library; its site-packages may hold this course."""
+    left_out = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3")
+    return [str(it) for it in sorted(folder.iterdir()) if it.name not in left_out]
+
+
+def _distributions() -> list[Path]:
+    """What the distributions in `IMPORTED`, and those that they need, have installed."""
+    wanted, seen, found = list(IMPORTED), set(), []
+    while wanted:
+        name = re.sub(r"[-_.]+", "-", wanted.pop()).lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # needed elsewhere, or under another Python
+        tops = {Path(it.parts[0]) for it in distribution.files or ()}
+        found += [Path(str(distribution.locate_file(it))) for it in tops if it.name != ".."]
+        needed = [it for it in distribution.requires or () if "extra ==" not in it]
+        wanted += [re.split(r"[^\w.-]", it, maxsplit=1)[0] for it in needed]
+    left_out = ("bin", "__pycache__", "share", "include")
+    return sorted({it for it in found if it.name not in left_out})
+
+
+def _import_path() -> list[str]:
+    """`sys.path` in the sandbox: the standard library and the environment, no current folder."""
+    standard = [it / name for it in _standard_library() for name in ("", "lib-dynload")]
+    packages = [it.parent for it in _distributions()]
+    return list(dict.fromkeys(str(it) for it in [*standard, *packages]))
+
+
+def versions() -> Mapping[str, str]:
+    """What a result depends on."""
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        "tensorkit": tensorkit.__version__,
+    }

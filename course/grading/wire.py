@@ -1,0 +1,406 @@
+"""What crosses between a learner's process and the checker: JSON and raw numbers, never pickle.
+
+A *message* is a JSON object with *blocks* of memory beside it; everything about it is bounded, and
+whoever sends rubbish gets a `WireError` raised on the other side and no more.
+
+Values cross as plain data. Numbers, texts and containers are JSON. Arrays and tensors are a block
+of memory each and a form to look at it with, so that those which share memory share a block, and
+still do when they are rebuilt. What is none of these stays where it is and crosses as a *handle*:
+its number, its kind in words, its text.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import math
+import os
+import re
+import select
+import struct
+import time
+from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.errors import TimeLimit
+from course.plain import MOST_BITS, MOST_ENTRIES
+
+MOST_JSON = 8 << 20
+MOST_BYTES = 64 << 20
+MOST_BLOCKS = 4096
+DEEPEST = 12
+_HEAD = struct.Struct("<4sII")
+_MARK = b"tkw1"
+
+
+class WireError(Exception):
+    """What arrived is no message."""
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+Message = dict[str, Any]
+
+
+# messages
+
+
+class Wire:
+    """One end of a connection, used by read and write: the filter refuses what `socket` calls."""
+
+    def __init__(self, descriptor: int, watch: Callable[[], None] | None = None) -> None:
+        self.descriptor = descriptor
+        self.watch = watch
+        """Called while the other side lets wait; may raise."""
+        os.set_blocking(descriptor, False)
+
+    def send(self, message: Message, blocks: list[Any], *, until: float = math.inf) -> None:
+        """Send one message; Closed if the other side is gone, TimeoutError if `until` passes."""
+        text = json.dumps(message).encode()
+        sizes = [len(it) for it in blocks]
+        if len(text) > MOST_JSON or sum(sizes) > MOST_BYTES or len(blocks) > MOST_BLOCKS:
+            raise WireError("This is too large to be sent.")
+        head = _HEAD.pack(_MARK, len(text), len(blocks)) + struct.pack(f"<{len(sizes)}I", *sizes)
+        for part in (head + text, *blocks):
+            rest = memoryview(part)
+            while rest:
+                try:
+                    rest = rest[os.write(self.descriptor, rest[:65536]) :]
+                except BlockingIOError:
+                    self._wait(select.POLLOUT, until)
+                except OSError as problem:
+                    raise Closed from problem
+
+    def receive(self, *, until: float = math.inf) -> tuple[Message, list[np.ndarray]]:
+        """The next message; WireError, Closed or TimeoutError if there is none."""
+        mark, length, count = _HEAD.unpack(self._read(_HEAD.size, until))
+        if mark != _MARK or length > MOST_JSON or count > MOST_BLOCKS:
+            raise WireError("The head of a message is damaged.")
+        sizes = struct.unpack(f"<{count}I", self._read(4 * count, until))
+        if sum(sizes) > MOST_BYTES:
+            raise WireError("A message is too large.")
+        text = self._read(length, until)
+        blocks = [np.frombuffer(self._read(size, until), np.uint8) for size in sizes]
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise WireError("A message is not JSON.") from problem
+        if type(message) is not dict:
+            raise WireError("A message is not an object.")
+        return message, blocks
+
+    def _read(self, size: int, until: float) -> bytearray:
+        found = bytearray()
+        while len(found) < size:
+            try:
+                piece = os.read(self.descriptor, min(size - len(found), 1 << 20))
+            except BlockingIOError:
+                self._wait(select.POLLIN, until)
+                continue
+            except OSError as problem:
+                raise Closed from problem
+            if not piece:
+                raise Closed
+            found += piece
+        return found
+
+    def _wait(self, event: int, until: float) -> None:
+        poll = select.poll()
+        poll.register(self.descriptor, event)
+        while (left := until - time.monotonic()) > 0:
+            if self.watch is not None:
+                self.watch()
+                left = min(left, 0.1)
+            if poll.poll(None if left == math.inf else max(1, int(left * 1000))):
+                return
+        raise TimeoutError
+
+
+# values, outgoing
+
+_ALIKE = (bool, float, str, NoneType)
+_LIBRARIES = {"builtins": builtins, "math": math, "numpy": np, "tensorkit": tk}
+
+
+class Encoder:
+    """Makes JSON of values, and collects the memory that they stand on.
+
+    keep: what is called with an object that stays here; its number. names_functions: whether a
+    function of the libraries crosses by its name; the checker calls none that a learner names.
+    """
+
+    def __init__(self, keep: Callable[[Any], int], *, names_functions: bool = False) -> None:
+        self.keep = keep
+        self.names = (type, FunctionType, BuiltinFunctionType) if names_functions else (type,)
+        self.owners: list[np.ndarray] = []
+        """The arrays whose memory the blocks are."""
+        self._found: dict[tuple[int, int], int] = {}
+
+    @property
+    def blocks(self) -> list[Any]:
+        return [bytes_of(it).data if it.size else b"" for it in self.owners]
+
+    def encode(self, value: Any, depth: int = DEEPEST) -> Any:
+        """The value as JSON. What learners' classes define is not called, apart from `repr`."""
+        kind = type(value)
+        if kind in _ALIKE or (kind is int and value.bit_length() <= MOST_BITS):
+            return value
+        if kind is int:
+            text = f"<a whole number of {value.bit_length()} bits>"
+            return {"k": "opaque", "kind": "a whole number", "text": text}
+        if kind is np.ndarray:
+            return self._array(value)
+        if kind is tk.Tensor:
+            return self._tensor(value)
+        if issubclass(kind, np.generic) and kind.__module__ == "numpy":
+            return self._array(np.asarray(value)) | {"k": "scalar"}
+        if kind in _SIMPLE:
+            return {"k": kind.__name__, "v": _SIMPLE[kind](value)}
+        return self._of_a_subclass(value, kind, depth)
+
+    def _of_a_subclass(self, value: Any, kind: type, depth: int) -> Any:
+        for base in (list, tuple, dict):
+            if issubclass(kind, base):
+                return self._container(base, value, depth)
+        for base in (int, float):  # an IntEnum, say
+            if issubclass(kind, base):
+                return self.encode(base.__add__(value, 0))
+        named = _library_name(value) if isinstance(value, self.names) else None
+        return {"k": "named", "v": named} if named else self._handle(value, kind)
+
+    def _container(self, base: type, value: Any, depth: int) -> Any:
+        length = base.__len__(value)
+        if length > MOST_ENTRIES or depth == 0:
+            kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
+            return {"k": "opaque", "kind": kind, "text": text}
+        if base is dict:
+            items = list(dict.items(value))
+            return {"d": [[self._key(key), self.encode(it, depth - 1)] for key, it in items]}
+        entries = [self.encode(it, depth - 1) for it in list(base.__iter__(value))]
+        return {"t" if base is tuple else "l": entries}
+
+    def _key(self, key: Any) -> Any:
+        return key if type(key) in (*_ALIKE, int) else text_of(key)
+
+    def _handle(self, value: Any, kind: type) -> Any:
+        name = str(type.__getattribute__(kind, "__name__"))
+        article = "an" if name[:1].lower() in tuple("aeiou") else "a"
+        return {
+            "k": "handle",
+            "h": self.keep(value),
+            "kind": f"{article} {name}"[:200],
+            "type": name[:200],
+            "callable": callable(value),
+            "text": text_of(value),
+        }
+
+    def _array(self, array: np.ndarray) -> Any:
+        if array.dtype.hasobject or array.dtype.fields is not None:
+            return {"k": "opaque", "kind": "a NumPy array of objects", "text": "<array of objects>"}
+        owner = array
+        while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
+            owner = owner.base
+        # axes in the order of memory, so that a transposed owner is still one piece
+        owner = owner.transpose(np.argsort([-abs(it) for it in owner.strides], kind="stable"))
+        copied = not owner.flags.c_contiguous or owner.dtype.hasobject
+        if copied:
+            owner = array = np.array(array, order="C")
+        place = _address(owner), owner.nbytes
+        if place not in self._found:
+            self._found[place] = len(self.owners)
+            self.owners.append(owner)
+        return {
+            "k": "array",
+            "b": self._found[place],
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "strides": list(array.strides),
+            "offset": _address(array) - _address(owner) if array.size else 0,
+            "copied": copied,
+        }
+
+    def _tensor(self, tensor: tk.Tensor) -> Any:
+        seen = tensor.detach().cpu().numpy()
+        form = self._array(seen) | {"k": "tensor"}
+        if not form.pop("copied"):
+            form["stride"] = list(tensor.stride())
+        if tensor.requires_grad:
+            form["requires_grad"] = True
+            grad = tensor.grad if tensor.is_leaf else None
+            if grad is not None:
+                form["grad"] = self._tensor(grad)
+        return form
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The memory of a contiguous array, byte by byte."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+_SIMPLE: Mapping[type, Callable[[Any], Any]] = {
+    bytes: lambda it: it.hex() if len(it) <= MOST_ENTRIES else it[:MOST_ENTRIES].hex(),
+    complex: lambda it: [it.real, it.imag],
+    range: lambda it: [it.start, it.stop, it.step],
+    EllipsisType: lambda it: None,
+    tk.Size: lambda it: [int(size) for size in it],
+    tk.dtype: lambda it: str(it).removeprefix("torch."),
+    tk.device: str,
+}
+
+
+def _library_name(value: Any) -> str | None:
+    """Where a type or function of the libraries is found by both sides: `numpy.float32`."""
+    name = getattr(value, "__name__", None)
+    for module, library in _LIBRARIES.items():
+        if type(name) is str and vars(library).get(name) is value:
+            return f"{module}.{name}"
+    return None
+
+
+def text_of(value: Any) -> str:
+    """`repr`, whatever a learner's class makes of it, without addresses."""
+    try:
+        text = str.__str__(repr(value))[:1000]
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException as error:
+        return f"<an object whose __repr__ raises {type(error).__name__}>"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+# values, incoming
+
+_DTYPE = re.compile(r"[<>|=][biufcSUMm]\d{1,4}(\[[a-z]{1,2}\])?")
+
+
+class Decoder:
+    """Makes values of JSON and blocks; every doubt is a WireError.
+
+    blocks: memory, byte by byte. handle: what becomes of an object that stayed on the other side.
+    trusts: whether the other side may name any function of the libraries; the checker's may.
+    """
+
+    def __init__(
+        self,
+        blocks: list[np.ndarray],
+        handle: Callable[[Message], Any],
+        *,
+        trusts: bool = False,
+    ) -> None:
+        self.blocks = blocks
+        self.handle = handle
+        self.trusts = trusts
+        self._flat: dict[tuple[int, str], tk.Tensor] = {}
+
+    def decode(self, coded: Any) -> Any:
+        """The value that `Encoder.encode` described."""
+        try:
+            return self._decode(coded, DEEPEST + 1)
+        except WireError:
+            raise
+        except Exception as problem:
+            raise WireError(f"A value is damaged ({type(problem).__name__}).") from problem
+
+    def _decode(self, coded: Any, depth: int) -> Any:
+        kind = type(coded)
+        if kind in _ALIKE:
+            return coded
+        if kind is int and coded.bit_length() <= MOST_BITS:
+            return coded
+        if kind is not dict or depth == 0:
+            raise WireError("A value is damaged.")
+        if "l" in coded or "t" in coded:
+            entries = [self._decode(it, depth - 1) for it in coded["l" if "l" in coded else "t"]]
+            return entries if "l" in coded else tuple(entries)
+        if "d" in coded:
+            return {_sound_key(key): self._decode(it, depth - 1) for key, it in coded["d"]}
+        if coded["k"] in ("array", "scalar", "tensor"):
+            return self._array(coded, depth)
+        if coded["k"] in ("handle", "opaque"):
+            return self.handle(coded)
+        if coded["k"] == "named":
+            return _named(coded["v"], trusts=self.trusts)
+        return _BUILD[coded["k"]](coded["v"])
+
+    def _array(self, coded: Message, depth: int) -> Any:
+        if _DTYPE.fullmatch(coded["dtype"]) is None or len(coded["shape"]) > 32:
+            raise WireError("An array is damaged.")
+        block = self.blocks[_whole(coded["b"])]
+        shape = tuple(_whole(it) for it in coded["shape"])
+        strides = tuple(_whole(it, negative=True) for it in coded["strides"])
+        if math.prod(shape) > MOST_BYTES:  # an expanded one needs no memory, until it is used
+            raise WireError("An array is too large.")
+        offset = _whole(coded["offset"])
+        # NumPy checks that all of it lies within the block
+        array = np.ndarray(shape, np.dtype(coded["dtype"]), block, offset, strides)
+        if coded["k"] == "array":
+            return array
+        if coded["k"] == "scalar":
+            return array[()]
+        return self._tensor(coded, array, depth)
+
+    def _tensor(self, coded: Message, array: np.ndarray, depth: int) -> tk.Tensor:
+        size = array.itemsize
+        key = (coded["b"], coded["dtype"])
+        if key not in self._flat:
+            block = self.blocks[coded["b"]]
+            flat = np.ndarray((len(block) // size,), array.dtype, block)
+            self._flat[key] = tk.from_numpy(flat)
+        if coded["offset"] % size:
+            raise WireError("A tensor is damaged.")
+        stride = [_whole(it) for it in coded.get("stride", [it // size for it in array.strides])]
+        tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
+        if coded.get("requires_grad") is True:
+            tensor = tensor.detach().requires_grad_(True)
+            if "grad" in coded:
+                tensor.grad = self._decode(coded["grad"], depth - 1)
+        return tensor
+
+
+def _whole(value: Any, *, negative: bool = False) -> int:
+    if type(value) is not int or abs(value) > 1 << 40 or (value < 0 and not negative):
+        raise WireError("A number is damaged.")
+    return value
+
+
+def _sound_key(key: Any) -> Any:
+    if type(key) in (*_ALIKE, int):
+        return key
+    raise WireError("A key is damaged.")
+
+
+def _named(name: Any, *, trusts: bool) -> Any:
+    """A type that both sides know; no other one of the libraries is ever made on this side."""
+    module, _, attribute = name.partition(".")
+    found = vars(_LIBRARIES[module])[attribute]
+    if trusts or (isinstance(found, type) and issubclass(found, _TYPES)):
+        return found
+    raise WireError("A name is not known.")
+
+
+_TYPES = (bool, int, float, complex, str, bytes, list, tuple, dict, set, BaseException)
+_TYPES += (np.generic, np.ndarray, tk.Tensor, tk.Size, tk.dtype, tk.device, NoneType)
+
+
+_BUILD: Mapping[str, Callable[[Any], Any]] = {
+    "bytes": bytes.fromhex,
+    "complex": lambda it: complex(float(it[0]), float(it[1])),
+    "range": lambda it: range(*(_whole(one, negative=True) for one in it)),
+    "ellipsis": lambda it: ...,
+    "Size": lambda it: tk.Size(_whole(one) for one in it),
+    "dtype": lambda it: _DTYPES[it],
+    "DType": lambda it: _DTYPES[it],
+    "device": tk.device,
+    "Device": tk.device,
+}
+_DTYPES = {str(it).removeprefix("torch."): it for it in vars(tk).values() if type(it) is tk.dtype}

@@ -1,0 +1,110 @@
+"""Silence around an answer while it is checked, and the calls that it must do without."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorkit as tk
+
+
+class NotAllowed(Exception):
+    """Raised inside an answer that calls what it is asked to write."""
+
+
+class Bounded(io.StringIO):
+    """A text stream that keeps the first characters, forgets the rest and cannot be closed."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def write(self, text: str) -> int:
+        room = self._limit - self.tell()
+        if room > 0:
+            super().write(text[:room])
+        return len(text)
+
+    def close(self) -> None:
+        """Stay open: an answer may close what it takes for its standard output."""
+
+
+@contextlib.contextmanager
+def quiet(stream: Bounded) -> Iterator[None]:
+    """Send to `stream` what is printed, logged or displayed.
+
+    nbgrader takes any text on stderr for a failure, and the first displayed number for the score;
+    a logger that was set up in another cell still holds the kernel's own stream.
+    """
+    kernel_streams = [it for it in (sys.stdout, sys.stderr) if hasattr(it, "pub_thread")]
+    own = [vars(it).get("write") for it in kernel_streams]
+    displayhook = sys.displayhook
+    sys.displayhook = lambda value: None
+    for it in kernel_streams:
+        it.write = stream.write  # type: ignore[method-assign]
+    try:
+        with (
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(stream),
+            _mute_descriptors() if kernel_streams else contextlib.nullcontext(),
+        ):
+            yield
+    finally:
+        for it, write in zip(kernel_streams, own, strict=True):
+            if write is None:
+                del it.write
+            else:  # IPython's own, which copies what is printed
+                it.write = write  # type: ignore[method-assign]
+        sys.displayhook = displayhook
+
+
+@contextlib.contextmanager
+def _mute_descriptors() -> Iterator[None]:
+    """Lose what is written below Python, to the descriptors 1 and 2: the kernel reads those too."""
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def refused(names: tuple[str, ...]) -> Iterator[None]:
+    """While it runs, the functions called `names` ("linspace", "Tensor.stride") refuse to work.
+
+    So does `input`: a person would be asked in the middle of a check.
+    """
+    refusals: list[tuple[Any, str, str]] = [(builtins, "input", ASKS)]
+    for name in names:
+        owner, _, attribute = name.rpartition(".")
+        sentence = f"{name} is what you are asked to write here: do it without this call."
+        refusals.append((getattr(tk, owner) if owner else tk, attribute, sentence))
+    originals = [vars(owner)[attribute] for owner, attribute, _ in refusals]
+    for owner, attribute, sentence in refusals:
+        setattr(owner, attribute, _refusal(sentence))
+    try:
+        yield
+    finally:
+        for (owner, attribute, _), original in zip(refusals, originals, strict=True):
+            setattr(owner, attribute, original)
+
+
+ASKS = "`input()` asks a person. Here the values arrive as arguments of the function: use those."
+
+
+def _refusal(sentence: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise NotAllowed(sentence)
+
+    return refuse

@@ -1,0 +1,40 @@
+"""The time limit on a call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+AFTER_A_LIMIT = textwrap.dedent("""
+    import sys, threading
+    from course.errors import TimeLimit
+    from course.limited import limited
+
+    def loop():
+        while True:
+            pass
+
+    def in_a_thread():
+        try:
+            limited(loop, 0.05)
+        except TimeLimit:
+            print("stopped")
+        sys.setprofile(lambda *_: None)
+        (lambda: None)()
+        print("went on")
+
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join()
+""")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is ended by a timeout")
+def test_after_a_limit_outside_the_main_thread_a_profiler_works():
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_A_LIMIT], capture_output=True, text=True, timeout=20
+    )
+    assert done.stdout.split("\n")[:2] == ["stopped", "went on"]
