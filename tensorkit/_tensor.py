@@ -644,6 +644,8 @@ class Tensor(TensorBase):
                     repair="x.detach().numpy()",
                 )
             )
+        if base.watch is not None:
+            base.watch.leaves(self)
         return self._form.device.backend.to_host(self._array).view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":

@@ -22,13 +22,17 @@ _HOME = {
     "set_grad_enabled": "modes",
 }
 
-__all__ = sorted(_HOME)
+_MODULES = ("function", "functional")
+
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     # Looked up when asked: operations import `graph`, and `engine` imports operations.
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"tensorkit.autograd.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tensorkit.autograd' has no attribute '{name}'")
     return getattr(importlib.import_module(f"tensorkit.autograd.{_HOME[name]}"), name)

@@ -261,7 +261,7 @@ class _Call:
         return origin
 
 
-_BETTER_NAMES = {"rtruediv": "div", "operator": "matmul", "convert": "to"}
+_BETTER_NAMES = {"iter": "unbind", "rtruediv": "div", "operator": "matmul", "convert": "to"}
 _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 
 

@@ -64,6 +64,7 @@ LAYERS = [
     "functional",
     "autograd.function",
     "autograd.engine",
+    "autograd.functional",
     "autograd.differences",
     "printing",
     "_tensor",

@@ -65,7 +65,7 @@ PROGRAMS = {
     "tk.zeros(2)": "zeros",
     "tk.tensor([1, 2])": "tensor",
     "tk.rand(2)": "rand",
-    "[*x][0]": "select",
+    "[*x][0]": "unbind",
     "(x * 1)[0].exp_()": "exp_",
 }
 
