@@ -447,6 +447,4 @@ def __getattr__(name: str) -> Any:
         module = importlib.import_module(_LATER[name])
         found = globals()[name] = getattr(module, name, module)
         return found
-    if name in absent.FUNCTIONS:
-        raise AttributeError(absent.sentence("torch", name))
-    raise AttributeError(f"module 'tensorkit' has no attribute '{name}'")
+    raise AttributeError(absent.sentence("torch", name))

@@ -1051,9 +1051,7 @@ class Tensor(TensorBase):
     if not TYPE_CHECKING:  # a checker would believe that a tensor has every attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            if name in absent.ATTRIBUTES:
-                raise AttributeError(absent.sentence("Tensor", name))
-            raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+            raise AttributeError(absent.sentence("Tensor", name))
 
     def __hash__(self) -> Any:
         return id(self)

@@ -6,24 +6,56 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    asarray bfloat16 complex64 complex128 cuda einsum float_power linalg median outer rsub
+    cuda einsum linalg median outer rsub
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    H bfloat16 median outer resize_ scatter_ squeeze_ storage transpose_ unfold unsqueeze_
+    median outer scatter_ squeeze_ transpose_ unfold unsqueeze_
     """.split()  # noqa: SIM905
 )
-_INSTEAD = {
-    "bfloat16": "tk.float16 or tk.float32",
-    "complex64": "two real tensors",
-    "cuda": 'device="cpu"',
-    "float_power": "x.double() ** y",
-    "storage": "x.untyped_storage()",
+# what to write -> the names that PyTorch has for it
+_FAMILIES = {
+    "two real tensors (there are no complex numbers)": "complex32 complex64 complex128 cfloat "
+    "cdouble chalf complex imag angle conj polar view_as_real view_as_complex fft stft istft",
+    "tk.float16 or tk.float32": "bfloat16",
+    "tk.int16 or tk.int64": "uint16 uint32 uint64",
+    "dense tensors (there are no sparse ones)": "sparse sparse_coo_tensor sparse_csr_tensor "
+    "to_sparse to_sparse_csr to_dense coalesce sparse_mask",
+    "x.half() (there is no autocast)": "autocast amp GradScaler",
+    "tk.nn.Linear on flattened windows (there is no convolution)": "conv1d conv2d conv3d "
+    "convolution conv_transpose1d conv_transpose2d max_pool1d max_pool2d avg_pool1d batch_norm",
+    "nothing: all tensors are strided, in contiguous format": "layout strided is_sparse "
+    "contiguous_format preserve_format channels_last memory_format",
+    "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
+    "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
+    "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
+    "tk.set_default_dtype": "set_default_tensor_type",
+    "tk.as_tensor": "asarray",
+    "tk.from_dlpack(x)": "to_dlpack",
+    "tk.arange": "range",
+    "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
+    "tk.neg": "negative",
+    "x.clamp(min=..., max=...)": "clamp_min clamp_max",
+    "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",
+    "x.mT": "H mH adjoint",
+    "x.double() ** y": "float_power",
+    "x.untyped_storage()": "storage",
+    "x.reshape, or a new tensor": "resize_ resize_as_ set_",
+    "operations on the whole tensor": "apply_ map_",
+    "x.device.type": "is_xpu is_mps is_meta is_quantized",
+    "Python itself (nothing is compiled)": "compile jit fx export func vmap",
+    "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
+_INSTEAD = {name: instead for instead, names in _FAMILIES.items() for name in names.split()}
 
 
 def sentence(owner: str, name: str) -> str:
-    """What is said about a name that PyTorch has: ``torch.exp is not part of tensorkit yet``."""
-    instead = f"; use {_INSTEAD[name]} instead" if name in _INSTEAD else ""
-    return f"{owner}.{name} is not part of tensorkit yet{instead}"
+    """What is said about a name that is missing; of one that PyTorch has, what to use instead."""
+    if name in _INSTEAD:
+        return f"{owner}.{name} is not part of tensorkit; use {_INSTEAD[name]} instead"
+    if name in (ATTRIBUTES if owner == "Tensor" else FUNCTIONS):
+        return f"{owner}.{name} is not part of tensorkit yet"
+    if owner == "Tensor":
+        return f"'Tensor' object has no attribute '{name}'"
+    return f"module 'tensorkit' has no attribute '{name}'"

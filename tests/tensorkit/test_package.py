@@ -1,6 +1,7 @@
 """The package as a whole: import directions, public names, cost of the import."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -182,9 +183,13 @@ def test_names_of_torch_that_are_missing_say_so():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tk.nonsense
     with pytest.raises(
-        AttributeError, match=r"Tensor\.storage is not part of tensorkit yet; use x"
+        AttributeError, match=r"Tensor\.storage is not part of tensorkit; use x\.un"
     ):
         _ = tk.ones(2).storage
+    with pytest.raises(
+        AttributeError, match=r"use two real tensors \(there are no complex numbers"
+    ):
+        _ = tk.complex64
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
         _ = tk.ones(2).nonsense
 
@@ -195,3 +200,13 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
     assert not [name for name in absent.ATTRIBUTES if hasattr(tk.Tensor, name)]
     assert not [name for name in absent.FUNCTIONS if not hasattr(torch, name)]
     assert not [name for name in absent.ATTRIBUTES if not hasattr(torch.Tensor, name)]
+    for name in absent._INSTEAD:
+        assert not hasattr(tk.Tensor, name)
+        assert name not in tk.__all__
+        assert hasattr(torch, name) or hasattr(torch.Tensor, name), name
+
+
+def test_what_is_advised_instead_of_a_missing_name_exists():
+    for advice in absent._FAMILIES:
+        for owner, name in re.findall(r"\b(tk|x)\.(\w+)", advice):
+            assert hasattr(tk if owner == "tk" else tk.ones(2, 2), name) or name == "nn", advice
