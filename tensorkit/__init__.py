@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import absent
 from tensorkit import autograd as autograd
+from tensorkit import linalg as linalg
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from tensorkit.autograd.modes import (
@@ -92,6 +93,7 @@ from tensorkit.ops.comparison import (
     ne,
 )
 from tensorkit.ops.copying import clone
+from tensorkit.ops.einsum import einsum
 from tensorkit.ops.elementary import (
     acos,
     asin,
@@ -122,6 +124,8 @@ from tensorkit.ops.elementary import (
     tanh,
     trunc,
 )
+from tensorkit.ops.equations import det
+from tensorkit.ops.equations import inv as inverse
 from tensorkit.ops.error_function import erf
 from tensorkit.ops.extremes import (
     amax,
@@ -139,7 +143,7 @@ from tensorkit.ops.gathering import gather, index_select, masked_fill, masked_se
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv
+from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reduction import (
     all,
     any,
@@ -233,6 +237,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "baddbmm",
     "bernoulli",
     "bincount",
     "bitwise_and",
@@ -258,6 +263,7 @@ __all__ = [
     "count_nonzero",
     "cumsum",
     "default_generator",
+    "det",
     "device",
     "diag",
     "diagonal",
@@ -267,6 +273,7 @@ __all__ = [
     "double",
     "dtype",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "enable_grad",
@@ -306,6 +313,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "inverse",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_floating_point",
@@ -358,6 +366,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "outer",
     "permute",
     "pi",
     "pow",

@@ -42,6 +42,7 @@ from tensorkit.ops import (
     comparison,
     copying,
     elementary,
+    equations,
     error_function,
     extremes,
     gathering,
@@ -831,6 +832,28 @@ class Tensor(TensorBase):
     mv = products.mv
     dot = products.dot
     bmm = products.bmm
+
+    def outer(self, vec2: "Tensor") -> "Tensor":
+        """Every element of this vector times every element of another."""
+        return products.outer(self, vec2)
+
+    def addmm(self, mat1: "Tensor", mat2: "Tensor", *, beta: Any = 1, alpha: Any = 1) -> "Tensor":
+        """``beta * self + alpha * (mat1 @ mat2)``."""
+        return products.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+    def baddbmm(
+        self, batch1: "Tensor", batch2: "Tensor", *, beta: Any = 1, alpha: Any = 1
+    ) -> "Tensor":
+        """``beta * self + alpha * bmm(batch1, batch2)``."""
+        return products.baddbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+
+    def inverse(self) -> "Tensor":
+        """The inverse of each matrix."""
+        return equations.inv(self)
+
+    def det(self) -> "Tensor":
+        """The determinant of each matrix."""
+        return equations.det(self)
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""

@@ -6,12 +6,12 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    cuda einsum linalg median outer rsub
+    cuda median rsub
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(
     """
-    median outer scatter_ squeeze_ transpose_ unfold unsqueeze_
+    median scatter_ squeeze_ transpose_ unfold unsqueeze_
     """.split()  # noqa: SIM905
 )
 # what to write -> the names that PyTorch has for it

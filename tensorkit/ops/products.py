@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
+from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.ops import copying
+from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op
-from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
+from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze, view
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
+_xp = CPU.backend.xp
 _C_NAMES = {
     "int64": "long int",
     "int16": "short int",
@@ -61,6 +64,9 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
     if n_left <= 2:
         return _folded_right(input, other)
     return _batched(input, other)
+
+
+matmul.on_arrays = lambda x, y: _xp.matmul(x, y)  # type: ignore[attr-defined]
 
 
 def operator(self: "Tensor", other: Any) -> Any:
@@ -195,12 +201,7 @@ def addmm(
 
 @op(kind="function")
 def _addmm(xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float) -> Any:
-    result = _product(xp, mat1, mat2)
-    if alpha != 1:
-        result *= result.dtype.type(alpha)
-    if beta:  # with beta 0 not even a nan of input counts
-        result += input if beta == 1 else input * input.dtype.type(beta)
-    return result
+    return _sum_of(xp, input, _product(xp, mat1, mat2), beta, alpha)
 
 
 _addmm.grad(
@@ -306,6 +307,14 @@ def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
     torch.Size([5, 2, 4])
     """
     need_two("bmm", input, mat2, "mat2")
+    _check_batches(input, mat2)
+    left, right = input._form, mat2._form
+    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
+    return _bmm(input, mat2)
+
+
+def _check_batches(input: "Tensor", mat2: "Tensor") -> None:
     left, right = input._form, mat2._form
     for name, form in (("batch1", left), ("batch2", right)):
         if len(form.shape) != 3:
@@ -320,16 +329,11 @@ def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
             a_shape=tuple(left.shape),
             b_shape=tuple(right.shape),
         )
-    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
-    return _bmm(input, mat2)
 
 
 @op(kind="function")
 def _bmm(xp: Any, x: Any, y: Any) -> Any:
-    if x.dtype == xp.float16:
-        return xp.matmul(x.astype(xp.float32), y.astype(xp.float32)).astype(x.dtype)
-    return xp.matmul(x, y)
+    return _batch_product(xp, x, y)
 
 
 bmm.on_arrays = _bmm.on_arrays  # type: ignore[attr-defined]
@@ -340,11 +344,97 @@ _bmm.grad(
 )
 
 
+def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
+    """Every element of one vector times every element of another: (n,) and (m,) give (n, m).
+
+    >>> tk.outer(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    need_two("outer", input, vec2, "vec2")
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.dim() != 1:
+            raise ShapeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
+    return mul(view(input, (-1, 1)), vec2)
+
+
+def baddbmm(
+    input: "Tensor", batch1: "Tensor", batch2: "Tensor", *, beta: Any = 1, alpha: Any = 1
+) -> "Tensor":
+    """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to the product.
+
+    >>> tk.baddbmm(tk.tensor(1.), tk.ones(1, 1, 3), tk.ones(1, 3, 2))
+    tensor([[[4., 4.]]])
+    """
+    for place, (name, x) in enumerate(
+        (("input", input), ("batch1", batch1), ("batch2", batch2)), 1
+    ):
+        if not isinstance(x, TensorBase):
+            raise must_be("baddbmm", name, place, "Tensor", x)
+    _check_batches(batch1, batch2)
+    left, right, own = batch1._form, batch2._form, input._form
+    expand(input, (left.shape[0], left.shape[1], right.shape[2]))  # raises where it does not fit
+    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
+        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
+    if own.dtype is not right.dtype:
+        raise DTypeError(
+            message(
+                "Input dtypes must be the same, got: input: "
+                f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
+                repair=f"x.to({right.dtype})".replace("torch.", "tk."),
+            )
+        )
+    return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+def _sum_of(xp: Any, z: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    if alpha != 1:
+        product *= product.dtype.type(alpha)
+    if beta:  # with 0, nan and inf in z do not count
+        product += z if beta == 1 else z * z.dtype.type(beta)
+    return product
+
+
+@op(kind="function")
+def _baddbmm(xp: Any, z: Any, x: Any, y: Any, *, beta: Any, alpha: Any) -> Any:
+    return _sum_of(xp, z, _batch_product(xp, x, y), beta, alpha)
+
+
+_baddbmm.grad(
+    node="BaddbmmBackward0",
+    z=lambda g, beta: g if beta == 1 else g * beta,
+    x=lambda g, y, alpha: bmm(g, transpose(y, 1, 2)) * alpha,
+    y=lambda g, x, alpha: bmm(transpose(x, 1, 2), g) * alpha,
+)
+
+
 def _product(xp: Any, x: Any, y: Any) -> Any:
-    # the method calls BLAS in half the time that xp.matmul takes for small matrices
-    if x.dtype == xp.float16:  # NumPy has no fast product of float16; PyTorch adds in float32 too
-        return x.astype(xp.float32).dot(y.astype(xp.float32)).astype(x.dtype)
-    return x.dot(y)
+    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    if x.dtype.kind == "f" and x.dtype != xp.float16:
+        return x.dot(y)
+    wide = _wide(xp, x, y)
+    return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
+
+
+def _batch_product(xp: Any, x: Any, y: Any) -> Any:
+    if x.dtype.kind == "f" and x.dtype != xp.float16:
+        return xp.matmul(x, y)
+    wide = _wide(xp, x, y)
+    return xp.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
+
+
+def _wide(xp: Any, x: Any, y: Any) -> Any:
+    """The dtype to multiply in: NumPy has fast products of float32 and float64 only.
+
+    Products of integers are exact in float64 as long as no sum reaches 2**53.
+    """
+    if x.dtype == xp.float16:  # PyTorch adds in float32, too
+        return xp.float32
+    if x.size * y.size > 4096:
+        largest = [max(-int(each.min()), int(each.max()), 1) for each in (x, y)]
+        if prod(largest) * x.shape[-1] < 2**53:
+            return xp.float64
+    return x.dtype
 
 
 def need_two(function: str, input: Any, other: Any, name: str = "other") -> None:

@@ -1,0 +1,196 @@
+"""Systems of linear equations, inverses and determinants, with LAPACK."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, layout
+from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be
+from tensorkit.ops import general
+from tensorkit.ops.arithmetic import mul, neg
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.products import matmul
+from tensorkit.ops.views import transpose, unsqueeze
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+class _LinAlgError(TensorkitError, RuntimeError):
+    """A matrix that has no inverse."""
+
+
+LinAlgError = _LinAlgError
+
+
+def solve(A: "Tensor", B: "Tensor") -> "Tensor":
+    """The ``x`` for which ``A @ x`` is ``B``; A: (..., n, n), B: (..., n, k) or (n,).
+
+    Raises LinAlgError if ``A`` is singular.
+
+    >>> tk.linalg.solve(tk.tensor([[2., 0.], [0., 4.]]), tk.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    _check("linalg_solve", "linalg.solve", A)
+    if not isinstance(B, base.TensorBase):
+        raise must_be("linalg_solve", "B", 2, "Tensor", B)
+    if A.dtype is not B.dtype:
+        raise DTypeError(
+            message(
+                "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+                f"{A.dtype.word} and B of type {B.dtype.word} instead",
+                repair=f"B.to({A.dtype})".replace("torch.", "tk."),
+            )
+        )
+    is_vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    shape = (*B.shape, 1) if is_vector else tuple(B.shape)
+    if len(shape) < 2 or A.shape[-1] != shape[-2]:
+        n, k = A.shape[-1], shape[-2:]
+        raise ShapeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
+            f"({n}x{n} and {k[0]}x{k[1]})",
+            a_shape=tuple(A.shape),
+            b_shape=tuple(B.shape),
+        )
+    layout.broadcast_shapes(tuple(A.shape[:-2]), shape[:-2])
+    try:
+        return _by_columns(_solve, (A, B), {"is_vector": is_vector}, not is_vector)
+    except np.linalg.LinAlgError:
+        place, _ = _zero_pivot(A._array)
+        raise LinAlgError(
+            message(
+                f"torch.linalg.solve: {place}The solver failed because the input matrix is "
+                "singular.",
+                "Some row of A is a sum of multiples of the others.",
+            )
+        ) from None
+
+
+def inv(A: "Tensor") -> "Tensor":
+    """The inverse of each matrix; A: (..., n, n). Raises LinAlgError if there is none.
+
+    >>> tk.linalg.inv(tk.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    _check("linalg_inv", "linalg.inv", A)
+    try:
+        return _by_columns(_inv, (A,), {}, True)
+    except np.linalg.LinAlgError:
+        place, number = _zero_pivot(A._array)
+        raise LinAlgError(
+            message(
+                f"linalg.inv: {place}The diagonal element {number} is zero, the inversion could "
+                "not be completed because the input matrix is singular.",
+                "Some row of A is a sum of multiples of the others.",
+            )
+        ) from None
+
+
+def det(A: "Tensor") -> "Tensor":
+    """The determinant of each matrix; A: (..., n, n), out: (...).
+
+    >>> tk.linalg.det(tk.tensor([[2., 1.], [1., 3.]]))
+    tensor(5.)
+    """
+    _check("linalg_det", "linalg.det", A)
+    return _det(A)
+
+
+@op(kind="function")
+def _solve(xp: Any, x: Any, y: Any, *, is_vector: bool) -> Any:
+    return xp.linalg.solve(x, y[..., None])[..., 0] if is_vector else xp.linalg.solve(x, y)
+
+
+@op(kind="function")
+def _inv(xp: Any, x: Any) -> Any:
+    return xp.linalg.inv(x)
+
+
+@op(kind="function")
+def _det(xp: Any, x: Any) -> Any:
+    return xp.linalg.det(x)
+
+
+def _outer_of(x: Any, y: Any, is_vector: bool) -> Any:
+    """``x @ y.T``, with vectors as columns."""
+    if is_vector:
+        x, y = unsqueeze(x, -1), unsqueeze(y, -1)
+    return matmul(x, transpose(y, -2, -1))
+
+
+_solve.grad(
+    node="LinalgSolveExBackward0",
+    x=lambda g, x, out, is_vector: neg(
+        _outer_of(_solve(transpose(x, -2, -1), g, is_vector=is_vector), out, is_vector)
+    ),
+    y=lambda g, x, is_vector: _solve(transpose(x, -2, -1), g, is_vector=is_vector),
+)
+_inv.grad(
+    node="LinalgInvExBackward0",
+    x=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
+)
+_det.grad(
+    node="LinalgDetBackward0",
+    x=lambda g, x, out: mul(unsqueeze(unsqueeze(g * out, -1), -1), transpose(_inv(x), -2, -1)),
+)
+
+
+def _by_columns(
+    operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any], matrices: bool
+) -> "Tensor":
+    """The result of ``operation``; matrices lie column by column, as LAPACK leaves them."""
+    device, dtype = inputs[0].device, inputs[0].dtype
+    xp, definition = device.backend.xp, operation.definition
+    array = general.run(definition.forward, xp, *[x._array for x in inputs], **options)
+    strides = layout.contiguous_strides(array.shape)
+    if matrices:
+        *batch, n, k = array.shape
+        *rest, column, row = layout.contiguous_strides((*batch, k, n))
+        strides = (*rest, row, column)
+    result = base.place(array, device, dtype, strides)
+    values = {**dict(zip(("x", "y"), inputs, strict=False)), **options}
+    return general.recorded(definition, result, values)
+
+
+def _check(function: str, name: str, A: Any) -> None:
+    if not isinstance(A, base.TensorBase):
+        raise must_be(function, "A", 1, "Tensor", A)
+    shape, dtype = tuple(A._form.shape), A._form.dtype
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if shape[-1] != shape[-2]:
+        raise ShapeError(
+            f"{name}: A must be batches of square matrices, but they are {shape[-2]} by "
+            f"{shape[-1]} matrices",
+            a_shape=shape,
+        )
+    if not dtype.is_floating_point:
+        raise DTypeError(
+            message(
+                f"{name}: Expected a floating point or complex tensor as input. Got {dtype.word}",
+                repair="A.float()",
+            )
+        )
+    if dtype.name == "float16":
+        raise DTypeError(
+            message(
+                f"{name}: Low precision dtypes not supported. Got {dtype.word}",
+                repair="A.float()",
+            )
+        )
+
+
+def _zero_pivot(matrices: Any) -> tuple[str, int]:
+    """Which matrix of a batch is singular, in words, and at which step of the elimination."""
+    n = matrices.shape[-1]
+    for number, matrix in enumerate(matrices.reshape(-1, n, n)):
+        rows = matrix.copy()
+        for step in range(n):
+            best = step + int(np.argmax(np.abs(rows[step:, step])))
+            rows[[step, best]] = rows[[best, step]]
+            if rows[step, step] == 0:
+                return f"(Batch element {number}): " if matrices.ndim > 2 else "", step + 1
+            factors = rows[step + 1 :, step] / rows[step, step]
+            rows[step + 1 :] -= factors[:, None] * rows[step]
+    return "", n
