@@ -34,6 +34,7 @@ from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import ShapeError, message
+from tensorkit.layout import Layout
 from tensorkit.ops import copying, joining, reduction
 
 if TYPE_CHECKING:
@@ -244,74 +245,88 @@ class _Run:
             )
         return edge
 
-    def _walk(self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None) -> None:
+    def _walk(  # noqa: C901 - one loop, because a call costs as much as a small gradient
+        self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
+    ) -> None:
         uses = _count_uses(edge for edge, _ in starts)
         wanted_ids = None if wanted is None else {id(edge) for edge in wanted}
         passing = None if wanted_ids is None else _leading_to(wanted_ids, uses)
         pending, work, keep = self.pending, self.work, self.keep
+        on_arrays, careful = not self.create_graph, state.anomaly
         for edge, gradient in starts:
             self._deliver(edge, work.start(gradient))
         ready = [node for node in pending if not uses[node]]
         while ready:
             node = ready.pop()
             gradient = pending.pop(node, None)
-            if gradient is None:  # a user's function gave None on every way here
-                self._pass_on(node, (None,) * len(node.edges), uses, ready)
-                continue
-            if node.hooks is not None:
+            if node.hooks is not None and gradient is not None:
                 gradient = self._after_hooks(node.hooks, node._form, gradient)
             if wanted_ids is not None:
-                if id(node) in wanted_ids:
+                if id(node) in wanted_ids and gradient is not None:
                     self.arrived[id(node)] = (node, gradient)
                 if node not in passing:  # type: ignore[operator]
                     continue
-            run = node.tensor_gradients if self.create_graph else node.gradients
-            if node.hooks is None and not state.anomaly:
-                self._pass_on(node, run(gradient), uses, ready)
+            run = node.gradients if on_arrays else node.tensor_gradients
+            # reading the fields of the commonest kind saves the call of a property
+            is_pair = node.__class__ is PairNode
+            if not is_pair:
+                edges = node.edges
             else:
-                self._pass_on(node, self._with_care(node, run, gradient), uses, ready)
+                edges = (node.left,) if node.right is None else (node.left, node.right)
+            if gradient is None:  # a user's function gave None on every way here
+                values: Any = (None,) * len(edges)
+            elif careful or node.hooks is not None:
+                values = self._with_care(node, run, gradient)
+            elif on_arrays and not is_pair and node.rule.reads_window:
+                self._add_to_part(edges[0], node.value("target"), gradient)
+                values = (None,)
+            else:
+                values = run(gradient)
             if not keep:
                 node.release()
             # The last reference goes before the next node runs: its memory can be used again.
             del gradient
+            for edge, value in zip(edges, values, strict=False):
+                if edge is None:
+                    continue
+                if value is not None:
+                    form = edge._form
+                    if (
+                        value.__class__ is not _ndarray
+                        or value.shape != form.shape
+                        or value.dtype is not form.dtype.numpy
+                    ):
+                        value = work.as_needed(value, form)
+                    if edge in pending or edge.__class__ not in _NODES:
+                        self._deliver(edge, value)
+                    else:
+                        pending[edge] = value
+                if edge.__class__ in _NODES:
+                    left = uses[edge] = uses[edge] - 1
+                    if not left:
+                        ready.append(edge)
+            del values, value
 
-    def _pass_on(
-        self, node: Node, values: tuple[Any, ...], uses: dict[Any, int], ready: list[Any]
-    ) -> None:
-        """Give each edge of ``node`` its gradient; what has all of them becomes ready."""
-        pending = self.pending
-        if node.__class__ is not PairNode:
-            edges = node.edges
-        else:  # its fields are read faster than the property is called
-            edges = (node.left,) if node.right is None else (node.left, node.right)
-        for edge, value in zip(edges, values, strict=False):
-            if edge is None:
-                continue
-            if value is None:
-                self._pass_none(edge, uses, ready)
-                continue
-            form = edge._form
-            if (
-                value.__class__ is not _ndarray
-                or value.shape != form.shape
-                or value.dtype is not form.dtype.numpy
-            ):
-                value = self.work.as_needed(value, form)
-            if edge.__class__ not in _NODES or edge in pending:
-                self._deliver(edge, value)
+    def _add_to_part(self, edge: Any, target: Layout, gradient: Any) -> None:
+        """Add the gradient of a view to its part of the gradient of the whole.
+
+        So the gradients of a hundred rows need one array, not a hundred.
+        """
+        is_leaf, form = isinstance(edge, TensorBase), edge._form
+        key = id(edge) if is_leaf else edge
+        have = self.arrived.get(key, (edge, None))[1] if is_leaf else self.pending.get(key)
+        if key not in self.private:
+            if have is None:
+                have = form.device.backend.xp.zeros(form.shape, form.dtype.numpy)
             else:
-                pending[edge] = value
-            if edge.__class__ in _NODES:
-                uses[edge] -= 1
-                if not uses[edge]:
-                    ready.append(edge)
-
-    def _pass_none(self, edge: Any, uses: dict[Any, int], ready: list[Any]) -> None:
-        """``edge`` gets no gradient from here."""
-        if edge.__class__ in _NODES:
-            uses[edge] -= 1
-            if not uses[edge]:
-                ready.append(edge)
+                have = have.copy(order="C")
+            self.private.add(key)
+            if is_leaf:
+                self.arrived[key] = (edge, have)
+            else:
+                self.pending[key] = have
+        part = form.device.backend.view(have, *target)
+        part += gradient
 
     def _deliver(self, edge: Any, value: Any) -> None:
         """Add a gradient to what has arrived.
@@ -321,8 +336,14 @@ class _Run:
         """
         work = self.work
         if isinstance(edge, TensorBase):
-            have = self.arrived.get(id(edge))
-            self.arrived[id(edge)] = (edge, value if have is None else work.add(have[1], value))
+            key = id(edge)
+            have = self.arrived.get(key)
+            if have is None:
+                self.arrived[key] = (edge, value)
+            else:
+                add = work.add_into if key in self.private else work.add
+                self.arrived[key] = (edge, add(have[1], value))
+                self.private.add(key)
         elif edge not in self.pending:
             self.pending[edge] = value
         elif edge in self.private:

@@ -76,6 +76,7 @@ class Rule:
         "needs",
         "node",
         "option",
+        "reads_window",
     )
 
     def __init__(
@@ -94,6 +95,7 @@ class Rule:
         # What a formula needs beside the gradient g: the names of its other parameters.
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
         self.keeps = {name for needs in self.needs for name in needs}
+        self.reads_window = False  # a view of which no element appears twice; for the engine
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
 
@@ -403,6 +405,10 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
+_NUMBERS = frozenset((float, int, bool))
+_X, _Y = ("x",), ("y",)
+
+
 class PairNode(Node):
     """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
 
@@ -430,27 +436,30 @@ class PairNode(Node):
         first = second = None
         if self.left is not None:
             needs = rule.needs[0]
-            if len(needs) == 1:
-                first = formulas[0](g, self.array(needs[0]))
+            if not needs:
+                first = formulas[0](g)
+            elif needs == _Y and (y := self.y).__class__ is base.public and y._storage is None:
+                first = formulas[0](g, y._array)  # the commonest, without a call
             else:
                 first = formulas[0](g, *map(self.array, needs))
         if self.right is not None:
             needs = rule.needs[1]
-            if len(needs) == 1:
-                second = formulas[1](g, self.array(needs[0]))
+            if not needs:
+                second = formulas[1](g)
+            elif needs == _X and (x := self.x).__class__ is base.public and x._storage is None:
+                second = formulas[1](g, x._array)
             else:
                 second = formulas[1](g, *map(self.array, needs))
-        return (first, second)
+        return first, second
 
     def array(self, name: str) -> Any:
         """A saved input as an array; a number as it is."""
         saved: Any = self.x if name == "x" else self.y if name == "y" else 1  # 1 is alpha
-        try:
-            storage = saved._storage
-        except AttributeError:
-            if saved is FREED:
-                refuse_freed()
+        if saved is FREED:
+            refuse_freed()
+        if saved.__class__ in _NUMBERS:
             return saved
+        storage = saved._storage
         if storage is not None:
             versions = self.versions
             if storage.version != (versions and versions[name == "y"]):
@@ -478,9 +487,9 @@ class PairNode(Node):
 
     def release(self) -> None:
         """Forget the saved inputs."""
-        if isinstance(self.x, TensorBase):
+        if self.x is not None and isinstance(self.x, TensorBase):
             self.x = FREED
-        if isinstance(self.y, TensorBase):
+        if self.y is not None and isinstance(self.y, TensorBase):
             self.y = FREED
 
 

@@ -267,14 +267,17 @@ def _reflected(definition: Definition) -> Any:
     plans = definition.plans
 
     def reflected(self: "Tensor", other: Any) -> Any:
+        kind = other.__class__
+        if not (kind is float or kind is int):
+            return general.reflected(definition, self, other)
         try:
-            form, compute, number = plans[other.__class__, other or repr(other), self._form]
+            form, compute, number = plans[kind, other or repr(other), self._form]
             result = base.new(quiet.run(compute, number, self._array), form)
             if self._node is not None:
                 definition.record_number[True](result, self, other)
             return result
-        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
-            pass  # also: what is no number and cannot be looked up
+        except (KeyError, RuntimeError):
+            pass
         return general.reflected(definition, self, other)
 
     return reflected

@@ -132,6 +132,7 @@ def slice(layout: Layout, dim: int, start: int, end: int, step: int) -> Layout:
 
 for _view in (select, slice):
     _view.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
+    _view.definition.rules[None].reads_window = True
 
 
 @op(kind="view", on_arrays=lambda x, dim: _xp.expand_dims(x, dim))
