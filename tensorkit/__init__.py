@@ -139,9 +139,10 @@ from tensorkit.ops.extremes import (
     min,
     minimum,
 )
-from tensorkit.ops.gathering import gather, index_select, masked_fill, masked_select
+from tensorkit.ops.gathering import gather, index_select, take_along_dim
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
+from tensorkit.ops.masking import masked_fill, masked_select
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reduction import (
@@ -157,6 +158,7 @@ from tensorkit.ops.reduction import (
     var,
 )
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
+from tensorkit.ops.scattering import index_add, scatter, scatter_add
 from tensorkit.ops.selection import where
 from tensorkit.ops.sorting import argsort, bincount, nonzero, sort, topk, unique
 from tensorkit.ops.splitting import chunk, narrow, split, unbind
@@ -304,6 +306,7 @@ __all__ = [
     "gt",
     "half",
     "iinfo",
+    "index_add",
     "index_select",
     "inf",
     "inference_mode",
@@ -391,6 +394,8 @@ __all__ = [
     "round_",
     "rsqrt",
     "save",
+    "scatter",
+    "scatter_add",
     "seed",
     "select",
     "set_default_device",
@@ -416,6 +421,7 @@ __all__ = [
     "sum",
     "swapaxes",
     "t",
+    "take_along_dim",
     "tan",
     "tanh",
     "tensor",

@@ -48,10 +48,12 @@ from tensorkit.ops import (
     gathering,
     general,
     indexing,
+    masking,
     normalising,
     products,
     reduction,
     reshaping,
+    scattering,
     selection,
     sorting,
     splitting,
@@ -440,17 +442,51 @@ class Tensor(TensorBase):
         """Elements of which ``index`` says the position along ``dim``."""
         return gathering.gather(self, dim, index)
 
+    def take_along_dim(self, indices: "Tensor", dim: int | None = None) -> "Tensor":
+        """``gather`` that broadcasts both along the other dimensions."""
+        return gathering.take_along_dim(self, indices, dim)
+
+    def scatter(self, dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+        """A copy with ``src``, a tensor or number, at the positions that ``index`` names."""
+        return scattering.scatter(self, dim, index, src, **more)
+
+    def scatter_(self, dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+        """Write ``src``, a tensor or number, at the positions that ``index`` names."""
+        return scattering.scatter_(self, dim, index, src, **more)
+
+    def scatter_add(self, dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+        """A copy to which ``src`` is added at the positions that ``index`` names."""
+        return scattering.scatter_add(self, dim, index, src)
+
+    def scatter_add_(self, dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+        """Add ``src`` at the positions that ``index`` names."""
+        return scattering.scatter_add_(self, dim, index, src)
+
+    def index_add(self, dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1) -> "Tensor":
+        """A copy to whose slices at ``index`` those of ``source`` are added."""
+        return scattering.index_add(self, dim, index, source, alpha=alpha)
+
+    def index_add_(
+        self, dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
+    ) -> "Tensor":
+        """Add the slices of ``source`` to those at ``index``."""
+        return scattering.index_add_(self, dim, index, source, alpha=alpha)
+
+    def index_put_(self, indices: Any, values: "Tensor", accumulate: Any = False) -> "Tensor":
+        """``self[indices] = values``, or ``+=``, where positions may repeat."""
+        return indexing.index_put_(self, indices, values, accumulate)
+
     def masked_fill(self, mask: "Tensor", value: Any) -> "Tensor":
         """A copy with ``value`` where ``mask`` is true."""
-        return gathering.masked_fill(self, mask, value)
+        return masking.masked_fill(self, mask, value)
 
     def masked_fill_(self, mask: "Tensor", value: Any) -> "Tensor":
         """Write ``value`` where ``mask`` is true."""
-        return gathering.masked_fill_(self, mask, value)
+        return masking.masked_fill_(self, mask, value)
 
     def masked_select(self, mask: "Tensor") -> "Tensor":
         """The elements where ``mask`` is true, as a vector."""
-        return gathering.masked_select(self, mask)
+        return masking.masked_select(self, mask)
 
     # Gradients
 

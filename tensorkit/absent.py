@@ -11,7 +11,7 @@ FUNCTIONS = frozenset(
 )
 ATTRIBUTES = frozenset(
     """
-    median scatter_ squeeze_ transpose_ unfold unsqueeze_
+    median squeeze_ transpose_ unfold unsqueeze_
     """.split()  # noqa: SIM905
 )
 # what to write -> the names that PyTorch has for it

@@ -19,11 +19,12 @@ from tensorkit.errors import (
     DTypeError,
     IndexRangeError,
     message,
+    must_be,
     sizes,
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, gathering, general, views
+from tensorkit.ops import copying, general, places, views
 from tensorkit.ops.notation import Operation
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
     if not picks:
         return _tied(base.view_of(x, target), x, steps)
     source = _tied(base.view_of(x, target), x, steps) if steps else x
-    return gathering.pick(source, _places(target.shape, picks))
+    return places.pick(source, _places(target.shape, picks))
 
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
@@ -148,15 +149,15 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         copying.assign_number(target, value)
 
 
-def _put(target: "Tensor", places: Any, value: Any) -> None:
+def _put(target: "Tensor", at: places.Places, value: Any) -> None:
     """Write a checked number or a tensor at places of ``target``."""
     dtype = target._form.dtype
     if not isinstance(value, TensorBase):
-        gathering.put(target, places, copying.stored(value, dtype))
+        places.put(target, at, copying.stored(value, dtype))
         return
     while value._form.shape and value._form.shape[0] == 1:  # leading 1s do not count
         value = views.select(value, 0, 0)
-    gathering.put(target, places, value)
+    places.put(target, at, value)
 
 
 def _check_assigned(dtype: DType, value: Any) -> None:
@@ -410,3 +411,20 @@ def _position(part: Any) -> int:
     if not -(2**63) <= position < 2**63:
         raise ValueError("Overflow when unpacking long long")
     return position
+
+
+def index_put_(x: "Tensor", indices: Any, values: Any, accumulate: bool = False) -> "Tensor":
+    """``x[indices] = values``, or ``+=``; unlike with ``x[indices] += values``, positions add up
+    where they repeat."""
+    if not isinstance(indices, (tuple, list)):
+        raise must_be("index_put_", "indices", 1, "tuple of Tensors", indices)
+    for place, index in enumerate(indices):
+        if not isinstance(index, TensorBase):
+            kind = type_name(index)
+            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {kind}")
+    if not isinstance(values, TensorBase):
+        raise must_be("index_put_", "values", 2, "Tensor", values)
+    picks: Picks = {}
+    locate(base.layout_of(x), tuple(indices), [], picks)
+    places.put(x, _places(tuple(x._form.shape), picks), values, bool(accumulate))
+    return x

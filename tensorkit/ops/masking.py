@@ -1,0 +1,143 @@
+"""Masks: writing and picking where a bool tensor is true."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import dtypes, layout
+from tensorkit.autograd import history
+from tensorkit.base import TensorBase
+from tensorkit.errors import DTypeError, ShapeError, message, must_be
+from tensorkit.layout import Ints
+from tensorkit.ops import general
+from tensorkit.ops.general import need_tensor
+from tensorkit.ops.notation import op
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def masked_fill(input: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
+    """``input`` with ``value``, a number or 0-d tensor, where ``mask`` is true; they broadcast.
+
+    >>> tk.masked_fill(tk.tensor([1., 2., 3.]), tk.tensor([True, False, True]), 0)
+    tensor([0., 2., 0.])
+    """
+    need_tensor("masked_fill", input)
+    value = _fill_value("masked_fill", input, mask, value)
+    layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))
+    if isinstance(value, TensorBase):
+        return _fill_with_tensor(input, mask, value)
+    return _fill_with_number(input, mask, value=value)
+
+
+def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
+    """Write ``value`` where ``mask`` is true, in place."""
+    value = _fill_value("masked_fill_", x, mask, value)
+    is_tensor = isinstance(value, TensorBase)
+    tracked = history.check_write(x, value)
+    general.check_overlap(x)
+    own, other = tuple(x._form.shape), tuple(mask._form.shape)
+    general.check_output_shape(own, layout.broadcast_shapes(own, other))
+    operation = _fill_with_tensor if is_tensor else _fill_with_number
+    array = value._array if is_tensor else value
+    at = np.broadcast_to(mask._array, own)
+    rule = operation.definition.rules[None] if tracked else None
+    general.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
+    return x
+
+
+def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
+    """What is to be filled in: a 0-d tensor, or a number as an array of the dtype of ``x``."""
+    number = None if isinstance(value, TensorBase) else general.as_number(value)
+    if not isinstance(mask, TensorBase) or (number is None and not isinstance(value, TensorBase)):
+        raise general.no_such_call(
+            function, (mask, value), "(Tensor mask, Tensor value)", "(Tensor mask, Number value)"
+        )
+    if mask._form.dtype is not dtypes.bool_:
+        raise DTypeError(
+            message(
+                "masked_fill_ only supports boolean masks, but got mask with dtype "
+                f"{mask._form.dtype.c_name.replace('uint8_t', 'unsigned char')}",
+                repair="mask.bool()",
+            )
+        )
+    if number is not None:
+        general.check_value(number, x._form.dtype)
+        return general.number_array(number, x._form.dtype)
+    if value._form.shape:
+        raise ShapeError(
+            message(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{len(value._form.shape)} dimension(s).",
+                repair="tk.where(mask, value, x)",
+            )
+        )
+    return value
+
+
+def _filled(xp: Any, x: Any, mask: Any, value: Any) -> Any:
+    filled = xp.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype)
+    filled[...] = x
+    xp.copyto(filled, value, casting="unsafe", where=mask)
+    return filled
+
+
+@op(kind="function")
+def _fill_with_number(xp: Any, x: Any, mask: Any, *, value: Any) -> Any:
+    return _filled(xp, x, mask, value)
+
+
+@op(kind="function")
+def _fill_with_tensor(xp: Any, x: Any, mask: Any, value: Any) -> Any:
+    return _filled(xp, x, mask, value)
+
+
+_fill_with_number.grad(
+    node="MaskedFillBackward0",
+    x=lambda g, mask: _fill_with_number(g, mask, value=0),
+)
+_fill_with_tensor.grad(
+    node="MaskedFillBackward1",
+    x=lambda g, mask: _fill_with_number(g, mask, value=0),
+    value=lambda g, mask: _fill_with_number(g, ~mask, value=0),
+)
+
+
+def masked_select(input: "Tensor", mask: "Tensor") -> "Tensor":
+    """The elements of ``input`` where ``mask`` is true, as a vector; they broadcast.
+
+    >>> tk.masked_select(tk.tensor([1, 2, 3]), tk.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    need_tensor("masked_select", input)
+    if not isinstance(mask, TensorBase):
+        raise must_be("masked_select", "mask", 2, "Tensor", mask)
+    if mask._form.dtype is not dtypes.bool_:
+        raise DTypeError(
+            message("masked_select: expected BoolTensor for mask", repair="mask.bool()")
+        )
+    layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))
+    return take_masked(input, mask)
+
+
+@op(kind="function")
+def take_masked(xp: Any, x: Any, mask: Any) -> Any:
+    """The elements of ``x`` where ``mask`` is true."""
+    x, mask = xp.broadcast_arrays(x, mask)
+    return x.reshape(-1).compress(mask.reshape(-1))
+
+
+@op(kind="function")
+def put_masked(xp: Any, x: Any, mask: Any, *, size: Ints) -> Any:
+    """Zeros in which the vector ``x`` is written where ``mask`` is true."""
+    whole = xp.zeros(np.broadcast_shapes(mask.shape, size), x.dtype)
+    whole[xp.broadcast_to(mask, whole.shape)] = x
+    return whole
+
+
+take_masked.grad(
+    node="MaskedSelectBackward0",
+    x=lambda g, mask, shape: put_masked(g, mask, size=shape),
+)
+put_masked.grad(x=lambda g, mask, size: take_masked(g, mask))

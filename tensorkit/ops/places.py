@@ -1,0 +1,270 @@
+"""Elements picked, written or added up at places, as ``x[index]`` needs them; always copies.
+
+*Places* are a NumPy index: for each dimension ``slice(None)`` or an int64 array of positions
+(these broadcast together), or for several dimensions one bool mask.
+"""
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base, layout
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule
+from tensorkit.base import TensorBase
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, sizes
+from tensorkit.layout import Ints
+from tensorkit.ops import general
+from tensorkit.ops.notation import op
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+Places = tuple[Any, ...]
+
+
+@op(kind="function")
+def take_places(xp: Any, x: Any, *, places: Places) -> Any:
+    """``x[places]`` as a copy."""
+    first = len(places) - 1
+    one = all(place.__class__ is slice for place in places[:first])
+    last = places[first]
+    if one and x.flags.c_contiguous:
+        if last.dtype != bool:
+            return x.take(last, axis=first)
+        end = first + last.ndim
+        merged = x.reshape((*x.shape[:first], last.size, *x.shape[end:]))
+        return merged.compress(last.reshape(-1), axis=first)
+    return x[places]
+
+
+@op(kind="function")
+def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
+    """Zeros of shape ``size`` to which ``x`` is added at ``places``; positions may repeat."""
+    whole = xp.zeros(size, x.dtype)
+    if any(place.__class__ is not slice and place.dtype == bool for place in places):
+        whole[places] = x  # a mask names no element twice
+        return whole
+    places = (*places, *[slice(None)] * (len(size) - len(places)))
+    picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
+    rest = [dim for dim in range(len(size)) if dim not in picked]
+    rows: Any = 0
+    for dim in picked:
+        rows = rows * size[dim] + places[dim] % size[dim]
+    # rows of the picked dimensions; each is followed by the elements of the others
+    n_rows, width = prod(size[dim] for dim in picked), prod(size[dim] for dim in rest)
+    adjacent = picked[-1] - picked[0] == len(picked) - 1
+    first = picked[0] if adjacent else 0
+    order = [*range(first, first + rows.ndim)]
+    order += [dim for dim in range(x.ndim) if dim not in order]
+    values = x.transpose(order).reshape(rows.size, width)
+    total = add_rows(xp, rows.reshape(-1), values, n_rows)
+    inverse = np.argsort([*picked, *rest])
+    return total.reshape([size[dim] for dim in (*picked, *rest)]).transpose(inverse)
+
+
+@op(kind="function")
+def put_places(xp: Any, x: Any, y: Any, *, places: Places) -> Any:
+    """``x`` with ``y`` at ``places``."""
+    copy = x.copy()
+    copy[places] = y
+    return copy
+
+
+take_places.grad(
+    node="IndexBackward0",
+    x=lambda g, shape, places: add_places(g, places=places, size=shape),
+)
+add_places.grad(x=lambda g, places: take_places(g, places=places))
+put_places.grad(
+    node="IndexPutBackward0",
+    x=lambda g, places: put_places(g, 0.0, places=places),
+    y=lambda g, places: take_places(g, places=places),
+)
+_ACCUMULATE = Rule(
+    "index_put",
+    "IndexPutBackward0",
+    ("x", "y"),
+    {"x": lambda g: g, "y": lambda g, places: take_places(g, places=places)},
+)
+
+
+def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
+    """A matrix of ``n_rows`` rows, to whose row ``rows[i]`` row i of ``values`` is added.
+
+    On flat memory: adding whole rows takes NumPy four times as long.
+    """
+    width = values.shape[1]
+    dtype = xp.float32 if values.dtype == xp.float16 else values.dtype
+    total = xp.zeros(n_rows * width, dtype)
+    if width != 1:
+        rows = (rows[:, None] * width + xp.arange(width)).reshape(-1)
+    xp.add.at(total, rows, values.reshape(-1).astype(dtype, copy=False))
+    return total.astype(values.dtype, copy=False).reshape(n_rows, width)
+
+
+def pick(x: "Tensor", places: Places) -> "Tensor":
+    """``x[places]``, laid out as PyTorch lays it out."""
+    form = x._form
+    if 0 in form.shape:
+        _refuse_empty(tuple(form.shape), places)
+    try:
+        array = general.run(
+            take_places.definition.forward, form.device.backend.xp, x._array, places=places
+        )
+    except IndexError:
+        places = _inside(tuple(form.shape), places)
+        array = take_places.definition.forward(form.device.backend.xp, x._array, places=places)
+    strides = _strides(x, places, array.shape)
+    result = base.place(array, form.device, form.dtype, strides)
+    if x._node is None:
+        return general.finished(result)
+    values = {"x": x, "shape": tuple(form.shape), "places": _own(places)}
+    return general.recorded(take_places.definition, result, values)
+
+
+def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> None:
+    """``x[places] = value``, or ``+=`` for ``accumulate``; ``value`` is a tensor of x's dtype.
+
+    It may also be a number that was checked; an array of it is then given as ``value``.
+    """
+    tracked = history.check_write(x, value)
+    own = tuple(x._form.shape)
+    array = value._array if isinstance(value, TensorBase) else value
+    wanted = _picked_shape(own, places)
+    _refuse_empty(own, places)
+    if not _fits(array.shape, wanted):
+        raise ShapeError(
+            message(
+                f"shape mismatch: value tensor of shape {sizes(array.shape)} cannot be broadcast "
+                f"to indexing result of shape {sizes(wanted)}"
+            ),
+            a_shape=tuple(array.shape),
+            b_shape=wanted,
+        )
+    dtype = x._form.dtype
+    if isinstance(value, TensorBase) and value._form.dtype is not dtype:
+        raise DTypeError(
+            message(
+                "Index put requires the source and destination dtypes match, got "
+                f"{dtype.word} for the destination and {value._form.dtype.word} for the source.",
+                repair=f"x[index] = value.to({dtype})".replace("torch.", "tk."),
+            )
+        )
+    if accumulate or 0 in wanted:
+        places = _inside(own, places)
+    rule = None
+    if tracked:
+        places = _own(places)
+        rule = _ACCUMULATE if accumulate else put_places.definition.rules[None]
+    at: Any = places
+    if accumulate:
+        xp = x._form.device.backend.xp
+        full = xp.broadcast_to(array, wanted)
+        array, at = x._array + add_places.definition.forward(xp, full, places=places, size=own), ...
+    try:
+        general.write(x, array, "index_put", rule, (x, value), {"places": places}, at)
+    except IndexError:
+        _inside(own, places)
+        raise
+
+
+def _own(places: Places) -> Places:
+    """Copies for a node to keep: the caller may change the tensors before backward."""
+    return tuple(place if place.__class__ is slice else place.copy() for place in places)
+
+
+def _picked_shape(shape: Ints, places: Places) -> Ints:
+    """The shape of ``x[places]``."""
+    picked, block = _block(shape, places)
+    rest = [size for dim, size in enumerate(shape) if dim not in picked]
+    lead = _lead(picked)
+    return (*rest[:lead], *block, *rest[lead:])
+
+
+def _block(shape: Ints, places: Places) -> tuple[list[int], Ints]:
+    """The dimensions that places replace, and the shape that stands in for them."""
+    picked: list[int] = []
+    for dim, place in enumerate(places):
+        if place.__class__ is not slice:
+            if place.dtype == bool:
+                return list(range(dim, dim + place.ndim)), (int(np.count_nonzero(place)),)
+            picked.append(dim)
+    block = np.broadcast_shapes(*[places[dim].shape for dim in picked])
+    return picked, block
+
+
+def _lead(picked: list[int]) -> int:
+    """Where the new dimensions stand: in place of adjacent ones, otherwise in front."""
+    return picked[0] if picked[-1] - picked[0] == len(picked) - 1 else 0
+
+
+def _strides(x: TensorBase, places: Places, shape: Ints) -> Ints:
+    """Strides of ``x[places]``: PyTorch reads x with stride 0 along the new dimensions."""
+    arrays = [place for place in places if place.__class__ is not slice]
+    if (
+        0 not in shape
+        and x._form.strides == layout.contiguous_strides(x._form.shape)
+        and all(each.flags.c_contiguous and each.shape == arrays[0].shape for each in arrays)
+    ):
+        return layout.contiguous_strides(shape)
+    is_mask = arrays[0].dtype == bool
+    picked, block = _block(tuple(x._form.shape), places)
+    lead, n_block = _lead(picked), len(block)
+    rest = [step for dim, step in enumerate(x._form.strides) if dim not in picked]
+    after = len(rest) - lead
+    pairs = [(shape, (*rest[:lead], *[0] * n_block, *rest[lead:]))]
+    for each in arrays:
+        own = block if is_mask else each.shape
+        steps = (1,) if is_mask else tuple(step // each.itemsize for step in each.strides)
+        steps = layout.broadcast_strides(own, steps, block)
+        pairs.append(((*[1] * lead, *block, *[1] * after), (*[0] * lead, *steps, *[0] * after)))
+    return layout.result_strides(shape, pairs)
+
+
+def _fits(shape: Ints, wanted: Ints) -> bool:
+    lead = len(wanted) - len(shape)
+    pairs = zip(shape, wanted[max(lead, 0) :], strict=False)
+    return lead >= 0 and all(size in (1, other) for size, other in pairs)
+
+
+def _inside(shape: Ints, places: Places) -> Places:
+    """IndexError for the first position that lies outside of ``shape``; otherwise the places.
+
+    NumPy looks while it reads, so this is only called where it complained.
+    """
+    _refuse_empty(shape, places)
+    found = []
+    picked, block = _block(shape, places)
+    if 0 in _picked_shape(shape, places):  # nothing is read: PyTorch does not look either
+        return tuple(p if p.__class__ is slice or p.dtype == bool else p * 0 for p in places)
+    for number, dim in enumerate(picked):  # PyTorch's sentence counts the index tensors only
+        place = np.broadcast_to(places[dim], block).reshape(-1)
+        outside = np.flatnonzero((place < -shape[dim]) | (place >= shape[dim]))
+        if outside.size:
+            found.append((int(outside[0]), number, int(place[outside[0]]), shape[dim]))
+    if found:
+        _, number, position, size = min(found)
+        refuse_position(position, number, size, IndexRangeError)
+    return places
+
+
+def _refuse_empty(shape: Ints, places: Places) -> None:
+    picked, block = _block(shape, places)
+    if any(shape[dim] == 0 for dim in picked) and 0 not in block:
+        raise IndexRangeError(
+            "index is out of bounds for dimension with size 0", index=0, dim=picked[0], size=0
+        )
+
+
+def refuse_position(position: int, dim: int, size: int, error: Any) -> None:
+    raise error(
+        message(
+            f"index {position} is out of bounds for dimension {dim} with size {size}",
+            f"Valid positions are 0 to {size - 1}." if size else "The dimension is empty.",
+        ),
+        index=position,
+        dim=dim,
+        size=size,
+    )

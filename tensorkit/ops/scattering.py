@@ -1,0 +1,276 @@
+"""Writing and adding along one dimension at the positions that a tensor holds.
+
+Every function has a form that copies and one, with a trailing underscore, that writes in place.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import dtypes, layout
+from tensorkit.autograd import history
+from tensorkit.base import TensorBase
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.ops import copying, general
+from tensorkit.ops.gathering import (
+    add_along,
+    add_slices,
+    coordinates,
+    first_outside,
+    need_index,
+    take_along,
+    take_slices,
+)
+from tensorkit.ops.general import need_int, need_tensor
+from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.places import refuse_position
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def scatter(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+    """A copy of ``input`` with elements of ``src`` at the positions that ``index`` names.
+
+    For two dimensions and ``dim=1``: ``out[i, index[i, j]] = src[i, j]``. ``src`` is a tensor of
+    the dtype of ``input``, or one number (``value=``). Where positions repeat, one of them wins.
+
+    >>> tk.zeros(2, 3).scatter(1, tk.tensor([[2], [0]]), 1.)
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
+    """
+    return _call(*_scattered("scatter", input, dim, index, src, more))
+
+
+def scatter_(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+    """``scatter`` in place."""
+    return _in_place("scatter", *_scattered("scatter_", input, dim, index, src, more))
+
+
+def scatter_add(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+    """A copy of ``input`` to which elements of ``src`` are added; positions may repeat.
+
+    >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
+    tensor([1., 0., 5.])
+    """
+    return _call(*_added("scatter_add", input, dim, index, src))
+
+
+def scatter_add_(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+    """``scatter_add`` in place."""
+    return _in_place("scatter_add", *_added("scatter_add_", input, dim, index, src))
+
+
+def index_add(
+    input: "Tensor", dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
+) -> "Tensor":
+    """A copy of ``input`` to whose slices at ``index`` those of ``source`` are added.
+
+    >>> tk.zeros(3).index_add(0, tk.tensor([0, 0]), tk.tensor([1., 2.]))
+    tensor([3., 0., 0.])
+    """
+    return _call(*_slices_added(input, dim, index, source, alpha))
+
+
+def index_add_(
+    input: "Tensor", dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
+) -> "Tensor":
+    """``index_add`` in place."""
+    return _in_place("index_add", *_slices_added(input, dim, index, source, alpha))
+
+
+_Call = tuple[Operation, tuple[Any, ...], dict[str, Any]]
+
+
+def _call(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> "Tensor":
+    return operation(*inputs, **options)
+
+
+def _in_place(
+    name: str, operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> "Tensor":
+    x, definition = inputs[0], operation.definition
+    tracked = history.check_write(x, *inputs[1:])
+    general.check_overlap(x)
+    xp = x.device.backend.xp
+    array = general.run(definition.forward, xp, *[each._array for each in inputs], **options)
+    values = {**dict(zip(definition.inputs, inputs, strict=True)), **options}
+    rule = definition.rules[None]
+    edges = tuple(values[each] for each in rule.inputs)
+    general.write(x, array, name, rule if tracked else None, edges, values)
+    return x  # type: ignore[no-any-return]
+
+
+def _scattered(
+    function: str, x: "Tensor", dim: int, index: Any, src: Any, more: dict[str, Any]
+) -> _Call:
+    if "reduce" in more:
+        raise NotSupportedError(
+            message("tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)")
+        )
+    src = more.get("value", src)
+    number = None if isinstance(src, TensorBase) else general.as_number(src)
+    if number is None and not isinstance(src, TensorBase):
+        raise general.no_such_call(
+            function,
+            (dim, index, src),
+            "(int dim, Tensor index, Tensor src)",
+            "(int dim, Tensor index, Number value)",
+        )
+    dim = _checked(function, x, dim, index, src)
+    if number is None:
+        return _scatter, (x, index, src), {"dim": dim}
+    general.check_value(number, x.dtype)
+    return _scatter_number, (x, index), {"dim": dim, "value": copying.stored(number, x.dtype)}
+
+
+def _added(function: str, x: "Tensor", dim: int, index: Any, src: Any) -> _Call:
+    if not isinstance(src, TensorBase):
+        raise must_be(function, "src", 3, "Tensor", src)
+    return _scatter_add, (x, index, src), {"dim": _checked("scatter", x, dim, index, src)}
+
+
+def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) -> _Call:
+    need_tensor("index_add_", x)
+    need_index("index_add_", index, 2)
+    if not isinstance(source, TensorBase):
+        raise must_be("index_add_", "source", 3, "Tensor", source)
+    dim = layout.wrap_dim(need_int("index_add_", "dim", 1, dim), max(x.dim(), 1))
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise DTypeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.word}"
+        )
+    if x.dtype is not source.dtype:
+        raise DTypeError(
+            message(
+                f"index_add_(): self ({x.dtype.word}) and source ({source.dtype.word}) must have "
+                "the same scalar type",
+                repair=f"source.to({x.dtype})".replace("torch.", "tk."),
+            )
+        )
+    length = source.shape[dim] if source.dim() else 1
+    if index.numel() != length:
+        raise ShapeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim): ({length}), for dim: {dim}"
+        )
+    own, other = list(x.shape), list(source.shape)
+    if own[:dim] != other[:dim] or own[dim + 1 :] != other[dim + 1 :]:
+        raise ShapeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {own} source.shape = {other}",
+            a_shape=tuple(own),
+            b_shape=tuple(other),
+        )
+    _refuse_outside(x, dim, index)
+    return _index_add, (x, index, source), {"dim": dim, "alpha": general.as_scalar(alpha)}
+
+
+def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:
+    """``dim``, counted from the front, after the checks of index and ``src``."""
+    name = function.removesuffix("_")
+    need_tensor(function, x)
+    need_index(function, index, 2)
+    dim = layout.wrap_dim(need_int(function, "dim", 1, dim), max(x.dim(), 1))
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise DTypeError(
+            message(f"{name}(): Expected dtype int32/int64 for index", repair="index.long()")
+        )
+    if isinstance(src, TensorBase) and src._form.dtype is not x.dtype:
+        raise DTypeError(
+            message(
+                f"{name}(): Expected self.dtype to be equal to src.dtype",
+                repair=f"src.to({x.dtype})".replace("torch.", "tk."),
+            )
+        )
+    if not index.numel():
+        return dim
+    shapes = {"self": tuple(x.shape) or (1,)}
+    if isinstance(src, TensorBase):
+        shapes["src"] = tuple(src._form.shape) or (1,)
+    own = tuple(index.shape) or (1,)
+    for which, shape in shapes.items():
+        if len(shape) != len(own):
+            raise ShapeError(
+                f"Index tensor must have the same number of dimensions as {which} tensor",
+                a_shape=shape,
+                b_shape=own,
+            )
+    if any(
+        size > most and (which == "src" or place != dim)
+        for which, shape in shapes.items()
+        for place, (size, most) in enumerate(zip(own, shape, strict=True))
+    ):
+        source = f" and to be no larger size than src {sizes(shapes['src'])}"
+        raise ShapeError(
+            f"Expected index {sizes(own)} to be no larger than self {sizes(shapes['self'])} apart "
+            f"from dimension {dim}{source if 'src' in shapes else ''}",
+            a_shape=shapes["self"],
+            b_shape=own,
+        )
+    _refuse_outside(x, dim, index)
+    return dim
+
+
+def _refuse_outside(x: "Tensor", dim: int, index: "Tensor") -> None:
+    size = x.shape[dim] if x.dim() else 1
+    position = first_outside(index._array, size)
+    if position is not None:
+        refuse_position(position, dim, size, ShapeError)
+
+
+@op(kind="function")
+def _scatter(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
+    copy = x.copy()
+    if index.size:
+        whole = copy.reshape(-1) if not x.ndim else copy
+        index = index.reshape(-1) if not x.ndim else index
+        whole[coordinates(xp, index, dim)] = y.reshape(-1) if not y.ndim else _like(y, index)
+    return copy
+
+
+def _like(y: Any, index: Any) -> Any:
+    """The part of ``y`` that has the shape of ``index``."""
+    return y[tuple(slice(size) for size in index.shape)]
+
+
+@op(kind="function")
+def _scatter_number(xp: Any, x: Any, index: Any, *, dim: int, value: Any) -> Any:
+    full = xp.empty(index.shape, x.dtype)
+    full[...] = value
+    return _scatter.definition.forward(xp, x, index, full, dim=dim)
+
+
+@op(kind="function")
+def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
+    if not x.ndim:
+        return x + y.sum(dtype=x.dtype)
+    return x + add_along.definition.forward(xp, _like(y, index), index, dim=dim, size=x.shape)
+
+
+@op(kind="function")
+def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> Any:
+    if alpha != 1:
+        y = y * y.dtype.type(alpha)
+    if not x.ndim:
+        return x + y.reshape(())
+    return x + add_slices.definition.forward(xp, y, index, dim=dim, size=x.shape)
+
+
+_scatter.grad(
+    node="ScatterBackward0",
+    x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
+    y=lambda g, index, dim: take_along(g, index, dim=dim),
+)
+_scatter_number.grad(
+    node="ScatterBackward1",
+    x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
+)
+_scatter_add.grad(
+    node="ScatterAddBackward0",
+    x=lambda g: g,
+    y=lambda g, index, dim: take_along(g, index, dim=dim),
+)
+_index_add.grad(
+    node="IndexAddBackward0",
+    x=lambda g: g,
+    y=lambda g, index, dim, alpha: take_slices(g, index, dim=dim) * alpha,
+)
