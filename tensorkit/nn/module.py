@@ -33,7 +33,7 @@ class StateDictError(TensorkitError, RuntimeError):
     """A state dict that does not fit its module; ``missing`` and ``unexpected`` name keys."""
 
 
-class _Incompatible(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` found: keys that it lacked, and keys that nothing asked for."""
 
     __slots__ = ()
@@ -423,7 +423,7 @@ class Module:
                 missing=missing,
                 unexpected=unexpected,
             )
-        return _Incompatible(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
     def _load(
         self, prefix: str, state: dict[str, Any], missing: Any, unexpected: Any, problems: Any

@@ -9,9 +9,9 @@ from typing import Any
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, wide
 from tensorkit.ops.elementary import log, sigmoid
-from tensorkit.ops.extremes import clamp
 from tensorkit.ops.notation import op
 from tensorkit.ops.reduction import total
+from tensorkit.ops.selection import where
 
 
 def _reduced(xp: Any, items: Any, reduction: str) -> Any:
@@ -151,9 +151,13 @@ def _weighted(g: Any, weight: Any, shape: Ints, reduction: str) -> Any:
     return g if weight is None else g * weight
 
 
+def _at_least(x: Any, least: float) -> Any:
+    return where(x > least, x, least)
+
+
 binary_cross_entropy.grad(
     x=lambda g, x, y, weight, shape, reduction: (
-        _weighted(g, weight, shape, reduction) * ((x - y) / clamp((1 - x) * x, 1e-12))
+        _weighted(g, weight, shape, reduction) * ((x - y) / _at_least((1 - x) * x, 1e-12))
     ),
     y=lambda g, x, weight, shape, reduction: (
         _weighted(g, weight, shape, reduction) * (log(1 - x) - log(x))

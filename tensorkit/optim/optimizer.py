@@ -122,10 +122,10 @@ class Optimizer:
         """Run ``update`` on one parameter, in blocks if it is large and lies in one piece."""
         if not param._form.is_contiguous:
             general.check_overlap(param)
-        state = self.state.get(param)
-        if state is None:
-            state = self.state[param] = {}
+        state = self.state.get(param) or {}
         count, tensors = self.prepare(group, state, param)
+        if state:
+            self.state[param] = state
         arrays = [param._array, gradient._array, *(each._array for each in tensors)]
         xp = param._form.device.backend.xp
         size = arrays[0].size

@@ -1,0 +1,291 @@
+"""``nn.functional``: results, nodes and both derivatives are PyTorch's."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tk_oracle import torch
+
+import tensorkit as tk
+
+
+def _probabilities(x):
+    return x.sigmoid() * 0.9 + 0.05
+
+
+def _classes(m, *shape, n=3):
+    return m.arange(int(np.prod(shape, dtype=int))).reshape(shape) % n
+
+
+# name -> (shapes of the tensors that require grad, m = torch or tk, what to compute)
+CASES = {
+    "linear": ([(4, 3), (2, 3), (2,)], lambda m, x, w, b: _F(m).linear(x, w, b)),
+    "linear vector": ([(3,), (2, 3), (2,)], lambda m, x, w, b: _F(m).linear(x, w, b)),
+    "linear batch": ([(2, 4, 3), (2, 3), (2,)], lambda m, x, w, b: _F(m).linear(x, w, b)),
+    "linear without bias": ([(2, 4, 3), (2, 3)], lambda m, x, w: _F(m).linear(x, w)),
+    "linear transposed": (
+        [(4, 2, 3), (2, 3), (2,)],
+        lambda m, x, w, b: _F(m).linear(x.transpose(0, 1), w, b),
+    ),
+    "addmm": ([(2,), (4, 3), (3, 2)], lambda m, b, x, y: m.addmm(b, x, y, beta=0.5, alpha=2)),
+    "gelu": ([(4, 3)], lambda m, x: _F(m).gelu(x)),
+    "gelu transposed": ([(4, 3)], lambda m, x: _F(m).gelu(x.t())),
+    "gelu tanh": ([(4, 3)], lambda m, x: _F(m).gelu(x, approximate="tanh")),
+    "silu": ([(4, 3)], lambda m, x: _F(m).silu(x)),
+    "softplus": ([(4, 3)], lambda m, x: _F(m).softplus(x * 20, 2.0, 10.0)),
+    "leaky relu": ([(4, 3)], lambda m, x: _F(m).leaky_relu(x.t(), 0.2)),
+    "layer norm": ([(4, 3), (3,), (3,)], lambda m, x, w, b: _F(m).layer_norm(x, (3,), w, b)),
+    "layer norm plain": ([(2, 4, 3)], lambda m, x: _F(m).layer_norm(x, (4, 3), eps=0.1)),
+    "layer norm scaled": ([(4, 3), (3,)], lambda m, x, w: _F(m).layer_norm(x, (3,), w)),
+    "embedding": ([(5, 2)], lambda m, w: _F(m).embedding(m.tensor([[0, 4, 4], [1, 0, 0]]), w)),
+    "embedding padding": (
+        [(5, 2)],
+        lambda m, w: _F(m).embedding(m.tensor([4, 1, 4]), w, padding_idx=-1),
+    ),
+    "mse": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y)),
+    "mse sum": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y, reduction="sum")),
+    "mse none": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y, reduction="none")),
+    "l1": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).l1_loss(x, y * 3)),
+    "cross entropy": ([(4, 3)], lambda m, x: _F(m).cross_entropy(x, _classes(m, 4))),
+    "cross entropy one": ([(3,)], lambda m, x: _F(m).cross_entropy(x, m.tensor(1))),
+    "cross entropy sum": (
+        [(4, 3)],
+        lambda m, x: _F(m).cross_entropy(x, _classes(m, 4), reduction="sum", ignore_index=1),
+    ),
+    "cross entropy none": (
+        [(4, 3)],
+        lambda m, x: _F(m).cross_entropy(x, _classes(m, 4), reduction="none", ignore_index=1),
+    ),
+    "cross entropy weighted": (
+        [(4, 3)],
+        lambda m, x: _F(m).cross_entropy(
+            x, _classes(m, 4), m.tensor([1.0, 2.0, 0.5], dtype=x.dtype), ignore_index=0
+        ),
+    ),
+    "cross entropy smoothed": (
+        [(4, 3)],
+        lambda m, x: _F(m).cross_entropy(x, _classes(m, 4), ignore_index=1, label_smoothing=0.1),
+    ),
+    "cross entropy smoothed weighted": (
+        [(4, 3)],
+        lambda m, x: _F(m).cross_entropy(
+            x,
+            _classes(m, 4),
+            m.tensor([1.0, 2.0, 0.5], dtype=x.dtype),
+            ignore_index=1,
+            label_smoothing=0.1,
+        ),
+    ),
+    "cross entropy places": (
+        [(2, 3, 2, 2)],
+        lambda m, x: _F(m).cross_entropy(x, _classes(m, 2, 2, 2)),
+    ),
+    "cross entropy probabilities": (
+        [(4, 3), (4, 3)],
+        lambda m, x, y: _F(m).cross_entropy(x, y, label_smoothing=0.1),
+    ),
+    "nll": ([(4, 3)], lambda m, x: _F(m).nll_loss(x, _classes(m, 4))),
+    "bce": (
+        [(4, 3), (4, 3)],
+        lambda m, x, y: _F(m).binary_cross_entropy(_probabilities(x), _probabilities(y)),
+    ),
+    "bce weighted": (
+        [(4, 3)],
+        lambda m, x: _F(m).binary_cross_entropy(
+            _probabilities(x),
+            m.ones(4, 3, dtype=x.dtype),
+            m.tensor([1.0, 2.0, 3.0], dtype=x.dtype),
+            reduction="sum",
+        ),
+    ),
+    "bce with logits": (
+        [(4, 3), (4, 3)],
+        lambda m, x, y: _F(m).binary_cross_entropy_with_logits(x * 5, y),
+    ),
+    "bce with logits weighted": (
+        [(4, 3), (4, 3)],
+        lambda m, x, y: _F(m).binary_cross_entropy_with_logits(
+            x,
+            y,
+            m.tensor([1.0, 2.0, 3.0], dtype=x.dtype),
+            pos_weight=m.tensor([0.5, 1.0, 2.0], dtype=x.dtype),
+            reduction="none",
+        ),
+    ),
+    "softmax": ([(4, 3)], lambda m, x: _F(m).softmax(x, dim=1) * x),
+    "log softmax": ([(4, 3)], lambda m, x: _F(m).log_softmax(x, dim=0) * x),
+    "leaky relu in place": ([(4, 3)], lambda m, x: _F(m).leaky_relu(x * 1, 0.2, inplace=True) * x),
+}
+# PyTorch has no second derivative for the target of these
+ONCE = {"bce", "mse", "mse sum", "mse none", "bce with logits", "bce with logits weighted"}
+# PyTorch computes these in C++, where a number makes nodes of other names
+OTHER_NODES = {
+    "cross entropy smoothed",
+    "cross entropy smoothed weighted",
+    "cross entropy probabilities",
+    "leaky relu in place",
+}
+
+
+def _F(m):
+    return m.nn.functional
+
+
+def _leaves(m, shapes, dtype):
+    leaves = []
+    for place, shape in enumerate(shapes):
+        count = int(np.prod(shape, dtype=int))
+        values = np.sin(np.arange(1, count + 1) * 1.7 + place).reshape(shape)
+        leaves.append(m.tensor(values.tolist(), dtype=getattr(m, dtype)).requires_grad_())
+    return leaves
+
+
+def _chain(node, depth=3):
+    if node is None:
+        return None
+    below = [] if depth == 0 else [_chain(each, depth - 1) for each, _ in node.next_functions]
+    return [node.name().rsplit("::")[-1], *below]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_function_and_its_derivatives_are_pytorchs(name, dtype):
+    shapes, run = CASES[name]
+    found = []
+    for m in (torch, tk):
+        leaves = _leaves(m, shapes, dtype)
+        result = run(m, *leaves)
+        first = m.autograd.grad((result * result).sum(), leaves, create_graph=name not in ONCE)
+        second = ()
+        if name not in ONCE:
+            # squares, so that it depends on the leaves where the first derivative does not
+            total = sum((g * g * x * x).sum() for g, x in zip(first, leaves, strict=True))
+            second = m.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
+        run(m, *leaves).sum().backward()
+        found.append((result, [*first, *second, *(leaf.grad for leaf in leaves)]))
+    (theirs, their_gradients), (ours, our_gradients) = found
+    assert ours.stride() == theirs.stride()
+    assert name in OTHER_NODES or _chain(ours.grad_fn) == _chain(theirs.grad_fn)
+    # float32: PyTorch's fused kernels round in another order
+    tolerance = (
+        {"rtol": 1e-9, "atol": 1e-11} if dtype == "float64" else {"rtol": 3e-5, "atol": 3e-6}
+    )
+    for our, their in zip([ours, *our_gradients], [theirs, *their_gradients], strict=True):
+        assert repr(our.dtype) == repr(their.dtype)
+        np.testing.assert_allclose(our.detach().numpy(), their.detach().numpy(), **tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "embedding padding"])
+def test_finite_differences_confirm_the_derivatives(name):
+    shapes, run = CASES[name]
+    leaves = _leaves(tk, shapes, "float64")
+    assert tk.autograd.gradcheck(lambda *xs: run(tk, *xs), leaves)
+    assert tk.autograd.gradgradcheck(lambda *xs: run(tk, *xs), leaves)
+
+
+X = [[0.5, -1.0, 2.0], [0.1, 0.2, 0.3], [1.0, 0.0, -1.0], [0.4, 0.5, 0.9]]
+# What is refused, or answered in an unusual way; x is (4, 3), t its four classes.
+EDGES = {
+    "dropout module": lambda m, x, t: m.nn.Dropout(1.5),
+    "dropout": lambda m, x, t: _F(m).dropout(x, -0.1),
+    "target too large": lambda m, x, t: _F(m).cross_entropy(x, t + 1),
+    "target negative": lambda m, x, t: _F(m).cross_entropy(x, t - 1),
+    "target short": lambda m, x, t: _F(m).cross_entropy(x, t[:2]),
+    "target float": lambda m, x, t: _F(m).cross_entropy(x, t.float()),
+    "target int32": lambda m, x, t: _F(m).cross_entropy(x, t.int()),
+    "target shape": lambda m, x, t: _F(m).cross_entropy(x[:, :, None], t[:, None, None]),
+    "weight short": lambda m, x, t: _F(m).cross_entropy(x, t, m.ones(2)),
+    "smoothing": lambda m, x, t: _F(m).cross_entropy(x, t, label_smoothing=2.0),
+    "reduction": lambda m, x, t: _F(m).cross_entropy(x, t, reduction="avg"),
+    "integer scores": lambda m, x, t: _F(m).cross_entropy(x.long(), t),
+    "nll vector": lambda m, x, t: _F(m).nll_loss(x[0], t),
+    "nll empty": lambda m, x, t: _F(m).nll_loss(x[:0], t[:0]),
+    "nll empty sum": lambda m, x, t: _F(m).nll_loss(x[:0], t[:0], reduction="sum"),
+    "nll all ignored": lambda m, x, t: _F(m).nll_loss(x, t * 0 - 100),
+    "mse broadcast": lambda m, x, t: _F(m).mse_loss(x, x[:, :1]),
+    "mse shapes": lambda m, x, t: _F(m).mse_loss(x, x[:2]),
+    "mse integers": lambda m, x, t: _F(m).mse_loss(x.long(), x.long()),
+    "mse promoted": lambda m, x, t: _F(m).mse_loss(x, x.double() + 1),
+    "l1 broadcast": lambda m, x, t: _F(m).l1_loss(x, x[:, :1]),
+    "bce shapes": lambda m, x, t: _F(m).binary_cross_entropy(x.sigmoid(), x[:, :1]),
+    "bce range": lambda m, x, t: _F(m).binary_cross_entropy(x, x),
+    "bce certain": lambda m, x, t: _F(m).binary_cross_entropy(m.ones(2), m.tensor([0.0, 1.0])),
+    "bce integers": lambda m, x, t: _F(m).binary_cross_entropy(x.sigmoid(), m.ones_like(x).long()),
+    "bce logits shapes": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(x, x[:, :1]),
+    "bce logits integers": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(x, x.long()),
+    "bce logits far": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(
+        m.tensor([1e4, -1e4]), m.tensor([0.0, 1.0])
+    ),
+    "one hot": lambda m, x, t: _F(m).one_hot(t),
+    "one hot wide": lambda m, x, t: _F(m).one_hot(t[:, None], 5),
+    "one hot few": lambda m, x, t: _F(m).one_hot(t, 2),
+    "one hot negative": lambda m, x, t: _F(m).one_hot(t - 1),
+    "one hot float": lambda m, x, t: _F(m).one_hot(x),
+    "one hot empty": lambda m, x, t: _F(m).one_hot(t[:0]),
+    "embedding outside": lambda m, x, t: _F(m).embedding(m.tensor([5]), x),
+    "embedding negative": lambda m, x, t: _F(m).embedding(m.tensor([-1]), x),
+    "embedding float": lambda m, x, t: _F(m).embedding(x, x),
+    "embedding vector": lambda m, x, t: _F(m).embedding(t, x[0]),
+    "embedding padding": lambda m, x, t: m.nn.Embedding(3, 2, padding_idx=5),
+    "layer norm shape": lambda m, x, t: _F(m).layer_norm(x, (4,)),
+    "layer norm weight": lambda m, x, t: _F(m).layer_norm(x, (3,), x[0][:2]),
+    "layer norm int": lambda m, x, t: _F(m).layer_norm(x, 3),
+    "layer norm nothing": lambda m, x, t: _F(m).layer_norm(x, ()),
+    "layer norm integers": lambda m, x, t: _F(m).layer_norm(x.long(), (3,)),
+    "linear shapes": lambda m, x, t: _F(m).linear(x, m.ones(2, 4)),
+    "linear batch shapes": lambda m, x, t: _F(m).linear(x[None], m.ones(2, 4)),
+    "linear dtypes": lambda m, x, t: _F(m).linear(x, m.ones(2, 3).double(), m.ones(2)),
+    "linear bias": lambda m, x, t: _F(m).linear(x, m.ones(2, 3), m.ones(3)),
+    "linear bias dtype": lambda m, x, t: _F(m).linear(x, m.ones(2, 3), m.ones(2).double()),
+    "linear integers": lambda m, x, t: m.nn.Linear(3, 2)(x.long()),
+    "linear weight vector": lambda m, x, t: _F(m).linear(x, m.ones(3)),
+    "linear number": lambda m, x, t: _F(m).linear(m.tensor(1.0), m.ones(2, 3)),
+    "gelu name": lambda m, x, t: _F(m).gelu(x, approximate="x"),
+    "gelu integers": lambda m, x, t: _F(m).gelu(x.long()),
+    "silu integers": lambda m, x, t: _F(m).silu(x.long()),
+    "softplus integers": lambda m, x, t: _F(m).softplus(x.long()),
+    "leaky integers": lambda m, x, t: _F(m).leaky_relu(x.long()),
+    "silu far": lambda m, x, t: _F(m).silu(m.tensor([-200.0, 200.0])),
+    "softplus far": lambda m, x, t: _F(m).softplus(m.tensor([-200.0, 200.0])),
+    "softmax without dim": lambda m, x, t: _F(m).softmax(x),
+    "softmax dim": lambda m, x, t: _F(m).softmax(x, 3),
+    "clip nothing": lambda m, x, t: m.nn.utils.clip_grad_norm_([x], 1.0),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_an_edge_is_answered_as_in_pytorch(name):
+    found = []
+    for m in (torch, tk):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                answer = repr(EDGES[name](m, m.tensor(X), m.tensor([0, 1, 2, 0])))
+            except Exception as error:
+                answer = error
+        found.append((answer, [str(each.message) for each in caught]))
+    (theirs, their_warnings), (ours, our_warnings) = found
+    assert our_warnings == their_warnings
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, type(theirs)), ours
+        assert str(ours).splitlines()[0] == str(theirs).splitlines()[0]
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
+def test_dropout_drops_what_pytorch_drops(p):
+    found = []
+    for m in (torch, tk):
+        m.manual_seed(3)
+        x = m.ones(50, 4, requires_grad=True)
+        y = m.nn.Dropout(p)(x)
+        y.sum().backward()
+        found.append((y.tolist(), x.grad.tolist(), m.rand(1).tolist()))
+    assert found[0] == found[1]
+
+
+def test_layer_norm_of_large_numbers_keeps_its_digits():
+    x = tk.randn(8, 500, generator=tk.Generator().manual_seed(0)) + 1000
+    exact = tk.nn.functional.layer_norm(x.double(), (500,))
+    assert (tk.nn.functional.layer_norm(x, (500,)) - exact).abs().max() < 2e-4

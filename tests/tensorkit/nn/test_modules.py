@@ -1,0 +1,301 @@
+"""Modules: first values, names, texts, state and refusals are PyTorch's."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from tk_oracle import torch
+
+import tensorkit as tk
+
+
+def _model(m):
+    """Some of everything, with a shared layer and a buffer."""
+
+    class Block(m.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = m.nn.Linear(4, 4)
+            self.act = m.nn.GELU()
+            self.register_buffer("steps", m.zeros(2))
+            self.register_buffer("scratch", m.ones(1), persistent=False)
+            self.scale = m.nn.Parameter(m.ones(4))
+            self.nothing = None
+
+        def forward(self, x):
+            return self.act(self.linear(x)) * self.scale
+
+    m.manual_seed(0)
+    block = Block()
+    return m.nn.Sequential(
+        m.nn.Embedding(7, 4, padding_idx=2),
+        block,
+        m.nn.LayerNorm(4),
+        m.nn.ModuleList([m.nn.Linear(4, 4, bias=False) for _ in range(2)])[0],
+        m.nn.Dropout(0.2),
+        block,
+        m.nn.Linear(4, 3),
+    )
+
+
+# What a line of a program shows; ``net`` is the model above.
+SHOWN = {
+    "text": lambda m, net: net,
+    "parameters": lambda m, net: [(n, p.shape) for n, p in net.named_parameters()],
+    "duplicates": lambda m, net: [n for n, _ in net.named_parameters(remove_duplicate=False)],
+    "own parameters": lambda m, net: [n for n, _ in net[1].named_parameters(recurse=False)],
+    "buffers": lambda m, net: [n for n, _ in net.named_buffers()],
+    "modules": lambda m, net: [n for n, _ in net.named_modules()],
+    "children": lambda m, net: [n for n, _ in net.named_children()],
+    "state": lambda m, net: net.state_dict(),
+    "prefix": lambda m, net: list(net[1].state_dict(prefix="a.")),
+    "weights": lambda m, net: [p.tolist() for p in net.parameters()],
+    "one weight": lambda m, net: net[6].bias,
+    "slice": lambda m, net: net[2:4],
+    "submodule": lambda m, net: net.get_submodule("1.linear"),
+    "list": lambda m, net: m.nn.ModuleList([m.nn.ReLU(), m.nn.ReLU(), m.nn.Tanh()]),
+    "empty list": lambda m, net: m.nn.ModuleList(),
+    "dict": lambda m, net: m.nn.ModuleDict({"a": m.nn.ReLU(True), "b": m.nn.Softmax(1)}),
+    "layers": lambda m, net: [
+        m.nn.Linear(2, 3, bias=False),
+        m.nn.Embedding(4, 2),
+        m.nn.GELU("tanh"),
+        m.nn.LogSoftmax(-1),
+        m.nn.Dropout(inplace=True),
+        m.nn.LayerNorm((2, 3), elementwise_affine=False),
+        m.nn.LayerNorm(3, bias=False),
+        m.nn.Flatten(),
+        m.nn.Identity(3),
+        m.nn.SiLU(),
+        m.nn.LeakyReLU(0.2, True),
+        m.nn.Softplus(),
+        m.nn.Sigmoid(),
+        m.nn.CrossEntropyLoss(),
+        m.nn.BCEWithLogitsLoss(),
+    ],
+    "double": lambda m, net: [p.dtype for p in net.double().state_dict().values()],
+    "to": lambda m, net: {p.dtype for p in net.to(m.float64).parameters()},
+    "to device": lambda m, net: {p.device for p in net.to("cpu", m.float16).parameters()},
+    "frozen": lambda m, net: [p.requires_grad for p in net.requires_grad_(False).parameters()],
+    "modes": lambda m, net: [each.training for each in net.eval().modules()],
+    "load": lambda m, net: net.load_state_dict(net.state_dict()),
+    "load part": lambda m, net: net.load_state_dict({"no": m.ones(1)}, strict=False),
+    "output": lambda m, net: net.eval()(m.tensor([[1, 2, 6]])),
+    "flatten": lambda m, net: m.nn.Flatten()(m.zeros(2, 3, 4)).shape,
+    "parameter": lambda m, net: m.nn.Parameter(m.ones(2), requires_grad=False),
+    "no data": lambda m, net: m.nn.Parameter(),
+    "vector": lambda m, net: m.nn.utils.parameters_to_vector(net.parameters()).shape,
+    "append": lambda m, net: m.nn.Sequential(m.nn.ReLU()).append(m.nn.Tanh()),
+    "insert": lambda m, net: _inserted(m),
+    "delete": lambda m, net: _deleted(net),
+}
+
+
+def _inserted(m):
+    layers = m.nn.ModuleList([m.nn.ReLU()])
+    layers.insert(0, m.nn.Tanh())
+    layers.extend([m.nn.Identity()])
+    return layers, len(layers), layers[-1]
+
+
+def _deleted(net):
+    del net[0]
+    del net[0].scale
+    return net, hasattr(net[0], "scale")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_line_shows_what_it_shows_in_pytorch(name):
+    ours, theirs = (repr(SHOWN[name](m, _model(m))) for m in (tk, torch))
+    if name in ("output", "weights"):
+        _close(ours, theirs)
+    else:
+        assert ours == theirs
+
+
+def _close(ours, theirs):
+    def numbers(text):
+        return [float(x) for x in "".join(c if c in "0123456789.e-" else " " for c in text).split()
+                if any(c.isdigit() for c in x)]  # fmt: skip
+
+    np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        lambda m, x: m.nn.init.uniform_(x, -0.3, 0.45),
+        lambda m, x: m.nn.init.normal_(x, 1, 0.3),
+        lambda m, x: m.nn.init.xavier_uniform_(x, 1.7),
+        lambda m, x: m.nn.init.xavier_normal_(x),
+        lambda m, x: m.nn.init.kaiming_uniform_(x, a=0.1),
+        lambda m, x: m.nn.init.kaiming_normal_(x, mode="fan_out", nonlinearity="relu"),
+        lambda m, x: m.nn.init.constant_(x, 3),
+        lambda m, x: m.nn.init.ones_(x),
+        lambda m, x: m.nn.init.zeros_(x),
+    ],
+)
+@pytest.mark.parametrize("shape", [(3, 4), (20, 30), (2, 3, 5)])
+def test_first_values_are_pytorchs(init, shape):
+    found = []
+    for m in (torch, tk):
+        m.manual_seed(7)
+        x = m.empty(shape, requires_grad=True)
+        assert init(m, x) is x
+        found.append(x.detach().numpy())
+    # logarithms and cosines of normal numbers differ in the last digit between libraries
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-6, atol=1e-6)
+
+
+def test_uniform_weights_are_exactly_pytorchs():
+    found = []
+    for m in (torch, tk):
+        m.manual_seed(0)
+        layer = m.nn.Linear(30, 40)
+        found.append((layer.weight.tolist(), layer.bias.tolist()))
+    assert found[0] == found[1]
+
+
+def _set(obj, name, value):
+    setattr(obj, name, value)
+
+
+class _Forgetful:
+    """A module that does not call ``super().__init__()``."""
+
+    def __init__(self, m, value):
+        class Bad(m.nn.Module):
+            def __init__(self):
+                self.child = value
+
+        Bad()
+
+
+REFUSED = {
+    "attribute": lambda m, net: net[6].wieght,
+    "parameter": lambda m, net: _set(net[6], "weight", m.ones(2)),
+    "parameter text": lambda m, net: _set(net[6], "weight", "no"),
+    "buffer": lambda m, net: _set(net[1], "steps", 3),
+    "child": lambda m, net: _set(net[1], "linear", m.ones(2)),
+    "before init": lambda m, net: _Forgetful(m, m.nn.ReLU()),
+    "before init parameter": lambda m, net: _Forgetful(m, m.nn.Parameter(m.ones(1))),
+    "register type": lambda m, net: net.register_parameter("a", m.ones(2)),
+    "register name": lambda m, net: net.register_parameter("a.b", None),
+    "register empty": lambda m, net: net.register_buffer("", None),
+    "register twice": lambda m, net: net.register_buffer("training", None),
+    "register number": lambda m, net: net.register_buffer(3, None),
+    "buffer type": lambda m, net: net.register_buffer("b", 3),
+    "module type": lambda m, net: net.add_module("b", 3),
+    "module name": lambda m, net: m.nn.ModuleDict({"a.b": m.nn.ReLU()}),
+    "no forward": lambda m, net: m.nn.Module()(1),
+    "sequence": lambda m, net: m.nn.Sequential(1),
+    "index": lambda m, net: net[9],
+    "list index": lambda m, net: m.nn.ModuleList()[0],
+    "mode": lambda m, net: net.train("yes"),
+    "integer dtype": lambda m, net: net.to(m.int64),
+    "submodule": lambda m, net: net.get_submodule("1.none"),
+    "submodule kind": lambda m, net: net.get_submodule("1.scale"),
+    "integer parameter": lambda m, net: m.nn.Parameter(m.tensor([1])),
+    "missing key": lambda m, net: net[6].load_state_dict({"weight": m.zeros(3, 4)}),
+    "unexpected key": lambda m, net: net[6].load_state_dict({**net[6].state_dict(), "x": 1}),
+    "deep keys": lambda m, net: net.load_state_dict({"1.x": 1, "9.y": 2}),
+    "shape": lambda m, net: net[6].load_state_dict({"weight": m.zeros(2, 4), "bias": m.zeros(3)}),
+    "no tensor": lambda m, net: net[6].load_state_dict({"weight": [1.0], "bias": m.zeros(3)}),
+    "no dict": lambda m, net: net.load_state_dict([1]),
+    "gain": lambda m, net: m.nn.init.calculate_gain("swish"),
+    "fan": lambda m, net: m.nn.init.xavier_uniform_(m.ones(3)),
+    "fan mode": lambda m, net: m.nn.init.kaiming_normal_(m.ones(3, 3), mode="fan"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_refused_as_in_pytorch(name):
+    found = []
+    for m in (torch, tk):
+        net = _model(m)
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            REFUSED[name](m, net)
+        found.append(caught.value)
+    theirs, ours = found
+    assert isinstance(ours, type(theirs)), ours
+    text, wanted = str(ours), str(theirs)
+    if "state_dict" in wanted:
+        assert text.replace("tensorkit", "torch") == wanted
+    else:
+        assert (
+            text.splitlines()[0].replace("tensorkit._tensor.", "torch.") == wanted.splitlines()[0]
+        )
+
+
+def test_a_refused_state_copies_what_fits():
+    net = tk.nn.Linear(2, 2)
+    with pytest.raises(RuntimeError, match="size mismatch for weight"):
+        net.load_state_dict({"weight": tk.zeros(3, 2), "bias": tk.ones(2)})
+    assert net.bias.tolist() == [1, 1]
+
+
+def test_hooks_see_and_change_what_passes():
+    layer = tk.nn.Linear(2, 2)
+    seen = []
+    before = layer.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    after = layer.register_forward_hook(lambda module, args, out: seen.append(args) or out + 1)
+    x = tk.ones(1, 2)
+    changed = layer(x)
+    assert seen[0][0].tolist() == [[2, 2]]
+    before.remove()
+    after.remove()
+    assert tk.equal(changed, layer(x * 2) + 1)
+    assert len(seen) == 1
+
+
+def test_a_copy_of_a_model_is_independent_and_of_the_same_kind():
+    net = _model(tk)
+    for twin in (copy.deepcopy(net[6]), pickle.loads(pickle.dumps(net[6]))):
+        assert type(twin.weight) is tk.nn.Parameter
+        assert twin.weight.requires_grad
+        assert tk.equal(twin.weight, net[6].weight)
+        with tk.no_grad():
+            twin.weight.add_(1)
+        assert not tk.equal(twin.weight, net[6].weight)
+
+
+def test_a_parameter_shares_the_memory_of_its_data():
+    data = tk.zeros(2)
+    parameter = tk.nn.Parameter(data)
+    data.fill_(3)
+    assert parameter.tolist() == [3, 3]
+    assert parameter.is_leaf
+
+
+def test_a_change_between_forward_and_backward_is_noticed():
+    layer = tk.nn.Linear(2, 2)
+    x = tk.ones(1, 2, requires_grad=True)
+    loss = layer(x).sum()
+    with tk.no_grad():
+        layer.weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_moving_a_module_moves_gradients_too():
+    layer = tk.nn.Linear(2, 2)
+    layer(tk.ones(1, 2)).sum().backward()
+    weight = layer.weight
+    assert layer.double().weight is weight
+    assert weight.grad.dtype is tk.float64
+
+
+def test_clipping_is_pytorchs():
+    found = []
+    for m in (torch, tk):
+        norms = []
+        for order in (2.0, 1.0, float("inf")):
+            xs = [m.ones(3, requires_grad=True), m.ones(2, 2, requires_grad=True), m.ones(1)]
+            ((xs[0] * 3).sum() + (xs[1] * xs[1] * 2).sum()).backward()
+            norms.append(m.nn.utils.clip_grad_norm_(xs, 1.5, order).item())
+            norms += [x.grad.tolist() for x in xs[:2]]
+            m.nn.utils.clip_grad_value_(xs[0], 0.25)
+            norms.append(xs[0].grad.tolist())
+        found.append(np.hstack([np.ravel(each) for each in norms]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

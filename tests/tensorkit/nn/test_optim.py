@@ -1,0 +1,210 @@
+"""Optimizers: twenty steps give PyTorch's parameters; texts, states and refusals are PyTorch's."""
+
+import copy
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+from tk_oracle import torch
+
+import tensorkit as tk
+
+OPTIMIZERS = {
+    "sgd": lambda m, p: m.optim.SGD(p, lr=0.1),
+    "sgd decay": lambda m, p: m.optim.SGD(p, lr=0.001, weight_decay=0.01, maximize=True),
+    "momentum": lambda m, p: m.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "dampening": lambda m, p: m.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
+    "nesterov": lambda m, p: m.optim.SGD(p, 0.1, 0.9, nesterov=True),
+    "adam": lambda m, p: m.optim.Adam(p, lr=0.01),
+    "adam decay": lambda m, p: m.optim.Adam(p, 0.01, (0.8, 0.99), 1e-6, 0.1, maximize=True),
+    "amsgrad": lambda m, p: m.optim.Adam(p, lr=0.01, amsgrad=True),
+    "adamw": lambda m, p: m.optim.AdamW(p, lr=0.01),
+    "adamw amsgrad": lambda m, p: m.optim.AdamW(p, 0.01, weight_decay=0.3, amsgrad=True),
+}
+
+
+def _model(m):
+    m.manual_seed(0)
+    return m.nn.Sequential(
+        m.nn.Linear(5, 8), m.nn.ReLU(), m.nn.LayerNorm(8), m.nn.Linear(8, 8), m.nn.GELU(),
+        m.nn.Linear(8, 3),
+    )  # fmt: skip
+
+
+def _train(m, net, optimizer, steps=20):
+    m.manual_seed(1)
+    x, y = m.randn(16, 5), m.randint(0, 3, (16,))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = m.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+    return loss
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_twenty_steps_give_pytorchs_parameters(name):
+    found = []
+    for m in (torch, tk):
+        net = _model(m)
+        optimizer = OPTIMIZERS[name](m, net.parameters())
+        loss = _train(m, net, optimizer)
+        found.append((net, optimizer, loss.item()))
+    (theirs, their_optimizer, their_loss), (ours, our_optimizer, our_loss) = found
+    for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
+        np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=1e-6)
+    assert abs(our_loss - their_loss) < 1e-6
+    assert repr(our_optimizer) == repr(their_optimizer)
+    theirs, ours = their_optimizer.state_dict(), our_optimizer.state_dict()
+    assert repr(ours["param_groups"]) == repr(theirs["param_groups"])
+    assert {k: list(v) for k, v in ours["state"].items()} == {
+        k: list(v) for k, v in theirs["state"].items()
+    }
+
+
+@pytest.mark.parametrize("name", ["momentum", "amsgrad"])
+def test_a_large_parameter_is_changed_as_a_small_one(name):
+    """Blocks are only a way to go through memory."""
+    values = tk.randn(300, 200)
+    for make in (lambda x: x, lambda x: x.t().contiguous().t()):
+        whole = make(values.clone()).detach().requires_grad_()
+        rows = [row.clone().requires_grad_() for row in values]
+        for leaves in ([whole], rows):
+            optimizer = OPTIMIZERS[name](tk, leaves)
+            for _ in range(3):
+                optimizer.zero_grad()
+                sum((x * x).sum() for x in leaves).backward()
+                optimizer.step()
+        assert tk.equal(whole.detach(), tk.stack([row.detach() for row in rows]))
+
+
+def test_training_goes_on_from_a_saved_state():
+    net = _model(tk)
+    optimizer = OPTIMIZERS["adam"](tk, net.parameters())
+    _train(tk, net, optimizer, 3)
+    twin = copy.deepcopy(net)
+    other = OPTIMIZERS["adam"](tk, twin.parameters())
+    other.load_state_dict(optimizer.state_dict())
+    _train(tk, net, optimizer, 3)
+    _train(tk, twin, other, 3)
+    for p, q in zip(net.parameters(), twin.parameters(), strict=True):
+        assert tk.equal(p, q)
+
+
+def test_groups_have_settings_of_their_own():
+    x, y = (tk.ones(1, requires_grad=True) for _ in range(2))
+    optimizer = tk.optim.SGD([{"params": [x]}, {"params": y, "lr": 1.0}], lr=0.5)
+    (x + y).sum().backward()
+    optimizer.step()
+    assert (x.item(), y.item()) == (0.5, 0.0)
+
+
+def test_a_step_without_gradient_changes_nothing_and_a_closure_is_run_with_gradients():
+    x = tk.ones(2, requires_grad=True)
+    optimizer = tk.optim.SGD([x], lr=0.5)
+    optimizer.step()
+    assert x.tolist() == [1, 1]
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with tk.no_grad():
+        assert optimizer.step(closure).item() == 2
+    assert x.tolist() == [0, 0]
+
+
+def test_zeroed_gradients_are_kept_where_asked():
+    x = tk.ones(2, requires_grad=True)
+    optimizer = tk.optim.SGD([x])
+    (x * x).sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_a_step_between_forward_and_backward_is_noticed_and_named():
+    x = tk.ones(2, requires_grad=True)
+    optimizer = tk.optim.Adam([x])
+    (x * x).sum().backward()
+    loss = (x * x).sum()
+    optimizer.step()
+    with pytest.raises(RuntimeError, match=r"Adam\.step changed it: .*test_optim\.py"):
+        loss.backward()
+
+
+def test_the_learning_rate_falls_in_steps():
+    found = []
+    for m in (torch, tk):
+        optimizer = m.optim.SGD([m.ones(1, requires_grad=True)], lr=1.0)
+        scheduler = m.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+        rates = []
+        for _ in range(5):
+            optimizer.step()
+            scheduler.step()
+            rates += scheduler.get_last_lr()
+        found.append(rates)
+    assert found[0] == found[1]
+
+
+REFUSED = {
+    "nothing": lambda m, x: m.optim.SGD([]),
+    "tensor": lambda m, x: m.optim.SGD(x),
+    "number": lambda m, x: m.optim.SGD([1]),
+    "list": lambda m, x: m.optim.SGD([[x]]),
+    "set": lambda m, x: m.optim.SGD([{"params": {x}}]),
+    "no leaf": lambda m, x: m.optim.SGD([x * 1]),
+    "rate": lambda m, x: m.optim.SGD([x], -1.0),
+    "momentum": lambda m, x: m.optim.SGD([x], momentum=-1.0),
+    "decay": lambda m, x: m.optim.SGD([x], weight_decay=-1.0),
+    "nesterov": lambda m, x: m.optim.SGD([x], nesterov=True),
+    "adam rate": lambda m, x: m.optim.Adam([x], -0.1),
+    "adam eps": lambda m, x: m.optim.Adam([x], eps=-0.1),
+    "adam beta": lambda m, x: m.optim.Adam([x], betas=(1.0, 0.9)),
+    "adam beta 2": lambda m, x: m.optim.AdamW([x], betas=(0.9, 1.5)),
+    "adam decay": lambda m, x: m.optim.AdamW([x], weight_decay=-1.0),
+    "two groups": lambda m, x: m.optim.SGD([{"params": x}, {"params": x}]),
+    "group": lambda m, x: m.optim.SGD([x]).add_param_group(3),
+    "no params": lambda m, x: m.optim.SGD([{"lr": 1}]),
+    "groups differ": lambda m, x: m.optim.SGD([x]).load_state_dict(
+        {"state": {}, "param_groups": []}
+    ),
+    "sizes differ": lambda m, x: m.optim.SGD([x]).load_state_dict(
+        {"state": {}, "param_groups": [{"params": [0, 1]}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_refused_as_in_pytorch(name):
+    found = []
+    for m in (torch, tk):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            REFUSED[name](m, m.ones(2, requires_grad=True))
+        found.append(caught.value)
+    theirs, ours = found
+    assert isinstance(ours, type(theirs)), ours
+    assert str(ours).splitlines()[0] == str(theirs).splitlines()[0]
+
+
+def test_a_training_loop_leaves_nothing_behind():
+    """With the garbage collector off memory stays level, and the collector finds nothing."""
+    net = _model(tk)
+    optimizer = tk.optim.Adam(net.parameters(), lr=0.01)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        _train(tk, net, optimizer, 200)  # until NumPy and Python have filled their caches
+        before = tracemalloc.get_traced_memory()[0]
+        _train(tk, net, optimizer, 200)
+        grown = tracemalloc.get_traced_memory()[0] - before
+        assert gc.collect() == 0
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert grown < 20_000
