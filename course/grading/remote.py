@@ -199,7 +199,7 @@ class Handle(Opaque):
             f"check what its methods and attributes return."
         )
 
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuses  # type: ignore
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuses
     __add__ = __sub__ = __mul__ = __truediv__ = __int__ = __float__ = _refuses
     __hash__ = object.__hash__
 
@@ -277,12 +277,12 @@ def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> d
 
 def _take_over(mine: Any, coded: Any, decoder: Decoder) -> None:
     """Write into an argument what the answer wrote into it; arrays share their memory already."""
-    if type(mine) is list or type(mine) is dict:
+    if type(mine) in (list, dict):
         now = decoder.decode(coded)
         if type(now) is not type(mine):
             raise WireError("An argument is damaged.")
         mine.clear()
-        mine.extend(now) if type(mine) is list else mine.update(now)
+        (mine.extend if type(mine) is list else mine.update)(now)
     elif type(mine) is tk.Tensor and mine.requires_grad and "grad" in coded:
         mine.grad = decoder.decode(coded["grad"])
 
@@ -305,7 +305,7 @@ def _rebuilt(coded: Message) -> Raised:
     name, module = _sound_text(coded, "type"), _sound_text(coded, "module")
     first, *rest = _sound_text(coded, "text").strip().splitlines() or [""]
     homes = {"builtins": builtins, "tensorkit.errors": tk_errors}
-    kind = vars(homes[module]).get(name) if module in homes else None
+    kind: Any = vars(homes[module]).get(name) if module in homes else None
     if module == "course":
         kind = NotAllowed
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):

@@ -100,7 +100,7 @@ class Warm:
         with (self.folder / "warm.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-s", "-S", "-P", "-B", "-c", begin],
-                stdin=its,
+                stdin=its.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env=_ENVIRONMENT,

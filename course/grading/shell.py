@@ -110,6 +110,8 @@ def _bundle(data: Any) -> dict[str, str]:
 class _Hook(DisplayHook):
     """Notes the value of a cell's last expression."""
 
+    shell: Any
+
     def write_output_prompt(self) -> None: ...
 
     def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
@@ -127,6 +129,8 @@ class _Hook(DisplayHook):
 
 class _Publisher(DisplayPublisher):
     """Notes what `display` shows."""
+
+    shell: Any
 
     def publish(self, data: Any, *_: Any, **__: Any) -> None:
         self.shell.outputs.add(
@@ -180,9 +184,9 @@ class Shell(InteractiveShell):
         finally:
             sys.stdout, sys.stderr = streams
         if result:
-            error = result[0].error_before_exec or result[0].error_in_exec
-            if error is not None:
-                ran.error, ran.message = type(error).__name__, message_of(error)
+            raised = result[0].error_before_exec or result[0].error_in_exec
+            if raised is not None:
+                ran.error, ran.message = type(raised).__name__, message_of(raised)
         if ran.error == "TimeLimit":
             ran.stopped = True
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source

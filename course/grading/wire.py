@@ -168,13 +168,14 @@ class Encoder:
         for base in (list, tuple, dict):
             if issubclass(kind, base):
                 return self._container(base, value, depth)
-        for base in (int, float):  # an IntEnum, say
-            if issubclass(kind, base):
-                return self.encode(base.__add__(value, 0))
+        if issubclass(kind, int):  # an IntEnum, say
+            return self.encode(int.__add__(value, 0))
+        if issubclass(kind, float):
+            return self.encode(float.__add__(value, 0.0))
         named = _library_name(value) if isinstance(value, self.names) else None
         return {"k": "named", "v": named} if named else self._handle(value, kind)
 
-    def _container(self, base: type, value: Any, depth: int) -> Any:
+    def _container(self, base: Any, value: Any, depth: int) -> Any:
         length = base.__len__(value)
         if length > MOST_ENTRIES or depth == 0:
             kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
@@ -388,10 +389,13 @@ def _named(name: Any, *, trusts: bool) -> Any:
     raise WireError("A name is not known.")
 
 
-_TYPES = (bool, int, float, complex, str, bytes, list, tuple, dict, set, BaseException)
-_TYPES += (np.generic, np.ndarray, tk.Tensor, tk.Size, tk.dtype, tk.device, NoneType)
+_PYTHONS = (bool, int, float, complex, str, bytes, list, tuple, dict, set, BaseException, NoneType)
+_TYPES = (*_PYTHONS, np.generic, np.ndarray, tk.Tensor, tk.Size, tk.dtype, tk.device)
 
 
+_DTYPES: Mapping[str, Any] = {
+    str(it).removeprefix("torch."): it for it in vars(tk).values() if type(it) is tk.dtype
+}
 _BUILD: Mapping[str, Callable[[Any], Any]] = {
     "bytes": bytes.fromhex,
     "complex": lambda it: complex(float(it[0]), float(it[1])),
@@ -403,4 +407,3 @@ _BUILD: Mapping[str, Callable[[Any], Any]] = {
     "device": tk.device,
     "Device": tk.device,
 }
-_DTYPES = {str(it).removeprefix("torch."): it for it in vars(tk).values() if type(it) is tk.dtype}
