@@ -6,10 +6,10 @@ Modules are imported inside the verbs, so that `course --help` answers at once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -156,6 +156,41 @@ def demo(
 
 
 @app.command(rich_help_panel=TEACH)
+def grade(
+    chapter: ChapterName,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="Only this learner; may be given several times.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="How many at once; by default one for each core.")
+    ] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Without a sandbox: learners' code can do anything.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also what is graded already.")] = False,
+) -> None:
+    """Grade what was collected: learners' code in a sandbox, points into nbgrader's gradebook."""
+    from course import paths
+    from course.grading import batch
+
+    root = paths.course_root()
+    with _grading_bar() as watch:
+        results = batch.grade(
+            root,
+            batch.chapter_in(root, chapter),
+            learners=learner or (),
+            workers=workers,
+            unsafe=unsafe,
+            force=force,
+            watch=watch,
+        )
+    for it in results:
+        for sentence in filter(None, [it.sentence, *it.troubles]):
+            print(f"{it.learner}: {sentence}")
+    print(f"{len(results)} submissions, {sum(it.status == 'graded' for it in results)} graded.")
+
+
+@app.command(rich_help_panel=TEACH)
 def bundle() -> None:
     """Make the folder that learners get: a wheel and the released notebooks."""
     from course.bundle import bundle as make
@@ -183,6 +218,24 @@ def _progress_bars() -> Iterator[Watch]:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)  # type: ignore[arg-type]
+
+        yield watch
+
+
+@contextmanager
+def _grading_bar() -> Iterator[Callable[[Any, int, int], None]]:
+    """A bar with rate and time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
+    with Progress(*columns, TextColumn("{task.fields[rate]}")) as bar:
+        task = bar.add_task("grading", total=None, rate="")
+
+        def watch(result: Any, done: int, total: int) -> None:
+            speed = bar.tasks[task].speed
+            rate = f"{speed:.1f} a second" if speed else ""
+            bar.update(task, completed=done, total=total, description=result.learner, rate=rate)
 
         yield watch
 

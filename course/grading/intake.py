@@ -8,6 +8,7 @@ instructor's notebook; from the learner come the text of the answers and the cel
 from __future__ import annotations
 
 import ast
+import base64
 import hashlib
 import io
 import json
@@ -61,12 +62,23 @@ class Source:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The chapter's data, by path beside the notebook."""
 
+    def to_json(self) -> str:
+        """All of it as text, for workers that share no disk with the course."""
+        files = {name: base64.b64encode(it).decode() for name, it in sorted(self.files.items())}
+        values = {"chapter": self.chapter, "files": files}
+        return json.dumps({**values, "released": self.released, "solved": self.solved})
+
+    @classmethod
+    def from_json(cls, text: str) -> Source:
+        """The source that `to_json` wrote."""
+        values = json.loads(text)
+        values["files"] = {name: base64.b64decode(it) for name, it in values["files"].items()}
+        return cls(**values)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all of it."""
-        text = json.dumps([self.released, self.solved], sort_keys=True).encode()
-        data = [name.encode() + content for name, content in sorted(self.files.items())]
-        return hashlib.sha256(b"".join([text, *data])).hexdigest()
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
 def source_of(root: Path, chapter: str) -> Source:

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from course import answer, exercise, history
@@ -39,31 +40,16 @@ def seed_of(secret: bytes, handed: Handed) -> str:
 def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
     """The result of one submission; never raises for what a learner handed in."""
     begun = time.perf_counter()
-    common: dict[str, Any] = {
-        "learner": handed.learner,
-        "chapter": handed.chapter,
-        "submission": handed.digest,
-        "source": source.digest,
-        "timestamp": handed.timestamp,
-        "seed": seed,
-        "profile": warm.profile,
-        "versions": versions(),
-    }
     try:
         repaired = intake.repair(handed.content, source)
     except Refused as refusal:
-        return Result(
-            **common,
-            status="refused",
-            sentence=str(refusal),
-            repaired=handed.repaired,
-            exercises=tuple(_ungraded(source)),
-        )
+        return replace(refused(source, handed, seed, str(refusal)), profile=warm.profile)
     read = time.perf_counter()
     play = Play(warm, source, repaired.cells, seed)
     play.run()
     return Result(
-        **common,
+        **_common(source, handed, seed),
+        profile=warm.profile,
         exercises=tuple(play.graded),
         repaired=(*handed.repaired, *repaired.notes),
         troubles=tuple(play.troubles),
@@ -81,6 +67,29 @@ def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
             "total": time.perf_counter() - begun,
         },
     )
+
+
+def refused(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+    """The result of a submission that is not graded: no points, and why."""
+    return Result(
+        **_common(source, handed, seed),
+        status="refused",
+        sentence=sentence,
+        repaired=handed.repaired,
+        exercises=tuple(_ungraded(source)),
+    )
+
+
+def _common(source: Source, handed: Handed, seed: str) -> dict[str, Any]:
+    return {
+        "learner": handed.learner,
+        "chapter": handed.chapter,
+        "submission": handed.digest,
+        "source": source.digest,
+        "timestamp": handed.timestamp,
+        "seed": seed,
+        "versions": versions(),
+    }
 
 
 def _ungraded(source: Source) -> list[Graded]:

@@ -1,0 +1,312 @@
+"""Many submissions: workers beside each other, one writer, no submission lost.
+
+A worker that ends is started again and its submission tried once more; one that ends two workers is
+set aside with no points and reported. Whatever was written when a run is broken off stays written:
+the next run takes up the results that lie there and grades the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from course import files, paths
+from course.errors import CourseError
+from course.grading import intake, judge, sandbox, worker
+from course.grading.intake import Handed, Refused, Source
+from course.grading.result import Result
+from course.grading.sandbox import Limits
+from course.grading.wire import Closed, Wire, WireError
+
+TRIES = 2
+"""How often a submission may end its worker."""
+PATIENCE = 60.0
+"""Seconds that a worker may take beyond the time that a submission has."""
+
+Watch = Callable[[Result, int, int], None]
+"""Told each result, how many there are by now, and how many there will be."""
+
+
+def secret_of(root: Path) -> bytes:
+    """The secret of the course, from which seeds are made; made when first asked for.
+
+    It lies in `course/.secret`, which git ignores; keep it, and a regrade draws the same numbers.
+    """
+    file = root / "course" / ".secret"
+    if not file.exists():
+        files.write(file, secrets.token_hex(32))
+        file.chmod(0o600)
+    return file.read_bytes()
+
+
+def profile_for(*, unsafe: bool = False) -> str:
+    """The strongest sandbox of this machine; CourseError with the reasons if it has none."""
+    if unsafe:
+        return sandbox.UNSAFE
+    found = sandbox.best()
+    if found is None:
+        reasons = [sandbox.why_not(it) for it in (sandbox.NAMESPACES, sandbox.LANDLOCK)]
+        raise CourseError(
+            "This machine has no sandbox for learners' code, so nothing was graded.\n"
+            + "\n".join(f"- {it}" for it in reasons)
+            + "\nOn a machine that holds nothing of value, --unsafe grades without one."
+        )
+    return found
+
+
+def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
+    """The learners who handed the chapter in, and the folders of their submissions."""
+    folder = root / "course" / "submitted"
+    wanted = set(learners)
+    found = [
+        (it.name, it / chapter)
+        for it in (sorted(folder.iterdir()) if folder.is_dir() else [])
+        if (it / chapter).is_dir() and not it.is_symlink() and not it.name.startswith(".")
+    ]
+    missing = wanted - {name for name, _ in found}
+    if missing:
+        raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
+    return [(name, it) for name, it in found if not wanted or name in wanted]
+
+
+def taken_in(name: str, folder: Path, source: Source) -> Handed | Result:
+    """A submission's notebook, or the result that says why there is none."""
+    try:
+        return intake.read(folder, name, source.chapter)
+    except Refused as refusal:
+        sentence = str(refusal)
+    except OSError as problem:
+        sentence = f"The folder cannot be read ({problem.strerror})."
+    return judge.refused(source, Handed(name, source.chapter, b""), "", sentence)
+
+
+@dataclass
+class Job:
+    """A submission on its way."""
+
+    handed: Handed
+    seed: str
+    tries: int = 0
+
+
+def results(
+    source: Source,
+    jobs: Iterable[Job],
+    *,
+    workers: int,
+    profile: str,
+    limits: Limits | None = None,
+) -> Iterator[Result]:
+    """The result of every job, in the order in which they are done."""
+    pool = [Hand(number, source, profile, limits or Limits()) for number in range(workers)]
+    waiting = deque(jobs)
+    try:
+        while waiting or any(it.job for it in pool):
+            for hand in pool:
+                if hand.job is None and waiting:
+                    hand.take(waiting.popleft())
+            yield from _finished(pool, waiting, source)
+    finally:
+        for hand in pool:
+            hand.close()
+
+
+def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iterator[Result]:
+    busy = {it.descriptor: it for it in pool if it.job is not None}
+    poll = select.poll()
+    for descriptor in busy:
+        poll.register(descriptor, select.POLLIN)
+    ready = {descriptor for descriptor, _ in poll.poll(500)}
+    for descriptor, hand in busy.items():
+        if descriptor not in ready and not hand.is_late:
+            continue
+        job = hand.job
+        assert job is not None
+        result = hand.finish() if descriptor in ready else None
+        if result is not None:
+            yield result
+            continue
+        hand.close()  # it ended, or does not end: another one is started
+        job.tries += 1
+        if job.tries < TRIES:
+            waiting.append(job)
+        else:
+            yield _set_aside(job, source)
+
+
+def _set_aside(job: Job, source: Source) -> Result:
+    refused = judge.refused(source, job.handed, job.seed, "")
+    sentence = f"It ended the worker that graded it, {TRIES} times, and was set aside."
+    return replace(refused, status="set aside", sentence=sentence)
+
+
+@dataclass
+class Hand:
+    """One worker, as the batch sees it; its program is started when there is something to do."""
+
+    number: int
+    source: Source
+    profile: str
+    limits: Limits
+    job: Job | None = None
+    _wire: Wire | None = None
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _until: float = 0.0
+
+    @property
+    def descriptor(self) -> int:
+        """What becomes readable when the worker has something to say."""
+        assert self._wire is not None
+        return self._wire.descriptor
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+    def take(self, job: Job) -> None:
+        """Give this worker a submission."""
+        self.job = job
+        for is_last in (False, True):
+            try:
+                if self._wire is None:
+                    self._start()
+                assert self._wire is not None
+                self._until = time.monotonic() + self.limits.seconds + PATIENCE
+                handed = job.handed
+                message = {
+                    "learner": handed.learner,
+                    "chapter": handed.chapter,
+                    "timestamp": handed.timestamp,
+                    "repaired": list(handed.repaired),
+                    "seed": job.seed,
+                }
+                self._wire.send(message, [handed.content], until=self._until)
+                return
+            except (Closed, TimeoutError):
+                self.close(keep=job)
+                if is_last:
+                    raise CourseError("A worker does not start.") from None
+
+    def _start(self) -> None:
+        mine, its = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course.grading.worker"], stdin=its.fileno()
+        )
+        its.close()
+        self._wire = Wire(mine.detach())
+        until = time.monotonic() + PATIENCE * 2
+        first = worker.begin(self.number, self.profile, self.limits)
+        self._wire.send(first, [self.source.to_json().encode()], until=until)
+        said, _ = self._wire.receive(until=until)
+        if "problem" in said:
+            raise CourseError(str(said["problem"]))
+
+    def finish(self) -> Result | None:
+        """The result that arrived, or None if the worker is gone."""
+        assert self._wire is not None
+        try:
+            timings, (text,) = self._wire.receive(until=self._until)
+            self.job = None
+            return Result.from_json(text.tobytes().decode(), timings=timings)
+        except (Closed, WireError, TimeoutError, ValueError):
+            return None
+
+    def close(self, keep: Job | None = None) -> None:
+        """End the program; it is started again with the next job."""
+        self.job = keep
+        if self._wire is not None:
+            os.close(self._wire.descriptor)
+            self._wire = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2.0)  # it ends by itself, and removes its folders
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def grade(
+    root: Path,
+    chapter: str,
+    *,
+    learners: Iterable[str] = (),
+    workers: int | None = None,
+    unsafe: bool = False,
+    force: bool = False,
+    profile: str | None = None,
+    limits: Limits | None = None,
+    watch: Watch = lambda result, done, total: None,
+    config: Any = None,
+) -> list[Result]:
+    """Grade a chapter's submissions; all results, those of earlier runs included.
+
+    learners: by default all. workers: by default one for each core. unsafe: without a sandbox.
+    force: grade again what is graded. profile: of the sandbox, by default the strongest.
+    config: nbgrader's; by default that of the course.
+
+    Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook.
+    """
+    from course.grading.writer import Writer, stored  # nbgrader takes a second to import
+    from course.release import nbgrader_config
+
+    source = intake.source_of(root, chapter)
+    judge.check_definitions(source)
+    found = submissions(root, chapter, learners)
+    if not found:
+        raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
+    profile = profile or profile_for(unsafe=unsafe)
+    secret = secret_of(root)
+    done: list[Result] = []
+    jobs: list[Job] = []
+
+    with Writer(root, source, config or nbgrader_config()) as writer:
+
+        def finish(result: Result) -> None:
+            if not writer.is_applied(result):
+                writer.apply(result)
+            done.append(result)
+            watch(result, len(done), len(found))
+
+        for name, folder in found:
+            handed = taken_in(name, folder, source)
+            if isinstance(handed, Result):
+                finish(handed)
+                continue
+            job = Job(handed, judge.seed_of(secret, handed))
+            earlier = None if force else stored(root, name, chapter)
+            if earlier is not None and _is_of(earlier, job, source, profile):
+                finish(earlier)
+            else:
+                jobs.append(job)
+        count = min(len(jobs), workers or len(os.sched_getaffinity(0)))
+        for result in results(source, jobs, workers=count, profile=profile, limits=limits):
+            finish(result)
+    return done
+
+
+def _is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
+    """Whether a result is what grading this submission again would give."""
+    return (
+        result.submission == job.handed.digest
+        and result.source == source.digest
+        and result.timestamp == job.handed.timestamp
+        and result.seed == job.seed
+        and result.status != "set aside"
+        and (result.profile == profile or result.status == "refused")
+    )
+
+
+def chapter_in(root: Path, name: str) -> str:
+    """The chapter that a name or number means, among those that are built."""
+    return paths.chapter_named(name, paths.released_chapters(root))

@@ -1,0 +1,56 @@
+"""The program of one worker: takes submissions from standard input, answers with results.
+
+It is a checker: it runs no learner's code, and holds neither the gradebook nor the secret of the
+course. Messages are those of `wire`, over the socket that is its standard input:
+
+    in   begin   {number, profile, limits} and the source of the chapter
+    in   grade   {learner, chapter, timestamp, repaired, seed} and the notebook
+    out          the timings, and the result as JSON
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import asdict
+
+from course.errors import CourseError
+from course.grading import judge
+from course.grading.intake import Handed, Source
+from course.grading.sandbox import Limits
+from course.grading.session import Warm
+from course.grading.wire import Closed, Wire
+
+
+def main() -> None:
+    """Until the other side hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who pressed it means the batch, which ends this
+    wire = Wire(os.dup(0))
+    try:
+        begun, (text,) = wire.receive()
+        source = Source.from_json(text.tobytes().decode())
+        limits = Limits(**begun["limits"])
+        with Warm(begun["profile"], limits, number=begun["number"]) as warm:
+            wire.send({"ready": True}, [])
+            while True:
+                message, (content,) = wire.receive()
+                message["repaired"] = tuple(message["repaired"])
+                seed = message.pop("seed")
+                handed = Handed(content=content.tobytes(), **message)
+                result = judge.grade(warm, source, handed, seed)
+                wire.send(dict(result.timings), [result.to_json().encode()])
+    except Closed:
+        pass
+    except CourseError as problem:
+        wire.send({"problem": str(problem)}, [])
+        sys.exit(1)
+
+
+def begin(number: int, profile: str, limits: Limits) -> dict[str, object]:
+    """The first message."""
+    return {"number": number, "profile": profile, "limits": asdict(limits)}
+
+
+if __name__ == "__main__":
+    main()
