@@ -261,7 +261,7 @@ def _outputs(
             }
         ]
     if is_ours and "show" in cell["metadata"].get("tags", []):
-        solved = next((it for it in source.solved["cells"] if it["id"] == cell["id"]), {})
+        solved: Cell = next((it for it in source.solved["cells"] if it["id"] == cell["id"]), {})
         return list(solved.get("outputs", []))
     return clean.clean_outputs(cell.get("outputs", []))
 
