@@ -23,6 +23,8 @@ def some_dims(function: str, x: "Tensor", dim: Any) -> Ints:
     """The dimensions that an int, a tuple or None (all) names; no dimensions mean all of them."""
     general.need_tensor(function, x)
     n_dims = len(x._form.shape)
+    if dim.__class__ is int and -n_dims <= dim < n_dims:  # nearly always
+        return (dim % n_dims,)
     if dim is None:
         return tuple(range(n_dims))
     for each in dim if isinstance(dim, (tuple, list)) else (dim,):
@@ -85,9 +87,11 @@ def wide(xp: Any, x: Any) -> Any:
     return x.astype(xp.float32) if x.dtype == xp.float16 else x
 
 
-def axes(x: Any, dim: Ints | None) -> Ints | None:
-    """The axes of an array to reduce; a 0-d array has none to name."""
-    return dim if x.ndim else None
+def axes(x: Any, dim: Ints | None) -> Any:
+    """The axes of an array to reduce, as NumPy is fastest with them: an int, or None for all."""
+    if dim is None or len(dim) == x.ndim or not x.ndim:
+        return None
+    return dim[0] if len(dim) == 1 else dim
 
 
 def count(shape: Ints, dim: Ints | None) -> int:

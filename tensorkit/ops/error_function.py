@@ -68,18 +68,18 @@ def _fraction(xp: Any, z: Any, coefficients: Any) -> Any:
 
 
 def _polynomial(xp: Any, z: Any, coefficients: Any) -> Any:
-    value = z * z.dtype.type(coefficients[-1])
+    value = z * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
-        value += z.dtype.type(coefficient)
+        value += coefficient
         value *= z
-    value += z.dtype.type(coefficients[0])
+    value += coefficients[0]
     return value
 
 
 def _single(xp: Any, x: Any) -> Any:
-    x = xp.asarray(xp.clip(x, xp.float32(-3.95), xp.float32(3.95)))
+    x = xp.asarray(xp.minimum(xp.maximum(x, -3.95), 3.95))
     result = xp.asarray(x * _fraction(xp, xp.asarray(x * x), _SINGLE))
-    return xp.clip(result, xp.float32(-1), xp.float32(1))
+    return xp.minimum(xp.maximum(result, -1), 1)
 
 
 def _double(xp: Any, x: Any) -> Any:

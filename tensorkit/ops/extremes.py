@@ -7,13 +7,14 @@ from ``max(dim)``.
 
 from typing import TYPE_CHECKING, Any
 
+from tensorkit import base
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, message
 from tensorkit.layout import Ints
 from tensorkit.ops import general
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
-from tensorkit.ops.gathering import add_along, take_along
+from tensorkit.ops.gathering import add_along
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
@@ -84,6 +85,15 @@ def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
 
 def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
     general.need_tensor(function, x)
+    form = x._form
+    easy = _is_easy(low) and _is_easy(high) and low is not high
+    if easy and into is None and form.is_contiguous and form.dtype.is_floating_point:
+        array = general.run(_within, form.device.backend.xp, x._array, low, high)
+        result = general.contiguous_result(array, form.device)
+        if x._node is None and not base.watch:
+            return general.finished(result)
+        values = {"x": x, "low": low, "high": high}
+        return general.recorded(_clamp_to_numbers.definition, result, values)
     given = [limit for limit in (low, high) if limit is not None]
     n_tensors = len([limit for limit in given if isinstance(limit, TensorBase)])
     if not given:
@@ -95,6 +105,11 @@ def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "T
     operation = _clamp if n_tensors else _clamp_to_numbers
     values = {"x": x, "low": low, "high": high}
     return general.elementwise(operation.definition, values, {}, into)
+
+
+def _is_easy(limit: Any) -> bool:
+    """Whether every floating-point dtype holds it, so that there is nothing to promote or check."""
+    return limit is None or (limit.__class__ in (int, float) and -65504 <= limit <= 65504)
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -168,12 +183,12 @@ def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdi
 
 @op(kind="function")
 def _amax(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return xp.max(x, axis=axes(x, dim), keepdims=keepdim)
+    return x.max(axis=axes(x, dim), keepdims=keepdim)
 
 
 @op(kind="function")
 def _amin(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return xp.min(x, axis=axes(x, dim), keepdims=keepdim)
+    return x.min(axis=axes(x, dim), keepdims=keepdim)
 
 
 def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: bool) -> Any:
@@ -234,12 +249,12 @@ def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
 
 @op(kind="function")
 def _max(xp: Any, x: Any) -> Any:
-    return xp.max(x)
+    return x.max()
 
 
 @op(kind="function")
 def _min(xp: Any, x: Any) -> Any:
-    return xp.min(x)
+    return x.min()
 
 
 def _shares_of_all(g: Any, x: Any, out: Any) -> Any:
@@ -251,20 +266,14 @@ _max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 _min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 
 
-def _taken(xp: Any, x: Any, index: Any, dim: int, keepdim: bool) -> Any:
-    if keepdim or not x.ndim:
-        return take_along.definition.forward(xp, x, index, dim=dim)
-    return take_along.definition.forward(xp, x, xp.expand_dims(index, dim), dim=dim).squeeze(dim)
-
-
 @op(kind="function")
 def _max_along(xp: Any, x: Any, indices: Any, *, dim: int, keepdim: bool) -> Any:
-    return _taken(xp, x, indices, dim, keepdim)
+    return x.max(axis=dim if x.ndim else None, keepdims=keepdim)
 
 
 @op(kind="function")
 def _min_along(xp: Any, x: Any, indices: Any, *, dim: int, keepdim: bool) -> Any:
-    return _taken(xp, x, indices, dim, keepdim)
+    return x.min(axis=dim if x.ndim else None, keepdims=keepdim)
 
 
 def _put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool) -> Any:
@@ -311,19 +320,20 @@ def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: An
 
 @op(kind="function")
 def _argmax(xp: Any, x: Any, *, dim: int | None, keepdim: bool) -> Any:
-    return _position(xp.argmax, x, dim, keepdim)
+    return _position(x.argmax, x, dim, keepdim)
 
 
 @op(kind="function")
 def _argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool) -> Any:
-    return _position(xp.argmin, x, dim, keepdim)
+    return _position(x.argmin, x, dim, keepdim)
 
 
 def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
-    axis = dim if x.ndim else None
+    found = search(axis=dim if x.ndim else None)
+    if not keepdim:
+        return found
     shape = tuple(1 if dim in (None, place) else size for place, size in enumerate(x.shape))
-    found = search(x, axis=axis)
-    return found.reshape(shape) if keepdim else found
+    return found.reshape(shape)
 
 
 _EXTREMES = {

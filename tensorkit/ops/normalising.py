@@ -51,27 +51,46 @@ def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: An
     return operation(x, dim=place)
 
 
-def _shifted(xp: Any, x: Any, axis: int | None) -> Any:
-    """``x`` less its largest element, in float32 at least: exponentials of it cannot overflow."""
-    x = wide(xp, x)
-    return xp.subtract(x, xp.max(x, axis=axis, keepdims=True)) if x.size else x.copy()
+_ROWS = 2**15  # elements at a time, so that they stay in the processor's cache
+
+
+def _by_rows(function: Any, xp: Any, x: Any, dim: int) -> Any:
+    """``function(rows, out)`` along the last dimension of ``x``, computed in float32 at least."""
+    own = wide(xp, x if x.ndim else x.reshape(1))
+    own = own if dim == own.ndim - 1 else own.swapaxes(dim, -1)
+    result = xp.empty(own.shape, own.dtype)
+    if own.size <= _ROWS or xp.__name__ != "numpy":
+        if own.size:
+            function(xp, own, result)
+    else:
+        length = own.shape[-1]
+        rows, into = own.reshape(-1, length), result.reshape(-1, length)
+        step = max(_ROWS // length, 1)
+        for start in range(0, len(rows), step):
+            function(xp, rows[start : start + step], into[start : start + step])
+    result = result if dim == own.ndim - 1 else result.swapaxes(dim, -1)
+    return result.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+    xp.subtract(rows, rows.max(-1, keepdims=True), out)
+    xp.exp(out, out)
+    xp.divide(out, xp.add.reduce(out, axis=-1, keepdims=True), out)
+
+
+def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+    xp.subtract(rows, rows.max(-1, keepdims=True), out)
+    xp.subtract(out, xp.log(xp.add.reduce(xp.exp(out), axis=-1, keepdims=True)), out)
 
 
 @op(kind="function")
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    axis = dim if x.ndim else None
-    powers = xp.asarray(_shifted(xp, x, axis))
-    xp.exp(powers, out=powers)
-    powers /= total(xp, powers, None if axis is None else (axis,), True)
-    return powers.astype(x.dtype, copy=False)
+    return _by_rows(_softmax_of_rows, xp, x, dim)
 
 
 @op(kind="function")
 def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    axis = dim if x.ndim else None
-    shifted = xp.asarray(_shifted(xp, x, axis))
-    shifted -= xp.log(total(xp, xp.exp(shifted), None if axis is None else (axis,), True))
-    return shifted.astype(x.dtype, copy=False)
+    return _by_rows(_log_softmax_of_rows, xp, x, dim)
 
 
 def _without_share(g: Any, powers: Any, dim: int) -> Any:
@@ -104,10 +123,10 @@ def logsumexp(input: "Tensor", dim: Any, keepdim: bool = False) -> "Tensor":
 def _logsumexp(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
     axis, own = axes(x, dim), wide(xp, x)
     if not x.size:
-        return xp.log(xp.asarray(total(xp, x, axis, keepdim)))
-    largest = xp.max(own, axis=axis, keepdims=True)
+        return xp.log(xp.asarray(total(xp, x, dim, keepdim)))
+    largest = own.max(axis=axis, keepdims=True)
     largest = xp.where(xp.isinf(largest), own.dtype.type(0), largest)
-    result = xp.log(total(xp, xp.exp(own - largest), axis, True)) + largest
+    result = xp.log(total(xp, xp.exp(own - largest), dim, True)) + largest
     result = xp.asarray(result).astype(x.dtype, copy=False)
     return result if keepdim or not x.ndim else result.squeeze(dim)
 

@@ -29,8 +29,10 @@ def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: An
     place = one_dim("sort", input, dim)
     shape = tuple(input._form.shape)
     strides = layout.dense_strides(shape, input._form.strides)
-    indices = quietly(_order, input._form.device.backend.xp, input._array, place, bool(descending))
-    values = quietly(take_along.on_arrays, input._array, indices, dim=place)
+    indices = general.run(
+        _order, input._form.device.backend.xp, input._array, place, bool(descending)
+    )
+    values = general.run(take_along.on_arrays, input._array, indices, dim=place)
     operation = _sort if stable is None else _sort_stable
     made = base.place(values, input._form.device, input._form.dtype, strides)
     found = base.place(indices, input._form.device, dtypes.int64, strides)
@@ -83,8 +85,17 @@ def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: b
 
 @op(kind="function")
 def _first(xp: Any, x: Any, *, dim: int, k: int, largest: bool) -> Any:
-    order = _order(xp, x, dim, largest)
-    return order[(*[slice(None)] * dim, slice(k))] if x.ndim else order
+    if not x.ndim:
+        return xp.zeros((), xp.int64)
+    first = (*[slice(None)] * dim, slice(k))
+    size = x.shape[dim]
+    if not 0 < k < size // 16:
+        return _order(xp, x, dim, largest)[first]
+    # far fewer than all: find them first, then sort only those
+    found = xp.argpartition(x, size - k if largest else k - 1, axis=dim)
+    found = found[(*first[:-1], slice(size - k, None))] if largest else found[first]
+    order = _order(xp, xp.take_along_axis(x, found, dim), dim, largest)
+    return xp.take_along_axis(found, order, dim)
 
 
 @op(kind="function")
