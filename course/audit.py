@@ -11,6 +11,7 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
 
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     released: dict[str, Any] = {"tk": tk, "np": np}
-    exec(exercise.released_source, released)
+    exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
         yield "its released cell is not recognised as not started"
@@ -98,9 +99,14 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
     solved: dict[str, Any] = {"tk": tk, "np": np}
-    exec(exercise.solution_source, solved)
+    exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"
+
+
+def _as_in_a_notebook(source: str) -> CodeType:
+    """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
+    return compile(source, "cell", "exec", dont_inherit=True)
 
 
 def _weak_mistake(exercise: Exercise, mistake: Mistake, seeds: Sequence[int]) -> Iterator[str]:

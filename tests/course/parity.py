@@ -84,14 +84,11 @@ def _run(source: str, library: str, namespace: dict[str, Any]) -> str:
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        try:
-            exec(_compiled(body, library), namespace)
-            if last is not None:
-                value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
-                if value is not None:
-                    print(repr(value))
-        except Exception as error:
-            print(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        exec(_compiled(body, library), namespace)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+            if value is not None:
+                print(repr(value))
     return out.getvalue()
 
 
@@ -111,7 +108,7 @@ def _compiled(body: list[ast.stmt], library: str) -> Any:
             statement.module = statement.module.replace("tensorkit", library)
             kept = [it for it in statement.names if it.name not in ONLY_HERE]
             statement.names = kept or [ast.alias("Tensor", "_")]
-    return compile(ast.Module(body, []), "cell", "exec")
+    return compile(ast.fix_missing_locations(ast.Module(body, [])), "cell", "exec")
 
 
 def main(names: list[str]) -> int:

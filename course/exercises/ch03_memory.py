@@ -1,0 +1,905 @@
+"""The exercises of chapter 03, Memory, in the order of its text.
+
+Of each exercise first the function that is asked for, then what learners write instead of it, then
+the definition that ties them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+
+Ints = tuple[int, ...]
+
+
+def position_of(index: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
+    """The position in the storage of the element with this index."""
+    position = offset
+    for i, step in zip(index, stride, strict=True):
+        position += i * step
+    return position
+
+
+def _forgets_the_offset(index: Ints, stride: Ints, offset: int) -> int:
+    return sum(i * step for i, step in zip(index, stride, strict=True))
+
+
+def _adds_instead(index: Ints, stride: Ints, offset: int) -> int:
+    return offset + sum(i + step for i, step in zip(index, stride, strict=True))
+
+
+def _from_the_right(index: Ints, stride: Ints, offset: int) -> int:
+    return offset + sum(i * step for i, step in zip(index, stride[::-1], strict=True))
+
+
+def _offset_times(index: Ints, stride: Ints, offset: int) -> int:
+    return sum((i + offset) * step for i, step in zip(index, stride, strict=True))
+
+
+def _only_the_first(index: Ints, stride: Ints, offset: int) -> int:
+    return offset + (index[0] * stride[0] if index else 0)
+
+
+@exercise("position-of", answer=position_of, points=3, difficulty=2, minutes=6)
+class PositionOf(Exercise):
+    """Where an element stands
+
+    **Input:** `index`, a tuple of whole numbers, 0 or larger; `stride`, a tuple of the same length;
+    `offset`, a whole number.
+
+    **Output:** the position in the storage of the element with that index, as a Python int. Count
+    positions from 0.
+
+    ```python
+    position_of((1, 2), (4, 1), 0)
+    # 6: one row of 4, then 2 elements further
+    ```
+
+    A tensor without dimensions has the index `()`; its one element stands at the offset.
+    """
+
+    hints = (
+        "One step in dimension 0 moves on by `stride[0]` elements. How far do `index[0]` steps go?",
+        "Begin with the offset. For each dimension add its index times its stride; `zip(index, "
+        "stride)` gives the pairs.",
+    )
+    usual_mistakes = {
+        "forgets the offset": (
+            _forgets_the_offset,
+            "You begin to count at position 0. The tensor begins at its offset: add it.",
+        ),
+        "adds": (
+            _adds_instead,
+            "You add index and stride. Three steps of length 4 go 12 elements far: multiply.",
+        ),
+        "the wrong way round": (
+            _from_the_right,
+            "You paired the first index with the last stride. They belong together in the order in "
+            "which they stand.",
+        ),
+        "the offset in every dimension": (
+            _offset_times,
+            "You shift every index by the offset. The offset counts elements of the storage and is "
+            "added once, at the end.",
+        ),
+        "only one dimension": (
+            _only_the_first,
+            "Only dimension 0 counts in your answer. Add index times stride of every dimension.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case((1, 2), (4, 1), 0, label="a matrix")
+        yield case((2, 1), (1, 3), 0, label="a transposed matrix")
+        yield case((1, 3), (8, 2), draw.integer(3, 9), label="every second column, with an offset")
+        yield case(
+            (draw.integer(3, 6), draw.integer(1, 4), 2), (20, 5, 1), 7, label="three dimensions"
+        )
+        yield case((5,), (3,), 1, label="a vector")
+        yield case((3, 2), (0, 1), 4, label="a stride of 0")
+        yield case((), (), 6, label="a single number")
+
+
+def transposed_layout(
+    shape: tuple[int, ...], stride: tuple[int, ...], a: int, b: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and stride after dimensions `a` and `b` have changed places."""
+    sizes, steps = list(shape), list(stride)
+    sizes[a], sizes[b] = sizes[b], sizes[a]
+    steps[a], steps[b] = steps[b], steps[a]
+    return tuple(sizes), tuple(steps)
+
+
+def _only_the_shape(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    return transposed_layout(shape, stride, a, b)[0], stride
+
+
+def _only_the_stride(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    return shape, transposed_layout(shape, stride, a, b)[1]
+
+
+def _as_if_copied(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    turned, _ = transposed_layout(shape, stride, a, b)
+    return turned, tuple(tk.empty(turned).stride())
+
+
+def _all_reversed(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    return shape[::-1], stride[::-1]
+
+
+def _lists(shape: Ints, stride: Ints, a: int, b: int) -> Any:
+    sizes, steps = transposed_layout(shape, stride, a, b)
+    return sizes + steps
+
+
+@exercise("transposed-layout", answer=transposed_layout, points=3, difficulty=2, minutes=6)
+class TransposedLayout(Exercise):
+    """Transpose without touching a number
+
+    **Input:** `shape` and `stride` of a tensor, two tuples of the same length, and two dimensions
+    `a` and `b`, which may be negative as in `t.transpose(-2, -1)`.
+
+    **Output:** a pair: shape and stride of the tensor with these two dimensions exchanged, as two
+    tuples. The storage stays as it is.
+
+    ```python
+    transposed_layout((2, 3), (3, 1), 0, 1)
+    # ((3, 2), (1, 3))
+    ```
+    """
+
+    hints = (
+        "No number moves in memory. What do you have to exchange so that the same walk through "
+        "the storage is described with the dimensions swapped?",
+        "Exchange two sizes, and exchange the two strides that belong to them. A list can be "
+        "written to: `sizes = list(shape)`.",
+    )
+    usual_mistakes = {
+        "only the shape": (
+            _only_the_shape,
+            "You exchanged the sizes and left the strides. A stride belongs to its dimension: it "
+            "moves along.",
+        ),
+        "only the stride": (
+            _only_the_stride,
+            "You exchanged the strides and left the sizes. Both belong to their dimensions.",
+        ),
+        "as if copied": (
+            _as_if_copied,
+            "These are the strides of a new, contiguous tensor of that shape. The storage is still "
+            "the old one: exchange the strides that are there.",
+        ),
+        "everything reversed": (
+            _all_reversed,
+            "You turned all dimensions around. Only `a` and `b` change places.",
+        ),
+        "one tuple": (
+            _lists,
+            "The numbers are right, in one tuple. Return a pair: `return shape, stride`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case((2, 3), (3, 1), 0, 1, label="a matrix")
+        shape = tuple(draw.distinct(3, 2, 6))
+        yield case(shape, tuple(tk.empty(shape).stride()), 0, 2, label="first and last of three")
+        yield case(shape, tuple(tk.empty(shape).stride()), 1, 2, label="the last two of three")
+        yield case((5, 2, 3), (6, 3, 1), -1, -3, label="negative dimensions")
+        yield case((3, 2, 4), (1, 12, 3), 0, 1, label="not contiguous before")
+        yield case((4, 2), (2, 1), 1, 1, label="a dimension with itself")
+        yield case((0, 5), (5, 1), 0, 1, label="an empty matrix")
+
+
+@exercise("which-layout", points=2, difficulty=2, minutes=5)
+class WhichLayout(Prediction):
+    """Predict the layout
+
+    Write down shapes and strides as lists, offsets as numbers, and True or False where the question
+    has two answers.
+
+    One is done for you:
+
+    ```python
+    tk.zeros(3, 4).stride()      # [4, 1]: a new row every 4 elements
+    ```
+    """
+
+    name = "layouts"
+    ask = "Replace each ... by what you expect: a list, a number, True or False."
+    questions = {
+        "tk.zeros(2, 5).stride()": "One step in a row moves 1 element, one row moves a whole row.",
+        "tk.zeros(3, 4).T.stride()": "A transpose exchanges the strides along with the sizes.",
+        "tk.zeros(3, 4)[:, 1].stride()": (
+            "The whole number removes the columns and their stride; the rows keep theirs."
+        ),
+        "tk.zeros(3, 4)[::2].stride()": "A step of 2 doubles the stride of that dimension.",
+        "tk.zeros(2, 3, 4).permute(2, 0, 1).shape": (
+            "`permute` lists, for each new dimension, which old one it is."
+        ),
+        "tk.zeros(3, 4)[1:, 1:].storage_offset()": (
+            "The first element of the slice is row 1, column 1: its position in the storage."
+        ),
+        "tk.zeros(3, 4).T.is_contiguous()": (
+            "Contiguous means: reading row after row walks through memory element by element."
+        ),
+        "tk.zeros(3, 4)[1:].is_contiguous()": (
+            "Leaving out rows at the beginning leaves no gaps between the elements."
+        ),
+    }
+    hints = (
+        "For each of them draw the storage as one row of numbers, and count.",
+        "Slices and transposes never move a number. They change sizes, strides and the offset.",
+    )
+    usual_mistakes = {
+        "strides of a fresh tensor": (
+            {
+                "tk.zeros(3, 4).T.stride()": [3, 1],
+                "tk.zeros(3, 4)[::2].stride()": [4, 1],
+                "tk.zeros(3, 4)[:, 1].stride()": [1],
+            },
+            "You gave the strides that a new tensor of that shape would have. These tensors lie in "
+            "the memory of the old one: start from its strides [4, 1].",
+        ),
+        "permute the other way": (
+            {
+                "tk.zeros(2, 3, 4).permute(2, 0, 1).shape": [3, 4, 2],
+                "tk.zeros(3, 4)[1:, 1:].storage_offset()": 2,
+            },
+            "`permute(2, 0, 1)` reads: the new dimension 0 is the old dimension 2. And an offset "
+            "counts all the elements that are skipped, whole rows too.",
+        ),
+        "contiguity exchanged": (
+            {
+                "tk.zeros(3, 4).T.is_contiguous()": True,
+                "tk.zeros(3, 4)[1:].is_contiguous()": False,
+            },
+            "It is not about whether something was cut off, but about gaps and order: rows 1 and 2 "
+            "stand side by side in memory, the rows of a transpose do not.",
+        ),
+    }
+
+    def observe(self, value: Any) -> Any:
+        return value if isinstance(value, (bool, int)) else list(value)
+
+
+def contiguous_by_hand(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Whether a tensor of this shape and stride is contiguous."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if size != 1 and step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _last_stride_only(shape: Ints, stride: Ints) -> bool:
+    return not stride or stride[-1] == 1
+
+
+def _descending(shape: Ints, stride: Ints) -> bool:
+    return list(stride) == sorted(stride, reverse=True)
+
+
+def _size_one_counts(shape: Ints, stride: Ints) -> bool:
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if 0 not in shape and step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _empty_counts(shape: Ints, stride: Ints) -> bool:
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if size != 1 and step != expected:
+            return False
+        expected *= max(size, 1)
+    return True
+
+
+def _from_left_to_right(shape: Ints, stride: Ints) -> bool:
+    expected = 1
+    for size, step in zip(shape, stride, strict=True):
+        if size > 1 and step != expected:
+            return 0 in shape
+        expected *= size
+    return True
+
+
+@exercise(
+    "contiguous-by-hand",
+    answer=contiguous_by_hand,
+    points=4,
+    difficulty=4,
+    minutes=8,
+    without=("Tensor.is_contiguous",),
+)
+class ContiguousByHand(Exercise):
+    """Is it contiguous?
+
+    A tensor is contiguous if reading it row after row walks through the storage element by element:
+    the last dimension has stride 1, and the stride of every other dimension is the product of all
+    sizes to its right.
+
+    **Input:** `shape` and `stride`, two tuples of the same length.
+
+    **Output:** True or False.
+
+    ```python
+    contiguous_by_hand((2, 3), (3, 1))
+    # True
+    contiguous_by_hand((3, 2), (1, 3))
+    # False
+    ```
+
+    Two rules for the edges: the stride of a dimension of size 1 does not matter, since nobody takes
+    a step there; and a tensor without elements is always contiguous. Your function runs inside
+    tensorkit below.
+    """
+
+    hints = (
+        "Walk through both tuples from the right. Which stride do you expect first?",
+        "Keep a number `expected`, 1 at first. After each dimension multiply it by the size.",
+        "Compare only where the size is not 1; and look for a 0 in the shape before you begin.",
+    )
+    usual_mistakes = {
+        "only the last stride": (
+            _last_stride_only,
+            "You look at the last stride alone. A slice such as `t[:, :2]` has stride 1 there and "
+            "gaps between its rows: compare every dimension.",
+        ),
+        "only the order": (
+            _descending,
+            "You ask whether the strides fall from left to right. They must be exactly the "
+            "products of the sizes to the right, or there are gaps.",
+        ),
+        "size 1 counts": (
+            _size_one_counts,
+            "You compare the stride of dimensions of size 1 too. No step is ever taken there, so "
+            "any stride will do: skip them.",
+        ),
+        "an empty tensor": (
+            _empty_counts,
+            "A tensor without elements has nothing that could stand in the wrong place: with a 0 "
+            "in the shape the answer is True.",
+        ),
+        "from the left": (
+            _from_left_to_right,
+            "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
+            "last dimension has stride 1. Walk from the right.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case((2, 3), (3, 1), label="a matrix")
+        yield case((3, 2), (1, 3), label="a transposed matrix")
+        yield case((3, 2), (4, 1), label="two of four columns")
+        yield case((3, 2), (4, 2), label="every second column")
+        shape = tuple(draw.distinct(4, 2, 6))
+        yield case(shape, tuple(tk.empty(shape).stride()), label="four dimensions")
+        yield case((2, 3, 4), (12, 1, 3), label="the last two exchanged")
+        yield case((1, 4), (99, 1), label="one row, any stride")
+        yield case((4, 1), (1, 7), label="one column, any stride")
+        yield case((2, 0, 3), (5, 9, 1), label="no elements")
+        yield case((0,), (7,), label="an empty vector")
+        yield case((5,), (2,), label="every second element")
+        yield case((), (), label="a single number")
+
+
+def column_after_column(x: tk.Tensor) -> tk.Tensor:
+    """The elements of a matrix, column after column, as a vector."""
+    return x.T.reshape(-1)
+
+
+def _view_of_a_transpose(x: tk.Tensor) -> tk.Tensor:
+    return x.T.view(-1)
+
+
+def _row_after_row(x: tk.Tensor) -> tk.Tensor:
+    return x.reshape(-1)
+
+
+def _contiguous_too_early(x: tk.Tensor) -> tk.Tensor:
+    return x.contiguous().T.view(-1)
+
+
+def _still_a_matrix(x: tk.Tensor) -> tk.Tensor:
+    return x.T.contiguous()
+
+
+def _columns_from_the_end(x: tk.Tensor) -> tk.Tensor:
+    return x.flip(1).T.reshape(-1)
+
+
+@exercise(
+    "column-after-column",
+    answer=column_after_column,
+    stub=_view_of_a_transpose,
+    points=2,
+    difficulty=2,
+    minutes=4,
+)
+class ColumnAfterColumn(Exercise):
+    """The view that does not fit
+
+    Some programs, Fortran's among them, store matrices column after column. The code below should
+    write a matrix for them, and it ends with an error. Read the error, then repair the line.
+
+    **Input:** `x`, a matrix.
+
+    **Output:** a vector with the elements of column 0 from top to bottom, then those of column 1,
+    and so on.
+
+    ```python
+    column_after_column(tk.tensor([[1, 2, 3], [4, 5, 6]]))
+    # tensor([1, 4, 2, 5, 3, 6])
+    ```
+    """
+
+    hints = (
+        "The transpose is right. After it the elements stand in memory in another order than they "
+        "are read, so no single stride describes the vector: a view is impossible.",
+        "The last line of the error names the method that copies where it must. `contiguous()` "
+        "between the two steps does the same.",
+    )
+    usual_mistakes = {
+        "row after row": (
+            _row_after_row,
+            "Without the transpose the elements come row after row. Keep `.T`, and change what "
+            "follows it.",
+        ),
+        "contiguous too early": (
+            _contiguous_too_early,
+            "You made the matrix contiguous and turned it afterwards, so it no longer is. Call "
+            "`contiguous()` after the transpose.",
+        ),
+        "still a matrix": (
+            _still_a_matrix,
+            "The order is right now, in a matrix. Make a vector of it: `.view(-1)` fits here.",
+        ),
+        "columns backwards": (
+            _columns_from_the_end,
+            "The last column comes first. Nothing needs to be flipped: a transpose is enough.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([[1, 2, 3], [4, 5, 6]]), label="two rows of three")
+        yield case(tk.tensor([draw.distinct(2, 1, 99) for _ in range(3)]), label="any three rows")
+        yield case(tk.arange(9.0).reshape(3, 3), label="as many rows as columns")
+        yield case(tk.arange(12).reshape(3, 4)[:, ::2], label="every second column of a matrix")
+        yield case(tk.arange(6).reshape(2, 3).T, label="a matrix that is a transpose already")
+        yield case(tk.tensor([[1.5], [2.5]]), label="a single column")
+        yield case(tk.zeros(0, 3), label="no rows")
+
+
+def channels_first(photos: tk.Tensor) -> tk.Tensor:
+    """Photos as a network wants them: channels before height and width, values from 0 to 1."""
+    scaled = photos.float() / 255
+    moved = scaled.permute(0, 3, 1, 2)
+    return moved.contiguous()
+
+
+def _channels_program(photos: tk.Tensor) -> Any:
+    scaled = ...  # float32, values from 0 to 1, still [photo, height, width, channel]
+    moved = ...  # the channels as dimension 1
+    return ...  # the same, contiguous
+
+
+def _reshaped(photos: tk.Tensor) -> tk.Tensor:
+    n, height, width, channels = photos.shape
+    return (photos.float() / 255).reshape(n, channels, height, width)
+
+
+def _photos_on_their_side(photos: tk.Tensor) -> tk.Tensor:
+    return (photos.float() / 255).permute(0, 3, 2, 1).contiguous()
+
+
+def _the_inverse_order(photos: tk.Tensor) -> tk.Tensor:
+    return (photos.float() / 255).permute(0, 2, 3, 1).contiguous()
+
+
+def _not_scaled(photos: tk.Tensor) -> tk.Tensor:
+    return photos.float().permute(0, 3, 1, 2).contiguous()
+
+
+def _rounded(photos: tk.Tensor) -> tk.Tensor:
+    return (photos // 255).float().permute(0, 3, 1, 2).contiguous()
+
+
+def _not_contiguous(photos: tk.Tensor) -> tk.Tensor:
+    return (photos.float() / 255).permute(0, 3, 1, 2)
+
+
+@exercise(
+    "channels-first",
+    answer=channels_first,
+    stub=_channels_program,
+    kind="complete",
+    points=3,
+    difficulty=3,
+    minutes=7,
+)
+class ChannelsFirst(Exercise):
+    """From the camera to the network
+
+    Image files keep the channels (red, green, blue) last and their values from 0 to 255. Layers
+    want the channels before height and width and small floats. Fill the three gaps.
+
+    **Input:** `photos`, a uint8 tensor of shape `[n, height, width, channels]` (NHWC).
+
+    **Output:** a contiguous float32 tensor of shape `[n, channels, height, width]` (NCHW), its
+    values divided by 255.
+
+    ```python
+    photo = tk.tensor([[[[255, 0], [0, 255], [51, 0]]]], dtype=tk.uint8)  # [1, 1, 3, 2]
+    channels_first(photo)
+    # tensor([[[[1.0000, 0.0000, 0.2000]],
+    #
+    #          [[0.0000, 1.0000, 0.0000]]]])
+    ```
+    """
+
+    hints = (
+        "`permute` lists, for each new dimension, the old one. New dimension 1 should be the "
+        "channels: which number did they have?",
+        "New order: photo 0, channel 3, height 1, width 2.",
+        "A cast keeps the numbers; only a division makes 255 to 1. After `permute` the elements "
+        "lie in the old order: `.contiguous()` copies them into the new one.",
+    )
+    usual_mistakes = {
+        "reshaped": (
+            _reshaped,
+            "`reshape` gives the right shape and mixes the pixels: it keeps the order in memory. "
+            "To move a dimension, use `permute`.",
+        ),
+        "on their side": (
+            _photos_on_their_side,
+            "Height and width changed places: your photos lie on their side. After the channels "
+            "come height (1), then width (2).",
+        ),
+        "the inverse order": (
+            _the_inverse_order,
+            "This is the way back, from channels first to channels last. `permute` asks for the "
+            "old number of each new dimension.",
+        ),
+        "not scaled": (
+            _not_scaled,
+            "The values still go up to 255. Divide by 255.",
+        ),
+        "rounded down": (
+            _rounded,
+            "`//` divides whole numbers and cuts: only 255 survives. Make floats first, then use "
+            "`/`.",
+        ),
+        "not contiguous": (
+            _not_contiguous,
+            "The values are right, and the elements still lie in the camera's order. Finish with "
+            "`.contiguous()`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(
+            tk.tensor([[[[255, 0], [0, 255], [51, 0]]]], dtype=tk.uint8), label="three pixels"
+        )
+        yield case(_photos(draw, 2, 2, 3, 3), label="two photos")
+        yield case(_photos(draw, 1, 3, 3, 3), label="a square photo")
+        yield case(_photos(draw, 2, 3, 2, 1), label="grey photos")
+        yield case(_photos(draw, 2, 4, 2, 3)[:, ::2], label="every second line of two photos")
+        yield case(tk.zeros(0, 4, 5, 3, dtype=tk.uint8), label="no photos")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The photos, and whether they are contiguous."""
+        moved = answer(*args)
+        if not isinstance(moved, tk.Tensor):
+            return moved
+        return {"photos": moved, "contiguous": moved.is_contiguous()}
+
+
+def _photos(draw: Draw, n: int, height: int, width: int, channels: int) -> tk.Tensor:
+    numbers = draw.distinct(n * height * width * channels, 1, 254)
+    return tk.tensor(numbers, dtype=tk.uint8).reshape(n, height, width, channels)
+
+
+def without_batch(batch: tk.Tensor) -> tk.Tensor:
+    """The one photo in a batch of one."""
+    return batch.squeeze(0)
+
+
+def _squeezes_everything(batch: tk.Tensor) -> tk.Tensor:
+    return batch.squeeze()
+
+
+def _squeezes_the_channels(batch: tk.Tensor) -> tk.Tensor:
+    return batch.squeeze(1)
+
+
+def _keeps_the_batch(batch: tk.Tensor) -> tk.Tensor:
+    return batch[0:1]
+
+
+def _everything_flat(batch: tk.Tensor) -> tk.Tensor:
+    return batch.flatten()
+
+
+@exercise(
+    "without-batch",
+    answer=without_batch,
+    stub=_squeezes_everything,
+    points=0,
+    difficulty=2,
+    minutes=4,
+    further=True,
+)
+class WithoutBatch(Exercise):
+    """One dimension too many, or too few
+
+    A network wants batches. For a single photo you add a batch dimension and take it away from the
+    result. The code below does the latter, worked for months with colour photos, and fails with the
+    first grey one. Repair it.
+
+    **Input:** `batch` of shape `[1, channels, height, width]`.
+
+    **Output:** the photo, of shape `[channels, height, width]`, whatever these sizes are.
+
+    ```python
+    without_batch(tk.zeros(1, 1, 28, 28)).shape
+    # torch.Size([1, 28, 28])
+    ```
+    """
+
+    hints = (
+        "How many dimensions of size 1 does a grey photo have, and how many does `squeeze()` take?",
+        "`squeeze` takes a dimension as its argument, and then removes no other.",
+    )
+    usual_mistakes = {
+        "the channels": (
+            _squeezes_the_channels,
+            "You removed dimension 1, the channels, and only where there is one. The batch is "
+            "dimension 0.",
+        ),
+        "the batch stays": (
+            _keeps_the_batch,
+            "A slice keeps its dimension, with size 1. A whole number as index removes it.",
+        ),
+        "flat": (
+            _everything_flat,
+            "`flatten` removes all dimensions but one. Only the batch should go.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.arange(24.0).reshape(1, 3, 2, 4), label="a colour photo")
+        yield case(tk.arange(8.0).reshape(1, 1, 2, 4), label="a grey photo")
+        yield case(tk.arange(3.0).reshape(1, 3, 1, 1), label="a single pixel")
+        yield case(tk.tensor(draw.floats(5, 0, 1)).reshape(1, 1, 1, 5), label="a single grey line")
+
+
+def sliding_windows(x: tk.Tensor, size: int) -> tk.Tensor:
+    """All runs of `size` neighbours in the vector `x`, as rows that share its memory."""
+    (step,) = x.stride()
+    return x.as_strided((len(x) - size + 1, size), (step, step), x.storage_offset())
+
+
+def _stacked(x: tk.Tensor, size: int) -> tk.Tensor:
+    return tk.stack([x[i : i + size] for i in range(len(x) - size + 1)])
+
+
+def _blocks(x: tk.Tensor, size: int) -> tk.Tensor:
+    return x[: len(x) // size * size].view(-1, size)
+
+
+def _one_window_short(x: tk.Tensor, size: int) -> tk.Tensor:
+    return sliding_windows(x[:-1], size)
+
+
+def _step_of_one(x: tk.Tensor, size: int) -> tk.Tensor:
+    return x.as_strided((len(x) - size + 1, size), (1, 1), x.storage_offset())
+
+
+def _from_the_beginning(x: tk.Tensor, size: int) -> tk.Tensor:
+    (step,) = x.stride()
+    return x.as_strided((len(x) - size + 1, size), (step, step), 0)
+
+
+@exercise(
+    "sliding-windows",
+    answer=sliding_windows,
+    points=0,
+    difficulty=4,
+    minutes=9,
+    further=True,
+)
+class SlidingWindows(Exercise):
+    """Windows without a copy
+
+    For a moving average you need every run of `size` neighbours. Written as a table they overlap:
+    most numbers stand in it several times. With strides they need to be in memory only once.
+
+    **Input:** `x`, a float vector, and `size`, from 1 to its length.
+
+    **Output:** a matrix whose row `i` is `x[i : i + size]`, for every `i` for which that fits. It
+    shares the memory of `x`: the check changes `x` afterwards and looks whether the rows show it.
+
+    ```python
+    sliding_windows(tk.tensor([1.0, 2.0, 3.0, 4.0]), 2)
+    # tensor([[1., 2.],
+    #         [2., 3.],
+    #         [3., 4.]])
+    ```
+
+    `x.as_strided(shape, stride, offset)` is a view with any shape and stride over the storage of
+    `x`.
+    """
+
+    hints = (
+        "How many rows are there for a vector of 4 and windows of 2? And of 3?",
+        "One step to the right in a row is one element further in `x`. One row down is also one "
+        "element further: both dimensions have the same stride.",
+        "One element further in `x` is `x.stride(0)` elements of the storage, and `x` begins at "
+        "`x.storage_offset()`.",
+    )
+    usual_mistakes = {
+        "a copy": (
+            _stacked,
+            "The rows are right, and they are copies: after a change of `x` they show the old "
+            "numbers. `as_strided` makes a view.",
+        ),
+        "blocks": (
+            _blocks,
+            "Your rows do not overlap. The next row begins one element later, not `size` elements.",
+        ),
+        "one window too few": (
+            _one_window_short,
+            "The last window is missing. `len(x) - size + 1` of them fit.",
+        ),
+        "a stride of 1": (
+            _step_of_one,
+            "The stride 1 is right for a contiguous vector. `x` may be every second element of "
+            "another one: ask `x.stride(0)`.",
+        ),
+        "from the beginning of the storage": (
+            _from_the_beginning,
+            "You begin at position 0 of the storage. `x` may begin later: at `x.storage_offset()`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([1.0, 2.0, 3.0, 4.0]), 2, label="pairs")
+        yield case(tk.tensor(draw.floats(7, 1, 9)), 3, label="threes of any seven numbers")
+        yield case(tk.arange(10.0)[::2], 2, label="pairs of every second element")
+        yield case(tk.arange(8.0)[3:], 2, label="pairs of the end of a vector")
+        yield case(tk.arange(12.0)[1::3], 3, label="a step and an offset")
+        yield case(tk.tensor([5.0, 6.0, 7.0]), 3, label="one window")
+        yield case(tk.tensor([5.0, 6.0, 7.0]), 1, label="windows of one")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The windows, before and after `x` was changed."""
+        x, size = args
+        windows = answer(x, size)
+        if not isinstance(windows, tk.Tensor):
+            return windows
+        seen = {"at first": windows.clone()}
+        x += 100
+        seen["after x += 100"] = windows.clone()
+        x -= 100
+        return seen
+
+
+def product_chain(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    """The product, transposed and flattened, and the index of its largest element."""
+    flat = (A @ B).T.flatten()
+    return flat, int(flat.argmax().item())
+
+
+def _not_transposed(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    flat = (A @ B).flatten()
+    return flat, int(flat.argmax().item())
+
+
+def _factors_transposed(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    flat = (A.T @ B.T).flatten()
+    return flat, int(flat.argmax().item())
+
+
+def _index_before_the_turn(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    product = A @ B
+    return product.T.flatten(), int(product.argmax().item())
+
+
+def _largest_size(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    flat = (A @ B).T.flatten()
+    return flat, int(flat.abs().argmax().item())
+
+
+def _the_value(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, Any]:
+    flat = (A @ B).T.flatten()
+    return flat, flat.max().item()
+
+
+def _the_smallest(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    flat = (A @ B).T.flatten()
+    return flat, int(flat.argmin().item())
+
+
+@exercise("product-chain", answer=product_chain, points=3, difficulty=3, minutes=8)
+class ProductChain(Exercise):
+    """Product, transpose, flatten, argmax
+
+    **Input:** two square float matrices `A` and `B` of the same size.
+
+    **Output:** a pair: the product of the two, transposed and then flattened to a vector; and the
+    index of the largest element in that vector, as a Python int.
+
+    ```python
+    product_chain(tk.tensor([[1.0, 2.0], [3.0, 4.0]]), tk.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    # (tensor([2., 4., 1., 3.]), 1)
+    ```
+
+    The product is `[[2, 1], [4, 3]]`, its transpose `[[2, 4], [1, 3]]`.
+    """
+
+    hints = (
+        "Four steps in the order of the title. Methods can be chained from left to right.",
+        "`(A @ B).T.flatten()` is the vector. Ask the vector itself for `argmax`, and take the "
+        "Python number out with `.item()`.",
+    )
+    usual_mistakes = {
+        "not transposed": (
+            _not_transposed,
+            "The transpose is missing: your vector goes through the product row after row.",
+        ),
+        "the factors transposed": (
+            _factors_transposed,
+            "You transposed the factors. That is another product: the transpose of A @ B is "
+            "B.T @ A.T. Multiply first, turn the result.",
+        ),
+        "the index before the turn": (
+            _index_before_the_turn,
+            "The vector is right; the index counts in the product before it was turned. Ask the "
+            "vector.",
+        ),
+        "the largest without its sign": (
+            _largest_size,
+            "You compare without signs: -9 is not larger than 2. Ask `argmax` of the vector as it "
+            "is.",
+        ),
+        "the value": (
+            _the_value,
+            "You gave the largest element itself. `argmax` says where it stands.",
+        ),
+        "the smallest": (
+            _the_smallest,
+            "You found the smallest element. `argmax` finds the largest.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(
+            tk.tensor([[1.0, 2.0], [3.0, 4.0]]),
+            tk.tensor([[0.0, 1.0], [1.0, 0.0]]),
+            label="two by two",
+        )
+        yield case(*_with_a_clear_winner(draw, 3), label="three by three")
+        yield case(*_with_a_clear_winner(draw, 4), label="four by four")
+        yield case(
+            tk.tensor([[0.0, -9.0], [2.0, 0.0]]), tk.eye(2), label="the largest number is negative"
+        )
+        yield case(tk.tensor([[-2.0]]), tk.tensor([[3.0]]), label="one by one")
+
+
+def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
+    """A product whose largest element stands at row 0, column 1 and is far from all others."""
+    A = tk.tensor([[float(it) for it in draw.distinct(n, 1, 9)] for _ in range(n)])
+    A[0] += 20
+    A[n - 1] -= 60
+    B = tk.eye(n) * draw.integer(1, 3)
+    B[0, 1] += 5
+    return A, B

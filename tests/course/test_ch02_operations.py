@@ -1,0 +1,100 @@
+"""Chapter 02: other right answers pass."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorkit as tk
+from course.check import judge
+from course.exercise import load
+
+CHAPTER = load("02_operations")
+
+
+def brighter_in_a_copy(pixels, amount):
+    own = pixels.clone()
+    own += amount
+    own.clamp_(min=0, max=255)
+    return own
+
+
+def brighter_with_where(pixels, amount):
+    sums = pixels.add(amount)
+    sums[sums < 0] = 0
+    sums[sums > 255] = 255
+    return sums
+
+
+def dense_with_matmul(x, weight, bias):
+    return tk.matmul(x, weight.transpose(0, 1)).add(bias)
+
+
+def dense_turned(x, weight, bias):
+    return (weight @ x.T).T + bias
+
+
+def batch_product_at_once(a, b):
+    return a @ b
+
+
+def batch_product_in_place(a, b):
+    result = tk.zeros(a.shape[0], a.shape[1], b.shape[2], dtype=a.dtype)
+    for i in range(len(a)):
+        result[i] = tk.mm(a[i], b[i])
+    return result
+
+
+def standard_rows_turned(x):
+    turned = x.T
+    return ((turned - turned.mean(dim=0)) / turned.std(dim=0)).T
+
+
+def standard_rows_by_hand(x):
+    n = x.shape[1]
+    centred = x - x.sum(dim=1, keepdim=True) / n
+    return centred / ((centred * centred).sum(dim=1, keepdim=True) / (n - 1)).sqrt()
+
+
+def block_means_by_loop(x, size):
+    return tk.stack([x[i : i + size].mean() for i in range(0, len(x), size)])
+
+
+def block_means_from_sums(x, size):
+    return x.reshape(len(x) // size, size).sum(dim=1) / size
+
+
+def ensemble_by_loop(predictions):
+    total = tk.zeros_like(predictions[0])
+    for it in predictions:
+        total += it
+    average = total / len(predictions)
+    return average, average.max(dim=1).indices
+
+
+def ensemble_joined(predictions):
+    shape = predictions[0].shape
+    joined = tk.cat(predictions).reshape(-1, *shape)
+    return joined.mean(0), joined.mean(0).argmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("brighter", brighter_in_a_copy),
+        ("brighter", brighter_with_where),
+        ("dense", dense_with_matmul),
+        ("dense", dense_turned),
+        ("batch-product", batch_product_at_once),
+        ("batch-product", batch_product_in_place),
+        ("standard-rows", standard_rows_turned),
+        ("standard-rows", standard_rows_by_hand),
+        ("block-means", block_means_by_loop),
+        ("block-means", block_means_from_sums),
+        ("ensemble", ensemble_by_loop),
+        ("ensemble", ensemble_joined),
+    ],
+)
+def test_another_right_answer_passes(id, answer):
+    for seed in range(5):
+        report = judge(CHAPTER[id], answer, seed=seed)
+        assert report.status == "passed", str(report)
