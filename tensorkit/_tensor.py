@@ -587,7 +587,10 @@ class Tensor(TensorBase):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
-        return base.view_of(self, base.layout_of(self))
+        result = base.view_of(self, base.layout_of(self))
+        if self._node is INFERENCE:
+            result._node = INFERENCE
+        return result
 
     detach_ = leaves.detach_
     origin = property(origins.origin_of)

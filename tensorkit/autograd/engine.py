@@ -59,12 +59,13 @@ def backward(
     tensor([2., 4.])
     """
     roots = _several(tensors)
-    if inputs is not None and not isinstance(inputs, TensorBase) and not len(inputs):
+    if inputs is not None and not _several(inputs):
         raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
     given = [None] * len(roots) if grad_tensors is None else list(_several(grad_tensors))
     wanted = None
     if inputs is not None:
         for x in _several(inputs):
+            _need_tensor(x)
             leaves.retain_grad(x)  # raises where x does not require grad
         wanted = [_wanted_edge(x) for x in _several(inputs)]
     if create_graph:
@@ -107,6 +108,8 @@ def grad(
     (27.0, 18.0)
     """
     roots, xs = _several(outputs), _several(inputs)
+    if not xs:
+        raise AutogradError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         raise NotImplementedError(
             message(
@@ -152,7 +155,14 @@ def _several(tensors: Any) -> tuple[Any, ...]:
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
+def _need_tensor(x: Any) -> None:
+    if not isinstance(x, TensorBase):
+        kind = type(x).__name__
+        raise AutogradError(f"all inputs have to be Tensors or GradientEdges, but got {kind}")
+
+
 def _wanted_edge(x: Any) -> Any:
+    _need_tensor(x)
     edge = edge_of(x)
     if edge is None:
         raise AutogradError(
@@ -220,6 +230,8 @@ class _Run:
     def __call__(
         self, roots: Sequence["Tensor"], given: Sequence[Any], wanted: list[Any] | None
     ) -> dict[int, tuple[Any, Any]]:
+        if len(roots) != len(given):
+            raise AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
         before = state.grad
         try:
             starts = [
@@ -234,6 +246,8 @@ class _Run:
             state.grad = before
 
     def _root_edge(self, root: "Tensor", place: int) -> Any:
+        if not isinstance(root, TensorBase):
+            raise AssertionError("Expected output to be a torch.Tensor")
         edge = edge_of(root)
         if edge is None:
             raise AutogradError(
@@ -357,8 +371,7 @@ class _Run:
         if not (attached.of_tensor or attached.retained):
             return gradient
         shown = self.work.result(gradient, form)
-        left = hooks.through_tensor_hooks(attached, shown)
-        return gradient if left is shown else self.work.start(left)
+        return self.work.start(hooks.through_tensor_hooks(attached, shown))
 
     def _with_care(self, node: Node, run: Any, gradient: Any) -> tuple[Any, ...]:
         """The gradients from a node with hooks of its own, or in anomaly mode."""
@@ -496,8 +509,7 @@ class _OnArrays:
         have = getattr(leaf, "_grad", None)
         if have is not None:
             np.add(have._array, gradient, out=have._array)
-            if have._storage is not None:
-                have._storage.version += 1
+            base.storage_of(have).version += 1
             return
         form = leaf._form
         # held by the run's dictionary, by the caller, by this function and by getrefcount

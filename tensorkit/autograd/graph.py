@@ -486,10 +486,11 @@ class PairNode(Node):
         return as_it_was(saved, self.left if name == "x" else self.right)
 
     def release(self) -> None:
-        """Forget the saved inputs."""
-        if self.x is not None and isinstance(self.x, TensorBase):
+        """Forget the saved inputs: also a number, which PyTorch saves as a tensor."""
+        option = self.rule.option
+        if self.x is not None and option != "x":
             self.x = FREED
-        if self.y is not None and isinstance(self.y, TensorBase):
+        if self.y is not None and option != "y":
             self.y = FREED
 
 
@@ -596,9 +597,11 @@ class GeneralNode(Node):
         return saved
 
     def release(self) -> None:
-        """Forget the saved tensors."""
+        """Forget the saved inputs and result; the options stay."""
+        rule = self.rule
         for name, saved in self.saved.items():
-            if isinstance(saved, (Saved, SavedResult)):
+            is_number = name in rule.inputs and name != rule.option and saved is not None
+            if is_number or isinstance(saved, (Saved, SavedResult)):
                 self.saved[name] = FREED
 
 

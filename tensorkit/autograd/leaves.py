@@ -10,7 +10,7 @@ from tensorkit.autograd.history import edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.errors import message, sizes, type_name
+from tensorkit.errors import message, must_be, sizes, type_name
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> N
     What is no leaf may only be asked for what it is anyway, and not ``by_assignment``.
     """
     if not isinstance(value, bool):
-        raise TypeError(f"requires_grad must be a bool, not {type_name(value)}")
+        if by_assignment:
+            raise AutogradError("requires_grad must be a bool")
+        raise must_be("requires_grad_", "requires_grad", 1, "bool", value)
     edge = edge_of(x)
     if isinstance(edge, Node):
         if value and not by_assignment:
@@ -51,7 +53,8 @@ def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> N
             )
         return
     if value:
-        _need_floating(x, "only Tensors of floating point dtype can require gradients")
+        kinds = "floating point and complex dtype" if by_assignment else "floating point dtype"
+        _need_floating(x, f"only Tensors of {kinds} can require gradients")
     x._node = LEAF if value else None
 
 

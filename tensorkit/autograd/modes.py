@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit.devices import quiet
+from tensorkit.errors import must_be
 
 
 class _State(threading.local):
@@ -178,7 +179,9 @@ class set_grad_enabled(_Mode):
     __slots__ = ()
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(grad=bool(mode))
+        if not isinstance(mode, bool):
+            raise must_be("set_grad_enabled", "enabled", 1, "bool", mode)
+        super().__init__(grad=mode)
         self._before.append((state.grad, state.inference))
         _set(self._grad, None)
 

@@ -221,6 +221,155 @@ PROGRAMS = """
     with tk.inference_mode(): y = tk.ones(2, 3); y.add_(1)\\ny.clone().is_inference()
     with tk.inference_mode(): v = x[0]\\nv.is_inference()
     with tk.inference_mode(False): y = x * 2\\ny
+    x.requires_grad_('a')
+    x.requires_grad_(1)
+    x.requires_grad = 1
+    x.requires_grad = 'a'
+    x.requires_grad = None
+    x.requires_grad_(requires_grad=False)
+    x.grad = 3
+    x.grad = tk.ones(3,2)
+    x.grad = tk.ones(2,3, requires_grad=True); x.grad
+    x.grad = [1.]
+    b.grad = tk.ones(2,3); b.grad
+    x.data = 3
+    x.data = tk.ones(5); x, x.shape
+    x.data = tk.ones(2,3)*2; x, x._version
+    x.add_; b.data = tk.zeros(2,3); b.sum().backward(); x.grad
+    b.data.fill_(0); b, b._version
+    x.data.fill_(0); x, x._version
+    y = x.data; y.requires_grad, y.is_leaf
+    v = b[0]; v.data = tk.zeros(3); v, b
+    x.is_leaf; x.grad_fn
+    x.backward(tk.ones(2,3), True); x.grad
+    x.backward(gradient=[1])
+    x.backward(3)
+    b.sum().backward(1.)
+    b.sum().backward(tk.tensor(1)); x.grad
+    b.sum().backward(retain_graph=True, create_graph=False, inputs=x); x.grad
+    b.sum().backward(inputs=[x, b]); x.grad, b.grad
+    b.sum().backward(inputs=(x,)); x.grad
+    b.sum().backward(inputs=3)
+    b.sum().backward(inputs=[3])
+    tk.autograd.backward([b, x.sum()], [tk.ones(2,3), None]); x.grad
+    tk.autograd.backward([b, x.sum()], [tk.ones(2,3)])
+    tk.autograd.backward([], [])
+    tk.autograd.backward(b.sum(), grad_tensors=tk.tensor(2.)); x.grad
+    tk.autograd.backward((b.sum(), b.sum())); x.grad
+    tk.autograd.backward(3)
+    tk.autograd.backward([3])
+    tk.autograd.grad(b.sum(), [x, x])
+    tk.autograd.grad([b.sum(), x.sum()], x)
+    tk.autograd.grad(b.sum(), x, tk.tensor(3.))
+    tk.autograd.grad([b], [x], [tk.ones(2,3)])
+    tk.autograd.grad(b, x, grad_outputs=[None])
+    tk.autograd.grad(b.sum(), 3)
+    tk.autograd.grad(b.sum(), [])
+    tk.autograd.grad([], x)
+    tk.autograd.grad(b.sum(), x, retain_graph=False); b.sum().backward(); x.grad
+    tk.autograd.grad(b.sum(), x, allow_unused=True, materialize_grads=True)
+    tk.autograd.grad(3, x)
+    b.detach_().is_leaf, b.requires_grad
+    v = b.view(-1); v.detach_()
+    x.detach_().requires_grad
+    d = b.detach(); d.requires_grad_(); d.is_leaf, d.requires_grad
+    d = b.detach(); d.zero_(); b
+    d = b.detach(); d.fill_(1.); b.sum().backward(); x.grad
+    d = (b*b).detach(); d
+    c = b * b; d = b.detach(); d += 1; c.sum().backward()
+    x.retain_grad(); x.retains_grad
+    b.retain_grad(); b.retain_grad(); b.sum().backward(); b.grad
+    b.retain_grad(); c = b * 2; c.retain_grad(); c.sum().backward(); b.grad, c.grad, x.grad
+    b.retain_grad(); (b.sum() + b.sum()).backward(); b.grad
+    b.retain_grad(); b.sum().backward(retain_graph=True); b.sum().backward(); b.grad
+    h = x.register_hook(lambda g: None); b.sum().backward(); x.grad
+    h = x.register_hook(lambda g: g.zero_()); b.sum().backward(); x.grad
+    r = []; h = x.register_hook(r.append); tk.autograd.grad(b.sum(), x); r
+    r = []; h = b.register_hook(lambda g: g * 2); tk.autograd.grad(b.sum(), b)
+    x.register_hook(lambda g: g * 2); x.grad = tk.ones(2,3); b.sum().backward(); x.grad
+    h = x.register_hook(lambda g: 1/0); b.sum().backward()
+    h = b.register_hook(lambda g: 1/0); b.sum().backward()
+    h = b.register_hook(3); b.sum().backward()
+    tk.is_grad_enabled(), tk.is_inference_mode_enabled()
+    tk.no_grad()(lambda: x * 2)().requires_grad
+    tk.enable_grad()(lambda: x * 2)().requires_grad
+    tk.inference_mode()(lambda: x * 2)().is_inference()
+    tk.set_grad_enabled(False)(lambda: x * 2)().requires_grad, tk.is_grad_enabled()
+    tk.no_grad(lambda: x * 2)().requires_grad
+    tk.inference_mode(lambda: x * 2)().requires_grad
+    tk.set_grad_enabled(3)
+    tk.set_grad_enabled('a')
+    with tk.inference_mode(): y = x * 2\\ny.requires_grad_()
+    with tk.inference_mode(): y = x * 2\\ny.requires_grad = True
+    with tk.inference_mode(): y = x * 2\\ny.requires_grad_(False)
+    with tk.inference_mode(): y = tk.ones(2, requires_grad=True)\\n(y * 2).sum().backward()
+    with tk.inference_mode(): y = x * 2\\n(y * x)
+    with tk.inference_mode(): y = x * 2\\n(y + x).sum().backward(); x.grad
+    with tk.inference_mode(): y = x * 2\\ny[0]
+    with tk.inference_mode(): y = x * 2\\ny[0].is_inference()
+    with tk.inference_mode(): y = x * 2\\ny.view(-1).add_(1)
+    with tk.inference_mode(): y = x * 2\\ny.detach().is_inference()
+    with tk.inference_mode(): y = x * 2\\ny.clone().is_inference()
+    with tk.inference_mode(): y = x * 2\\n(y * 2).is_inference()
+    with tk.inference_mode(): y = x * 2\\nx.grad = y; x.grad.is_inference()
+    with tk.inference_mode(): b.add_(1)\\nb._version
+    with tk.inference_mode(): b.add_(1)\\nb.sum().backward(); x.grad
+    with tk.inference_mode(): x.add_(1)\\nx
+    with tk.inference_mode(): v = b[0]; v.add_(1)\\nb
+    with tk.inference_mode(): y = tk.ones(2); y.add_(1); y._version
+    with tk.inference_mode(): y = tk.ones(2)\\ny.copy_(tk.zeros(2))
+    with tk.inference_mode(): y = tk.ones(2,3)\\nz = tk.zeros(2,3); z.copy_(y); z.is_inference()
+    with tk.inference_mode(): y = tk.ones(2,3)\\nb.copy_(y); b.sum().backward(); x.grad
+    with tk.inference_mode(): y = tk.ones(2,3)\\nb.mul_(y)
+    with tk.inference_mode(): (x * 2).sum().backward()
+    with tk.no_grad(): (x * 2).sum().backward()
+    with tk.no_grad(): b.sum().backward()
+    with tk.no_grad(): y = b.sum()\\nb.sum().backward(); x.grad
+    with tk.no_grad(): v = x.view(-1)\\nv.is_leaf, v._is_view()
+    with tk.no_grad(): x[0] = 5.\\nx, x._version
+    with tk.no_grad(): x.data.add_(1)\\nx
+    with tk.no_grad(): b.add_(1)\\nb.grad_fn.name(), b._version
+    with tk.no_grad(): b.zero_()\\nb.sum().backward(); x.grad
+    with tk.no_grad(): v = b[0]; v.zero_()\\n(b*b).sum().backward(); x.grad
+    with tk.no_grad(): y = x.requires_grad_()\\ny.requires_grad
+    with tk.no_grad(): y = tk.nn.Parameter(tk.ones(2))\\ny.requires_grad
+    with tk.no_grad(): y = x.clone().requires_grad_()\\n(y*2).sum().backward(); y.grad
+    with tk.no_grad(): y = x.detach().requires_grad_(); z = y * 2\\nz.requires_grad
+    c = tk.tensor([1.]); c.is_leaf, c.requires_grad_(), c.is_leaf
+    c = tk.tensor([1,2]); c.requires_grad = True
+    c = tk.tensor([1,2]); c.requires_grad = False
+    c = tk.tensor([True]).requires_grad_(); c
+    c = x.long(); c.requires_grad_()
+    x.half().sum().backward(); x.grad
+    x.double().mean().backward(); x.grad, x.grad.dtype
+    x._version, b._version, b.add_(1)._version, b[0]._version, b.detach()._version
+    v = b[0]; v.mul_(2); b._version, v._version
+    x.t()._version; x.is_inference(), b.is_inference()
+    b.add_(tk.ones(5))
+    try: b.add_(tk.ones(5))\\nexcept RuntimeError: pass\\nb, b._version
+    try: x.add_(1)\\nexcept RuntimeError: pass\\nx, x._version
+    try: b.mul_(tk.ones(2,3).double().long().bool())\\nexcept Exception: pass\\nb, b._version
+    c = tk.ones(3).long()\\ntry: c.add_(1.5)\\nexcept RuntimeError: pass\\nc, c._version
+    c = tk.ones(1).expand(3)\\ntry: c.add_(1.5)\\nexcept RuntimeError: pass\\nc, c._version
+    c = tk.zeros(4)\\ntry: c[5] = 1\\nexcept IndexError: pass\\nc, c._version
+    c = tk.zeros(4)\\ntry: c[:2] = tk.ones(3)\\nexcept RuntimeError: pass\\nc, c._version
+    c = tk.zeros(4)\\ntry: c.copy_(tk.ones(3))\\nexcept RuntimeError: pass\\nc, c._version
+    c = tk.zeros(4)\\ntry: c.fill_(tk.ones(3))\\nexcept RuntimeError: pass\\nc, c._version
+    c = tk.zeros(4)\\ntry: c[c > 1] = tk.ones(3)\\nexcept Exception: pass\\nc, c._version
+    b.data.grad
+    b.grad_fn.next_functions[0][0].variable.grad
+    x.sum().grad_fn.next_functions, (x.sum()*2).grad_fn.next_functions[1]
+    x.new_tensor([1.]).requires_grad
+    tk.tensor(x).requires_grad
+    tk.as_tensor(x) is x
+    tk.from_numpy(x.detach().numpy()).requires_grad
+    x.tolist(), b.sum().item(), float(b.sum())
+    bool(b.sum() > 0), int(b.sum()), len(b), [r.requires_grad for r in b]
+    tk.zeros_like(b).requires_grad, tk.zeros_like(b, requires_grad=True).is_leaf
+    (x == b).requires_grad, (x > b).grad_fn
+    x.sum().backward(); g = x.grad; x.sum().backward(create_graph=True); g is x.grad, g, x.grad
+    x.sum().backward(); x.grad.zero_(); x.sum().backward(); x.grad
+    x.sum().backward(); x.requires_grad_(False); x.grad
     tk.tensor([1, 2]).mean()
     tk.tensor([1, 2]).sum(), tk.tensor([True, True]).sum(), tk.tensor([1, 2]).sum(dtype=tk.float64)
     tk.tensor([1, 2]).mean(dtype=tk.float32), tk.tensor([1., 2.]).mean(dtype=tk.int64)
