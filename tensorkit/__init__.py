@@ -227,6 +227,7 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
+    "explain": "tensorkit.explain",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",

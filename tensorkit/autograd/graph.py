@@ -678,6 +678,8 @@ def refuse_stale(
         node=node,
         version=storage.version,
         expected=expected,
+        saved=saved_as(node.rule, name),
+        writer=storage.writer,
     )
 
 

@@ -5,8 +5,12 @@ from the same data, hold no addresses or times, and are the same on every run. `
 the text, ``picture.save("x.svg")`` writes a file (also .png, .html, .txt).
 """
 
+from tensorkit.viz._backward import backward
+from tensorkit.viz._broadcast import broadcast
 from tensorkit.viz._graph import graph
+from tensorkit.viz._indexing import indexing
 from tensorkit.viz._memory import memory
+from tensorkit.viz._saved import saved
 from tensorkit.viz.drawing import Picture
 
-__all__ = ["Picture", "graph", "memory"]
+__all__ = ["Picture", "backward", "broadcast", "graph", "indexing", "memory", "saved"]

@@ -20,8 +20,9 @@ def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor"
     """Picture of the graph behind ``t``: operations, what they keep, leaves and their gradients.
 
     Tensors are called what they are called in the calling code; keywords give other names. Values
-    of intermediate results are shown where a name or a saved tensor still holds them. A graph of
-    more than ``most`` operations and leaves is folded: blocks that repeat become one box.
+    of intermediate results are shown where a name, a saved tensor or a recording still holds them;
+    under ``autograd.recording()`` each operation shows its line too. A graph of more than ``most``
+    operations and leaves is folded: blocks that repeat become one box.
 
     The boxes are always placed by tensorkit's own layout, so that the picture is the same on every
     machine; ``picture.dot`` holds the graph for graphviz.
@@ -42,9 +43,9 @@ def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor"
             "This tensor does not require grad: no operation on it was recorded. "
             "explain.no_grad(t) says why.",
         )
-    vertices = reading.read(
-        t, [*named.items(), *words.named_tensors(words.caller())], values=values
-    )
+    with words.unseen():
+        names = [*named.items(), *words.named_tensors(words.caller())]
+        vertices = reading.read(t, names, values=values)
     groups = folding.fold(vertices, most)
     edges = folding.edges(vertices, groups)
     n_leaves = sum(it.is_leaf for it in vertices)
@@ -86,6 +87,7 @@ def box_of(vertices: list[Vertex], group: Group, *, is_result: bool = False) -> 
     lines = [f"{it.name}: {it.form}" if it.name else it.form, *filter(None, [it.value])]
     lines += [f"keeps {saved.name.removeprefix('_saved_')} {saved.words}" for saved in it.saved]
     lines += ["gradient → .grad (retain_grad)"] if it.retains_grad else []
+    lines += [it.line] if it.line else []
     return Box(it.title, lines, RESULT if is_result else PLAIN)
 
 
@@ -141,6 +143,8 @@ def _alt(
                 text += f"; keeps {kept}"
             if it.retains_grad:
                 text += "; retain_grad keeps its gradient"
+            if it.line:
+                text += f"; {it.line}"
         lines.append(f"{number + 1}. {text}")
     return "\n".join(lines)
 

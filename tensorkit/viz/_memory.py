@@ -17,7 +17,7 @@ from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-MOST_BOXES = 24
+MOST_BOXES, FEWEST_BOXES, WIDEST = 24, 8, 940.0
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,20 @@ class Row:
     values: list[str]
     lanes: list[Lane] = field(default_factory=list)
 
+    @property
+    def box_width(self) -> float:
+        """How wide each box is drawn, so that every text fits in."""
+        texts = [*self.values, *(cell for lane in self.lanes for cell in lane.seen.values())]
+        return max(39.0, 14.0 + max((text_width(it, 13, mono=True) for it in texts), default=0.0))
+
 
 def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture:
     """Picture of the memory behind tensors: boxes in a row, and which of them each tensor sees.
 
     Tensors that share a storage are drawn below the same row: a write through one of them is seen
-    by every other that shows an index in the same column. Keywords give names; with ``live`` every
-    other tensor that still lives on one of these storages is drawn too, under its name in the
-    calling code if it has one. Storages of more than 24 elements are shortened.
+    by every other that shows an index in the same column. Tensors are called what
+    they are called in the calling code; keywords give other names. With ``live`` every other tensor
+    that still lives on one of these storages is drawn too. Large storages are shortened.
 
     >>> from tensorkit import viz
     >>> a = tk.arange(6)
@@ -79,26 +85,29 @@ def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture
       b      [0]   .   [1]   .   [2]   .
              shape (3,), strides (2,), offset 0, not contiguous
     """
-    pairs = [(f"tensor {number}", value) for number, value in enumerate(tensors, start=1)]
+    known = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
+    pairs = [(known.get(id(x), f"tensor {number}"), x) for number, x in enumerate(tensors, 1)]
     pairs += named.items()
     if not pairs:
         raise TypeError("memory() draws tensors, and it got none. Try: viz.memory(tk.arange(6))")
     for name, value in pairs:
         words.must_be_tensor("viz.memory", value, name)
-    if live:
-        pairs += _others_alive(pairs)
-    rows = _describe(pairs)
+    with words.unseen():
+        if live:
+            pairs += _others_alive(pairs, known)
+        rows = _describe(pairs)
     title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
     return Picture(f"Memory of {title}", _draw(rows), _as_text(rows))
 
 
-def _others_alive(pairs: list[tuple[str, "Tensor"]]) -> list[tuple[str, "Tensor"]]:
+def _others_alive(
+    pairs: list[tuple[str, "Tensor"]], known: dict[int, str]
+) -> list[tuple[str, "Tensor"]]:
     """Every other tensor on these storages, in an order that is the same on every run."""
-    names = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
     given = {id(x) for _, x in pairs}
     places = {_place(x) for _, x in pairs} - {None}
     found = [
-        (names.get(id(it), "no name"), it)
+        (known.get(id(it), "no name"), it)
         for it in gc.get_objects()
         if is_tensor(it) and id(it) not in given and _place(it) in places
     ]
@@ -131,12 +140,12 @@ def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     ]
 
 
-def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
+def _row(title: str, group: list[tuple[str, "Tensor"]], most: int = MOST_BOXES) -> Row:
     x = group[0][1]
     n_bytes = x.untyped_storage().nbytes()
     n = n_bytes // x.itemsize
     dtype = str(x.dtype).removeprefix("torch.")
-    boxes = _boxes_to_show(n, [tensor for _, tensor in group])
+    boxes = _boxes_to_show(n, [tensor for _, tensor in group], most)
     flat = x.detach().as_strided((n,), (1,), 0)
     elements = "1 element" if n == 1 else f"{n} elements"
     row = Row(
@@ -146,12 +155,15 @@ def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
         values=[words.number(flat[box].item()) for box in boxes],
     )
     row.lanes = [_lane(name, tensor, boxes) for name, tensor in group]
-    return row
+    # wide boxes: fewer of them, so that the picture is as wide as a notebook's page at most
+    gap = _GAP_WIDTH / 2 if len(boxes) < n else 0
+    fitting = max(int(WIDEST / (row.box_width + gap)), FEWEST_BOXES)
+    return row if len(boxes) <= fitting else _row(title, group, fitting)
 
 
-def _boxes_to_show(n: int, tensors: list["Tensor"]) -> list[int]:
+def _boxes_to_show(n: int, tensors: list["Tensor"], most: int) -> list[int]:
     """All boxes, or of many: both ends of the storage, and where each tensor starts and ends."""
-    if n <= MOST_BOXES:
+    if n <= most:
         return list(range(n))
     wanted = [0, 1, 2, n - 1]
     for x in tensors:
@@ -162,7 +174,7 @@ def _boxes_to_show(n: int, tensors: list["Tensor"]) -> list[int]:
     wanted += [*range(3, 12), n - 2]
     for x in tensors:
         wanted += range(x.storage_offset(), min(x.storage_offset() + 6, n))
-    return sorted(list(dict.fromkeys(wanted))[:MOST_BOXES])
+    return sorted(list(dict.fromkeys(wanted))[:most])
 
 
 def _last(x: "Tensor") -> int:
@@ -265,9 +277,7 @@ def _draw(rows: list[Row]) -> Canvas:
 
 def _draw_row(canvas: Canvas, row: Row, top: float, colour: int) -> float:
     """Draw one storage and its tensors; gives the lower end."""
-    texts = [*row.values, *(cell for lane in row.lanes for cell in lane.seen.values())]
-    widest = max((text_width(cell, 13, mono=True) for cell in texts), default=0.0)
-    box_width = max(40.0, 16.0 + widest)
+    box_width = row.box_width
     canvas.text(_LEFT, top + 12, row.title, 13, SOFT, bold=True)
     top += 24
     places: dict[int, float] = {}

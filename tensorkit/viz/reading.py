@@ -2,7 +2,7 @@
 
 A ``Vertex`` is an operation or a leaf. ``read`` lists them so that inputs come before what uses
 them. It reads ``grad_fn``, ``next_functions`` and the ``_saved_`` attributes, and, for values that
-nobody saved, tensors that have a name in the caller's code.
+nobody saved, tensors that have a name in the caller's code or that a recording remembers.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,8 @@ from tensorkit.viz import words
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
+
+MOST_RECORDED = 500
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Vertex:
     name: str = ""
     value: str = ""
     retains_grad: bool = False
+    line: str = ""  # of the code, if a recording was on
     saved: list[Saved] = field(default_factory=list)
 
     @property
@@ -91,6 +94,8 @@ def read(
             vertex.title, vertex.form = node.name().rpartition(":")[2], _form(node)
             vertex.saved = saved_by(node)
             vertex.retains_grad = tensor is not None and tensor.retains_grad
+            if node.hooks is not None and node.hooks.line is not None:
+                vertex.line = words.place(*node.hooks.line)
         if tensor is not None and values:
             vertex.value = words.values(tensor)
         vertices.append(vertex)
@@ -107,7 +112,30 @@ def _known(
     for name, x in [*named, ("", root)]:
         if x.requires_grad:
             known.setdefault(id(x if x.is_leaf else x.grad_fn), (name, x))
+    _add_recorded(known, root)
     return known
+
+
+def _add_recorded(known: dict[int, tuple[str, "Tensor"]], root: "Tensor") -> None:
+    """Add the intermediate results that a recording remembers.
+
+    An origin names the operation that was called. Where that is one node, its inputs that require
+    grad are, in order, the inputs of the node.
+    """
+    waiting = [(root, root.grad_fn)]
+    for x, node in waiting:  # grows while it is walked
+        origin = x.origin
+        if origin is None or node is None or len(waiting) > MOST_RECORDED:
+            continue
+        if origin.operation.rstrip("_") != node.rule.name:
+            continue
+        sources = [it for it in inputs_of(node) if it is not None]
+        tensors = [it for it in origin.inputs if it.requires_grad]
+        for source, tensor in zip(sources, tensors, strict=False):
+            fits = len(sources) == len(tensors) and not is_tensor(source)
+            if fits and id(source) not in known:
+                known[id(source)] = ("", tensor)
+                waiting.append((tensor, source))
 
 
 def _form(node: Any) -> str:
@@ -129,7 +157,10 @@ def saved_by(node: Any) -> list[Saved]:
             found.append(Saved(attribute, text))
             continue
         if is_tensor(value):
-            found.append(Saved(attribute, words.form(value.shape, value.dtype), value))
+            told = words.form(value.shape, value.dtype)
+            if not value.ndim:
+                told += f" = {words.values(value)}"
+            found.append(Saved(attribute, told, value))
         elif not isinstance(value, Layout) and value not in (None, 1 if name == "alpha" else None):
             found.append(Saved(attribute, words.number(value)))
     return found

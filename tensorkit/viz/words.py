@@ -1,12 +1,15 @@
 """Tensors in words: numbers, shapes, values, bytes, and the names a caller gave them."""
 
+import linecache
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tensorkit.autograd.modes import state
 from tensorkit.data import is_tensor
 
 if TYPE_CHECKING:
@@ -86,6 +89,29 @@ def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
         )
 
 
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Context in which no recording notes what a picture does to look at tensors."""
+    before, state.watching = state.watching, ()
+    try:
+        yield
+    finally:
+        state.watching = before
+
+
+def source(file: str, line: int) -> str:
+    """The text of a line of code."""
+    return linecache.getline(file, line).strip()
+
+
+def place(file: str, line: int) -> str:
+    """A line of code in words: its file, unless that is a notebook's cell; number; text."""
+    text = source(file, line)
+    is_cell = "ipykernel" in file or file.startswith("<")
+    where = f"line {line}" if is_cell else f"{Path(file).name}, line {line}"
+    return f"{where}: {text}" if text else where
+
+
 # The caller's names
 
 
@@ -104,7 +130,7 @@ def named_tensors(frame: FrameType) -> Iterator[tuple[str, "Tensor"]]:
     """
     modules = []
     for name, value in {**frame.f_globals, **frame.f_locals}.items():
-        if name.startswith("_"):
+        if name.startswith("_") or not name.isidentifier():
             continue
         if is_tensor(value):
             yield name, value

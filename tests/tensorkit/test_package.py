@@ -97,11 +97,23 @@ LAYERS = [
     "viz.words",
     "viz.layers",
     "viz.boxes",
+    "viz.grid",
+    "viz.table",
     "viz.reading",
     "viz.folding",
     "viz._graph",
+    "viz._backward",
+    "viz._broadcast",
+    "viz._indexing",
     "viz._memory",
+    "viz._saved",
     "viz",
+    "explain.explanation",
+    "explain.trial",
+    "explain._broadcast",
+    "explain._inplace",
+    "explain._no_grad",
+    "explain",
 ]
 
 

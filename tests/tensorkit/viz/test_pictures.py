@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tensorkit as tk
-from tensorkit import viz
+from tensorkit import explain, viz
 
 
 def _network():
@@ -20,10 +20,28 @@ def _network():
     return (h * h).mean()
 
 
-PICTURES = {
+def _changed():
+    x = tk.ones(2, requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    y += 1
+    return loss
+
+
+VIZ = {
+    "backward": lambda: viz.backward(_network(), naive=True),
+    "broadcast": lambda: viz.broadcast((4, 1), tk.arange(3)),
     "graph": lambda: viz.graph(_network()),
+    "indexing": lambda: viz.indexing(tk.arange(12).reshape(3, 4), (slice(1, None), 2)),
     "memory": lambda: viz.memory(a=tk.arange(6)),
+    "saved": lambda: viz.saved(_network()),
 }
+EXPLAIN = {
+    "broadcast": lambda: explain.broadcast((3, 4), (3,)),
+    "inplace": lambda: explain.inplace(_changed()),
+    "no_grad": lambda: explain.no_grad(tk.ones(3)),
+}
+PICTURES = VIZ | {f"explain {name}": make for name, make in EXPLAIN.items()}
 
 
 @pytest.fixture(params=PICTURES, scope="module")
@@ -37,7 +55,8 @@ def picture(name):
 
 
 def test_every_function_is_in_the_table():
-    assert set(PICTURES) == set(viz.__all__) - {"Picture"}
+    assert set(VIZ) == set(viz.__all__) - {"Picture"}
+    assert set(EXPLAIN) == set(explain.__all__) - {"Explanation"}
 
 
 def test_the_same_tensors_give_the_same_bytes(name, picture):
@@ -80,7 +99,7 @@ def test_no_script_and_no_network(picture):
 def test_a_notebook_gets_html_and_words(picture):
     bundle = picture._repr_mimebundle_()
     assert bundle["text/plain"] == repr(picture) == picture.alt
-    assert "alt=" in bundle["text/html"]
+    assert "alt=" in bundle["text/html"] or "<p>" in bundle["text/html"]
 
 
 def test_save_writes_each_kind(picture, tmp_path):
@@ -93,12 +112,19 @@ def test_save_writes_each_kind(picture, tmp_path):
 
 def test_pictures_do_not_change_what_they_show():
     loss = _network()
-    viz.graph(loss)
+    with tk.autograd.recording() as recording:
+        for draw in (viz.graph, viz.backward, viz.saved, viz.memory, explain.no_grad):
+            draw(loss)
+        explain.inplace(loss)
+    assert recording.left == []
     loss.backward()
 
 
 def test_importing_tensorkit_does_not_import_pictures():
-    code = "import sys, tensorkit; print('tensorkit.viz' in sys.modules)"
+    code = (
+        "import sys, tensorkit as tk; print(any('viz' in it or 'explain' in it for it in "
+        "sys.modules)); tk.viz.graph; tk.explain.no_grad"
+    )
     shown = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

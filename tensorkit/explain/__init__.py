@@ -1,0 +1,12 @@
+"""Answers to the questions that tensors raise. Nothing in the library imports this package.
+
+Each function returns an explanation: sentences with the numbers in question, and repairs as code.
+A repair is tried before it is offered.
+"""
+
+from tensorkit.explain._broadcast import broadcast
+from tensorkit.explain._inplace import inplace
+from tensorkit.explain._no_grad import no_grad
+from tensorkit.explain.explanation import Explanation
+
+__all__ = ["Explanation", "broadcast", "inplace", "no_grad"]

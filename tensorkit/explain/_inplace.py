@@ -1,0 +1,218 @@
+"""``explain.inplace``: who saved a tensor, who changed it, and three ways out."""
+
+import ast
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import creation
+from tensorkit.autograd.graph import AutogradError
+from tensorkit.autograd.modes import no_grad
+from tensorkit.data import is_tensor
+from tensorkit.explain import trial
+from tensorkit.explain.explanation import Explanation
+from tensorkit.viz import reading, words
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
+    """Which saved tensor was changed in place: who saved it, who changed it, three repairs.
+
+    Takes the error that backward raised, or a tensor whose graph is looked through. The line that
+    saved is known for what ran inside ``with tk.autograd.recording():``.
+
+    >>> from tensorkit import explain
+    >>> x = tk.ones(2, requires_grad=True)
+    >>> y = x.exp()
+    >>> _ = y.add_(1)
+    >>> print(explain.inplace(y.sum()).title)
+    The result of ExpBackward0 was changed after it was saved
+    """
+    with words.unseen():
+        if is_tensor(error_or_tensor):
+            return _in_graph(error_or_tensor)  # type: ignore[arg-type]
+        error: Any = error_or_tensor
+        if not isinstance(error, BaseException):
+            raise TypeError(
+                "explain.inplace() wants an error or a tensor; this is of class "
+                f"{type(error).__name__}. Try: explain.inplace(loss)"
+            )
+        if hasattr(error, "expected"):
+            return _story(error)
+        first = str(error).partition("\n")[0]
+        if "leaf Variable that requires grad" in first:
+            return _of_leaf(first)
+        sentence = "This error is not about a tensor that was changed in place."
+        return Explanation("Something else", [sentence, first], [])
+
+
+def _in_graph(t: "Tensor") -> Explanation:
+    if t.grad_fn is None:
+        sentence = "This tensor has no graph: no operation saved anything for it."
+        return Explanation("Nothing was saved", [sentence], [])
+    found = None
+    for node in reversed(reading.order(t.grad_fn)):
+        for name in () if is_tensor(node) else [it.name for it in reading.saved_by(node)]:
+            try:
+                getattr(getattr(node, "inner", node), name)
+            except AutogradError as error:
+                if hasattr(error, "expected"):
+                    return _story(error)
+                found = error
+    if found is not None:
+        sentence = "An earlier backward freed what this graph saved: it cannot run again."
+        return Explanation("The graph is freed", [sentence], [])
+    sentence = "Every saved tensor still has the version it had when it was saved."
+    return Explanation("Nothing was changed", [sentence], [])
+
+
+def _story(error: Any) -> Explanation:
+    node, saved = error.node, error.saved
+    title = node.name().rpartition(":")[2]
+    what = {"_saved_result": "result", "_saved_self": "input"}.get(saved, "input")
+    saver = f"{title} saved its {what} ({saved}) at version {error.expected}"
+    line = node.hooks.line if node.hooks is not None else None
+    sentences = []
+    if line is None:
+        sentences.append(
+            f"{saver}. At which line is not known: no recording was on. To see it, run the lines "
+            "again inside `with tk.autograd.recording():`."
+        )
+    else:
+        sentences.append(f"{saver}: {words.place(*line)}.")
+    operation, file, number = error.writer or ("a write", "", 0)
+    since = words.count(error.version - error.expected, "write")
+    sentences.append(
+        f"Since then {since} changed it; the last was {operation}"
+        + (f": {words.place(file, number)}." if file else ".")
+    )
+    sentences.append("Backward needs the values as they were, so it refuses.")
+    name, write, without = _rewritten(words.source(file, number) if file else "", operation)
+    attempts = [
+        (without, "make a new tensor instead of changing the saved one", _new_tensor),
+        (f"{name} = {name}.clone()\n{write}", "change a copy", _copy),
+        (f"loss.backward()\n{write}", "change it after backward has used it", _afterwards),
+    ]
+    if not without:
+        effect = f"let {title} keep a copy: give it"
+        attempts[0] = (f"{name}.clone()", effect, _kept_copy)
+    repairs = trial.offered(
+        *((code, effect, partial(_runs, node, saved, way)) for code, effect, way in attempts)
+    )
+    return Explanation(f"The {what} of {title} was changed after it was saved", sentences, repairs)
+
+
+def _rewritten(line: str, operation: str) -> tuple[str, str, str]:
+    """The name that a line writes to, the statement that does, and the same with a new tensor.
+
+    The last is empty where only a part is written.
+    """
+    plain = operation.rstrip("_")
+    try:
+        statements = ast.parse(line).body
+    except SyntaxError:
+        statements = []
+    for it in statements:
+        text = ast.unparse(it)
+        if isinstance(it, ast.AugAssign) and isinstance(it.target, ast.Name):
+            name = it.target.id
+            new = ast.unparse(ast.BinOp(ast.Name(name), it.op, it.value))
+            return name, text, f"{name} = {new}"
+        found = re.match(rf"(?:\w+ = )?(\w+)\.{re.escape(plain)}_\((.*)\)$", text)
+        if found is not None:
+            return found[1], text, f"{found[1]} = {found[1]}.{plain}({found[2]})"
+        found = re.match(r"(\w+)\[.*\] [-+*/]?=", text)
+        if found is not None:
+            return found[1], text, ""
+    return "x", line or f"x.{operation}(...)", f"x = x.{plain}(...)"
+
+
+# The mistake and its repairs, on two numbers
+
+
+def _runs(node: Any, saved: str, way: Any) -> bool:
+    """Whether backward runs with this repair in a small program with the same operation.
+
+    The program must fail without a repair, else it would prove nothing; then one with another
+    operation, which saves as much, takes its place.
+    """
+    usual = ("exp", 1) if saved == "_saved_result" else ("mul", 2)
+    for operation, n_inputs in ((node.rule.name, len(node.rule.inputs)), usual):
+        run = partial(_program, operation, n_inputs, saved)
+        if trial.works(partial(run, way)) and not trial.works(partial(run, _write)):
+            return True
+    return False
+
+
+def _program(operation: str, n_inputs: int, saved: str, way: Any) -> bool:
+    leaf = creation.ones(2, requires_grad=True)
+    middle = leaf * 1.0
+    result = getattr(middle, operation)(*[middle] * (n_inputs - 1))
+    if way is _kept_copy:
+        if saved == "_saved_result":
+            return False
+        copy = middle.clone()
+        result = getattr(copy, operation)(*[copy] * (n_inputs - 1))
+    way(result if saved == "_saved_result" else middle, result.sum())
+    return leaf.grad is not None
+
+
+def _write(target: "Tensor", loss: "Tensor") -> None:
+    target.add_(1)
+    loss.backward()
+
+
+def _new_tensor(target: "Tensor", loss: "Tensor") -> None:
+    target.add(1)
+    loss.backward()
+
+
+def _copy(target: "Tensor", loss: "Tensor") -> None:
+    target.clone().add_(1)
+    loss.backward()
+
+
+_kept_copy = partial(_write)
+
+
+def _afterwards(target: "Tensor", loss: "Tensor") -> None:
+    loss.backward()
+    target.add_(1)
+
+
+def _of_leaf(first: str) -> Explanation:
+    sentences = [
+        first,
+        "A leaf is where gradients end: it has no history in which a change could be recorded.",
+    ]
+
+    def updated() -> bool:
+        leaf = creation.ones(2, requires_grad=True)
+        with no_grad():
+            leaf -= 0.1
+        return bool(leaf.is_leaf) and trial.gets_gradient(leaf)
+
+    def computed() -> bool:
+        leaf = creation.ones(2, requires_grad=True)
+        (leaf + 1).sum().backward()
+        return leaf.grad is not None
+
+    def copied() -> bool:
+        leaf = creation.ones(2, requires_grad=True)
+        copy = leaf.clone()
+        copy += 1
+        copy.sum().backward()
+        return leaf.grad is not None
+
+    repairs = trial.offered(
+        (
+            "with tk.no_grad():\n    w -= lr * w.grad",
+            "to update a parameter, which is not recorded",
+            updated,
+        ),
+        ("y = x + 1", "to compute a new tensor", computed),
+        ("y = x.clone()\ny += 1", "to change a copy", copied),
+    )
+    return Explanation("A leaf was changed in place", sentences, repairs)

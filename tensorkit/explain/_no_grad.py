@@ -1,0 +1,432 @@
+"""``explain.no_grad``: why is my grad None?"""
+
+import re
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tensorkit.autograd import origins
+from tensorkit.autograd.graph import AutogradError
+from tensorkit.autograd.modes import no_grad as untracked
+from tensorkit.data import is_tensor
+from tensorkit.explain import trial
+from tensorkit.explain.explanation import Explanation, Repair
+from tensorkit.viz import reading, words
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+MOST_LOOKED_AT = 5_000
+OUT_OF_THE_LIBRARY = ("item", "tolist", "numpy", "bool", "int", "float", "index", "array")
+HOW_TO_SEE = (
+    "Which operation made it, and where, cannot be known: no recording was on. To see it, run the "
+    "lines again inside `with tk.autograd.recording():`."
+)
+
+
+class Names(NamedTuple):
+    """How the caller calls tensors, and the values that left the library while recording."""
+
+    tensors: list[tuple[str, "Tensor"]]
+    left: list[Any]
+
+    def of(self, x: Any, otherwise: str = "a tensor without a name") -> str:
+        """The name of a tensor."""
+        return next((name for name, it in self.tensors if it is x), otherwise)
+
+
+def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
+    """Why ``t.grad`` is None: where the history ends, why, and what to write instead.
+
+    With ``loss`` the way back from it is looked at too. Lines and causes are known for what ran
+    inside ``with tk.autograd.recording():``; where none was on, the answer says so.
+
+    >>> from tensorkit import explain
+    >>> w = tk.tensor([1., 2.], requires_grad=True)
+    >>> h = w * 3
+    >>> explain.no_grad(h)
+    h.grad is None: h is no leaf
+    h is the result of MulBackward0. Backward passes its gradient on and keeps only those of leaves.
+    1. keep the gradient of h too:
+         h.retain_grad()    # before backward()
+    """
+    words.must_be_tensor("explain.no_grad", t)
+    if loss is not None:
+        words.must_be_tensor("explain.no_grad", loss, "loss")
+    frame = words.caller()
+    names = Names(list(words.named_tensors(frame)), _left(frame))
+    with words.unseen():
+        name = names.of(t, "t")
+        if t.retains_grad or t.is_leaf:
+            gradient = t.grad
+            if gradient is not None:
+                said = (
+                    f"It is {words.values(gradient)}, {words.form(gradient.shape, gradient.dtype)}."
+                )
+                return Explanation(f"{name}.grad is not None", [said], [])
+        if not t.requires_grad:
+            return _untracked(t, name, names)
+        if not t.is_leaf:
+            return _no_leaf(t, name, names)
+        return _leaf(t, name, loss, names)
+
+
+def _left(frame: FrameType) -> list[Any]:
+    found = []
+    for value in {**frame.f_globals, **frame.f_locals}.values():
+        if isinstance(value, origins.recording):
+            found += value.left
+    return found
+
+
+def _place(origin: Any) -> str:
+    return words.place(origin.file, origin.line)
+
+
+# A tensor that does not require grad
+
+
+def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
+    none = f"{name}.grad is None: {name} does not require grad"
+    cuts, sources = _cuts(t)
+    if cuts:
+        sentences, repairs = [], []
+        for cut in cuts:
+            sentence, tried = _about_cut(cut, name, names)
+            sentences.append(sentence)
+            repairs += tried
+        return Explanation(f"{name}.grad is None: its history was cut", sentences, repairs)
+    exits = [it for it in names.left if it.inputs[0].requires_grad]
+    made_of_numbers = [it for it in sources if it.origin is not None]
+    if exits and made_of_numbers:
+        return _through_numbers(made_of_numbers[0], exits, name, names)
+    if not t.is_floating_point():
+        dtype = str(t.dtype).replace("torch", "tk")
+        sentence = (
+            f"{name} has dtype {dtype}. Only floating-point numbers have gradients: a small "
+            "change of an integer is no integer."
+        )
+        code = f"{name} = {name}.float().requires_grad_()"
+        repairs = trial.offered(
+            (code, "use floating-point numbers", lambda: trial.gets_gradient(_float_leaf(t)))
+        )
+        return Explanation(
+            f"{name}.grad is None: it holds no floating-point numbers", [sentence], repairs
+        )
+    if t.is_inference():
+        sentence = f"{name} was made in inference_mode; it can never take part in autograd."
+        code = f"{name} = {name}.clone().requires_grad_()"
+        repairs = trial.offered((code, "outside of inference_mode, take a copy", lambda: True))
+        return Explanation(none, [sentence], repairs)
+    if t.origin is None:
+        sentences = [f"{name} is a leaf that does not ask for a gradient.", HOW_TO_SEE]
+    elif not sources or sources[0] is t:
+        sentences = [f"{name} was made at {_place(t.origin)}, without requires_grad=True."]
+    else:
+        told = [f"{names.of(it)}{_where_made(it)}" for it in sources]
+        sentences = [f"No tensor that {name} was computed from requires grad: {'; '.join(told)}."]
+    leaf = sources[0] if sources else t
+    asks = names.of(leaf, name if leaf is t else "x")
+    repairs = trial.offered(
+        (
+            f"{asks}.requires_grad_()    # before anything is computed from it",
+            f"let {asks} ask for a gradient",
+            lambda: trial.gets_gradient(trial.stand_in(leaf).requires_grad_()),
+        )
+    )
+    return Explanation(none, sentences, repairs)
+
+
+def _float_leaf(t: "Tensor") -> "Tensor":
+    return trial.stand_in(t).float().requires_grad_()
+
+
+def _where_made(x: "Tensor") -> str:
+    return "" if x.origin is None else f" (made at {_place(x.origin)})"
+
+
+def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"]]:
+    """Walk back over untracked results: those with a tracked input, and those without inputs."""
+    cuts, sources, waiting = [], [], [t]
+    seen = {id(t)}
+    for x in waiting:  # grows while it is walked
+        inputs = x.origin.inputs if x.origin is not None else ()
+        if any(it.requires_grad for it in inputs):
+            cuts.append(x)
+        elif not inputs:
+            sources.append(x)
+        elif len(waiting) < MOST_LOOKED_AT:
+            new = [it for it in inputs if id(it) not in seen]
+            seen |= {id(it) for it in new}
+            waiting += new
+    return cuts, sources
+
+
+def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair]]:
+    origin: Any = cut.origin
+    tracked = [it for it in origin.inputs if it.requires_grad]
+    took = " and ".join(names.of(it) for it in tracked)
+    sentence = (
+        f"{origin.operation} took {took}, which is tracked, and its result is not: "
+        f"{origin.untracked}. {_place(origin)}"
+    )
+    line = words.source(origin.file, origin.line)
+    reason = str(origin.untracked)
+    if reason.startswith("detach") and ".detach()" in line:
+        code = line.replace(".detach()", "", 1)
+        return sentence, trial.offered(
+            (
+                code,
+                "leave out detach(), if the gradient should flow",
+                lambda: tracked[0].requires_grad,
+            )
+        )
+    if "no_grad" in reason or "inference" in reason:
+        updated = [it for it in tracked if it.is_leaf and it.shape == cut.shape]
+        update = _ASSIGNED_AGAIN.match(line)
+        if updated and update is not None:
+            sentence += f". {update[1]} was replaced by assignment: the leaf has this name no more."
+            return sentence, trial.offered(_in_place(update, updated[0]))
+        block = "no_grad block" if "no_grad" in reason else "inference_mode block"
+        return sentence, trial.offered(
+            (
+                line or f"{name} = ...",
+                f"move this line out of the {block}",
+                lambda: _again(origin),
+            )
+        )
+    if "dtype" in reason:
+        return sentence, trial.offered(
+            (
+                re.sub(r"\.(long|int|short|byte|char|bool)\(\)", "", line),
+                "stay with floating-point numbers",
+                lambda: line and tracked[0].is_floating_point(),
+            )
+        )
+    return sentence, []
+
+
+_ASSIGNED_AGAIN = re.compile(r"(\w+)\s*=\s*\1\s*([-+*/])\s*(.+)$")  # w = w - step
+
+
+def _in_place(update: Any, leaf: "Tensor") -> tuple[str, str, Any]:
+    """The repair of an assignment that replaced a leaf."""
+    name, operator, change = update.groups()
+    return (
+        f"with tk.no_grad():\n    {name} {operator}= {change}",
+        f"change {name} in place, so that it stays the same leaf",
+        lambda: _stays_leaf(leaf),
+    )
+
+
+def _stays_leaf(leaf: "Tensor") -> bool:
+    copy = trial.stand_in(leaf).requires_grad_()
+    with untracked():
+        copy -= 1
+    return bool(copy.is_leaf) and trial.gets_gradient(copy)
+
+
+def _again(origin: Any) -> bool:
+    """Whether the same operation, now tracked, gives a result that requires grad."""
+    first, *others = origin.inputs
+    if first.numel() > 100_000:
+        return first.is_floating_point()
+    call = getattr(type(first), origin.operation, None)
+    if call is None or (others and origin.arguments):
+        return any(it.is_floating_point() for it in origin.inputs)
+    result = call(first, *others, **origin.arguments)
+    return is_tensor(result) and bool(result.requires_grad)
+
+
+def _through_numbers(made: "Tensor", exits: list[Any], name: str, names: Names) -> Explanation:
+    here = [it for it in exits if (it.file, it.line) == (made.origin.file, made.origin.line)]
+    gone = (here or exits)[-1]
+    source = names.of(gone.inputs[0])
+    sentences = [
+        (
+            f"The values of {source}, which is tracked, left the library through "
+            f"{gone.operation}(): {_place(gone)}. Numbers and arrays have no history."
+        ),
+        f"{names.of(made, 'A tensor')} was made anew from numbers: {_place(made.origin)}.",
+    ]
+    line = words.source(gone.file, gone.line)
+    call = f".{gone.operation}()"
+    repairs = []
+    if call in line:
+        code = re.sub(r"\b\w+\.(?:tensor|as_tensor|from_numpy)\((.*)\)", r"\1", line)
+        code = code.replace(call, "", 1)
+        repairs = trial.offered(
+            (code, "compute with the tensor itself", lambda: "[" not in code and _asks(gone))
+        )
+    return Explanation(f"{name}.grad is None: its history was cut", sentences, repairs)
+
+
+def _asks(origin: Any) -> bool:
+    return bool(origin.inputs[0].requires_grad)
+
+
+# A result of an operation
+
+
+def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
+    node = t.grad_fn
+    assert node is not None
+    where = f" ({_place(t.origin)})" if t.origin is not None else ""
+    why = (
+        f"{name} is the result of {node.name().rpartition(':')[2]}{where}. Backward passes its "
+        "gradient on and keeps only those of leaves."
+    )
+    retain = (
+        f"{name}.retain_grad()    # before backward()",
+        f"keep the gradient of {name} too",
+        lambda: _retains(t),
+    )
+    old = _former_self(t, names)
+    if old is None:
+        return Explanation(f"{name}.grad is None: {name} is no leaf", [why], trial.offered(retain))
+    gradient = old.grad
+    held = (
+        f"has the gradient {words.values(gradient)}"
+        if gradient is not None
+        else "has no gradient yet"
+    )
+    replaced = (
+        f"A leaf of the same shape is behind it that no name of yours refers to now; it {held}. "
+        f"It looks as if {name} was replaced by assignment."
+    )
+    line = words.source(t.origin.file, t.origin.line) if t.origin is not None else ""
+    update = _ASSIGNED_AGAIN.match(line) or _ASSIGNED_AGAIN.match(f"{name} = {name} - step")
+    repairs = trial.offered(
+        _in_place(update, old),
+        (
+            f"{name} = {name}.detach().requires_grad_()",
+            f"make {name} a leaf, from here on",
+            lambda: trial.gets_gradient(trial.stand_in(t).detach().requires_grad_()),
+        ),
+        retain,
+    )
+    return Explanation(f"{name}.grad is None: {name} is no leaf", [why, replaced], repairs)
+
+
+def _retains(t: "Tensor") -> bool:
+    result = trial.stand_in(t).requires_grad_() * 2
+    result.retain_grad()
+    result.sum().backward()
+    return result.grad is not None
+
+
+def _former_self(t: "Tensor", names: Names) -> Any:
+    """A leaf without a name, of the shape of ``t``, from which ``t`` was computed."""
+    named = {id(it) for _, it in names.tensors}
+    if id(t) not in named:
+        return None
+    for node in reading.order(t.grad_fn)[:MOST_LOOKED_AT]:
+        if is_tensor(node) and node.shape == t.shape and id(node) not in named:
+            return node
+    return None
+
+
+# A leaf that asks
+
+
+def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
+    asks = f"{name} is a leaf that asks for a gradient"
+    results = [(names.of(loss, "loss"), loss)] if loss is not None else _results_of(t, names)
+    if not results:
+        sentences = [
+            f"{asks}, and no tensor with a name here was computed from it while grad mode was on.",
+            (
+                "Its .grad stays None until backward() is called on such a result. "
+                f"Try: explain.no_grad({name}, loss)"
+            ),
+        ]
+        return Explanation(f"{name}.grad is None: nothing led to it", sentences, [])
+    called, result = results[-1]
+    if not result.requires_grad:
+        told = _untracked(result, called, names)
+        sentences = [
+            f"{asks}, but {called} has no history that could lead to it.",
+            *told._sentences,
+        ]
+        return Explanation(
+            f"{name}.grad is None: {called} has no history", sentences, told._offered
+        )
+    nodes = reading.order(result.grad_fn if result.grad_fn is not None else result)
+    if not any(node is t for node in nodes):
+        return _not_reached(t, name, called, result, nodes, names)
+    if any(
+        "freed" in it.words
+        for node in nodes
+        if not is_tensor(node)
+        for it in reading.saved_by(node)
+    ):
+        why = (
+            f"{asks}, and backward() has run from {called}: its graph is freed. So the gradient "
+            "was removed since (zero_grad() sets None), or backward(inputs=...) or autograd.grad "
+            "gave it to others."
+        )
+        return Explanation(f"{name}.grad is None again", [why], [])
+    call = "backward()" if result.numel() == 1 else f"backward(tk.ones_like({called}))"
+    why = (
+        f"{asks}, and {called} was computed from it. backward() was not called on it yet, or the "
+        "gradient was removed since (zero_grad() sets None)."
+    )
+    repairs = trial.offered(
+        (f"{called}.{call}", f"compute the gradients of {called}", lambda: _can_run(nodes))
+    )
+    return Explanation(f"{name}.grad is None: no backward yet", [why], repairs)
+
+
+def _results_of(t: "Tensor", names: Names) -> list[tuple[str, Any]]:
+    """Tensors with a name that were computed from ``t``."""
+    found = []
+    for called, it in names.tensors:
+        if it.grad_fn is not None and any(node is t for node in reading.order(it.grad_fn)):
+            found.append((called, it))
+    return sorted(found, key=lambda pair: pair[1].numel() == 1)
+
+
+def _can_run(nodes: list[Any]) -> bool:
+    for node in nodes:
+        if not is_tensor(node) and any("since" in it.words for it in reading.saved_by(node)):
+            raise AutogradError("a saved tensor was changed")
+    return True
+
+
+def _not_reached(
+    t: "Tensor", name: str, called: str, result: "Tensor", nodes: list[Any], names: Names
+) -> Explanation:
+    title = f"{name}.grad is None: {called} does not depend on it"
+    named = {id(it) for _, it in names.tensors}
+    for node in nodes:
+        if is_tensor(node) and node.shape == t.shape and id(node) not in named:
+            gradient = node.grad
+            held = "none yet" if gradient is None else words.values(gradient)
+            why = (
+                f"{called} was computed from another leaf of the same shape, to which no name of "
+                f"yours refers now (its gradient: {held}). It looks as if {name} was replaced "
+                f"by assignment after {called} was computed: compute {called} again."
+            )
+            repairs = trial.offered(
+                (
+                    f"with tk.no_grad():\n    {name}.copy_(new)    # instead of {name} = new",
+                    f"change {name} in place, so that it stays the same leaf",
+                    lambda: _stays_leaf(t),
+                )
+            )
+            return Explanation(title, [why], repairs)
+    waiting, seen = [result], {id(result)}
+    for x in waiting:  # grows while it is walked
+        inputs = x.origin.inputs if x.origin is not None else ()
+        if not x.requires_grad and any(it.requires_grad for it in inputs):
+            sentence, repairs = _about_cut(x, called, names)
+            return Explanation(title, ["The way from it to the result was cut.", sentence], repairs)
+        new = [it for it in inputs if id(it) not in seen]
+        seen |= {id(it) for it in new}
+        waiting += new if len(waiting) < MOST_LOOKED_AT else []
+    leaves = [names.of(it) for it in nodes if is_tensor(it)]
+    sentences = [
+        f"The leaves behind {called} are: {', '.join(leaves[:8])}. {name} is not among them."
+    ]
+    if result.origin is None:
+        sentences.append(HOW_TO_SEE)
+    return Explanation(title, sentences, [])

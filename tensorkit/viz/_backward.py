@@ -1,0 +1,344 @@
+"""``viz.backward``: the engine's way through the graph, one node a step."""
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit.autograd.graph import AutogradError
+from tensorkit.data import from_numpy
+from tensorkit.ops import reduction
+from tensorkit.viz import boxes, folding, reading, table, words
+from tensorkit.viz._graph import LEFT, box_of, key
+from tensorkit.viz.drawing import Canvas, Picture, heading, said
+from tensorkit.viz.palette import SOFT
+from tensorkit.viz.reading import Vertex
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+MOST_DRAWN, MOST_STEPS, MOST_VISITS = 40, 60, 2_000
+
+# What a formula does where it is no product with a local derivative, by the operation's name.
+_IN_WORDS = {
+    "mm": ("incoming @ mat2.T", "self.T @ incoming"),
+    "bmm": ("incoming @ mat2.mT", "self.mT @ incoming"),
+    "mv": ("the outer product incoming × vec", "self.T @ incoming"),
+    "t": ("incoming, transposed",),
+    "transpose": ("incoming, transposed back",),
+    "permute": ("incoming, permuted back",),
+    "sum": ("incoming, repeated along the summed dimensions",),
+    "mean": ("incoming / number of elements, repeated",),
+    "expand": ("incoming, summed over what was repeated",),
+}
+_VIEWS = "incoming, put where the view took it from"
+
+
+@dataclass
+class Share:
+    """What one input receives in a step."""
+
+    to: int
+    derivative: str
+    product: Any
+    total: Any  # the sum so far, this share included
+    is_first: bool
+
+
+@dataclass
+class Step:
+    """One node: the gradient that arrived and what it passes on."""
+
+    place: int
+    incoming: Any
+    shares: list[Share] = field(default_factory=list)
+
+
+class Steps(Picture):
+    """The picture of ``viz.backward``: the graph with gradients; below it each step, folded."""
+
+    _folded: str = ""
+
+    @property
+    def html(self) -> str:
+        """The image, then a fold for each step."""
+        return super().html + self._folded
+
+
+def backward(
+    loss: "Tensor", gradient: "Tensor | None" = None, *, naive: bool = False, **named: "Tensor"
+) -> Picture:
+    """Backward in steps, in the engine's order: a node runs when all its gradients have arrived.
+
+    For each node: the incoming gradient, for each input the local derivative, their product, and
+    the sum so far. With ``naive`` a recursion stands beside it that does not wait: it passes a
+    gradient on whenever one arrives. Nothing changes: no ``.grad`` is written, no graph is freed.
+
+    >>> from tensorkit import viz
+    >>> x = tk.tensor(3., requires_grad=True)
+    >>> viz.backward(x * x)
+    Backward in 1 step
+    1. MulBackward0, () float32, receives 1.
+       to x: local derivative 3., product 3., first
+       to x: local derivative 3., product 3., sum so far 6.
+    x.grad gets 6. (x: () float32, 3.)
+    """
+    words.must_be_tensor("viz.backward", loss)
+    if not loss.requires_grad:
+        text = "This tensor does not require grad. explain.no_grad(t) says why."
+        return said("No backward", text)
+    if gradient is None and loss.numel() != 1:
+        return said(
+            "No backward",
+            f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
+            "Try: viz.backward(loss.sum()), or viz.backward(loss, tk.ones_like(loss))",
+        )
+    with words.unseen():
+        return _steps(loss, gradient, naive, [*named.items(), *words.named_tensors(words.caller())])
+
+
+def _steps(
+    loss: "Tensor", gradient: "Tensor | None", naive: bool, names: list[tuple[str, "Tensor"]]
+) -> Picture:
+    vertices = reading.read(loss, names)
+    first = np.ones(tuple(loss.shape), loss.dtype.numpy)
+    if gradient is not None:
+        first = np.broadcast_to(gradient.detach().cpu().numpy(), first.shape)
+    try:
+        with np.errstate(all="ignore"):
+            steps, arrived = _walk(vertices, first)
+            again = _recurse(vertices, first) if naive else None
+    except AutogradError as error:
+        return said("Backward cannot run", f"{error} explain.inplace(error) says more.")
+    return _picture(vertices, steps, arrived, again)
+
+
+# Computing
+
+
+def _gradients(vertex: Vertex, incoming: Any) -> list[tuple[int, Any]]:
+    """What a node passes on: place among its edges, gradient in the edge's own shape."""
+    found = []
+    values = vertex.node.gradients(incoming)
+    for number, (edge, value) in enumerate(zip(vertex.node.edges, values, strict=False)):
+        if edge is not None:
+            shape = tuple(edge._form.shape)
+            value = np.asarray(value)
+            if value.shape != shape:
+                value = reduction.sum_to_shape.on_arrays(value, to=shape)
+            found.append((number, value))
+    return found
+
+
+def _places(vertices: list[Vertex]) -> dict[int, int]:
+    return {id(it.node): place for place, it in enumerate(vertices)}
+
+
+def _walk(vertices: list[Vertex], first: Any) -> tuple[list[Step], dict[int, Any]]:
+    """The engine's walk: the steps, and what arrived at each place."""
+    places = _places(vertices)
+    waiting = [0] * len(vertices)
+    for vertex in vertices:
+        for edge in () if vertex.is_leaf else vertex.node.edges:
+            if edge is not None:
+                waiting[places[id(edge)]] += 1
+    arrived = {len(vertices) - 1: first}
+    ready: list[int] = [len(vertices) - 1]
+    steps: list[Step] = []
+    while ready:
+        place = ready.pop()
+        vertex = vertices[place]
+        if vertex.is_leaf:
+            continue
+        step = Step(place, arrived[place])
+        derivatives = _derivatives(vertex, step.incoming) if len(steps) < MOST_STEPS else {}
+        for number, value in _gradients(vertex, step.incoming):
+            to = places[id(vertex.node.edges[number])]
+            is_first = to not in arrived
+            arrived[to] = value if is_first else arrived[to] + value
+            share = Share(to, derivatives.get(number, ""), value, arrived[to], is_first)
+            step.shares.append(share)
+            waiting[to] -= 1
+            if not waiting[to]:
+                ready.append(to)
+        steps.append(step)
+    return steps, arrived
+
+
+def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
+    """In words, for each edge, what the incoming gradient is multiplied with.
+
+    An operation on elements multiplies each with its own derivative: then the gradient of ones is
+    that derivative, and any other gradient gives its product with it.
+    """
+    node = vertex.node
+    ones = np.ones_like(incoming)
+    probe = (np.arange(1, incoming.size + 1).reshape(incoming.shape) % 7 + 1).astype(incoming.dtype)
+    found = {}
+    pairs = zip(node.gradients(ones), node.gradients(probe), strict=True)
+    for number, (derivative, product) in enumerate(pairs):
+        if derivative is None:
+            continue
+        derivative, product = np.asarray(derivative), np.asarray(product)
+        fits = product.shape == derivative.shape and incoming.shape in ((), product.shape)
+        if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
+            found[number] = f"local derivative {_values(derivative)}"
+            if derivative.shape != tuple(node.edges[number]._form.shape):
+                found[number] += ", summed over what was broadcast"
+        else:
+            rules = _IN_WORDS.get(node.rule.name, (_VIEWS,))
+            is_known = node.rule.name in _IN_WORDS or "source" in node.rule.keeps
+            text = rules[min(number, len(rules) - 1)]
+            found[number] = text if is_known else "a linear map of the incoming gradient"
+    return found
+
+
+def _recurse(vertices: list[Vertex], first: Any) -> tuple[dict[int, Any], list[int], bool]:
+    """The naive recursion: pass on all that is there whenever something arrives.
+
+    Gives the gradients, how often each place was visited, and whether it came to an end.
+    """
+    places = _places(vertices)
+    totals: dict[int, Any] = {len(vertices) - 1: first}
+    visits = [0] * len(vertices)
+    stack = [len(vertices) - 1]
+    while stack and sum(visits) < MOST_VISITS:
+        place = stack.pop()
+        visits[place] += 1
+        if vertices[place].is_leaf:
+            continue
+        inputs = []
+        for number, value in _gradients(vertices[place], totals[place]):
+            to = places[id(vertices[place].node.edges[number])]
+            totals[to] = value if to not in totals else totals[to] + value
+            inputs.append(to)
+        stack.extend(reversed(inputs))
+    return totals, visits, not stack
+
+
+def _values(array: Any) -> str:
+    return words.values(from_numpy(np.array(array)))
+
+
+# Drawing
+
+
+def _picture(
+    vertices: list[Vertex],
+    steps: list[Step],
+    arrived: dict[int, Any],
+    again: tuple[dict[int, Any], list[int], bool] | None,
+) -> Picture:
+    number_of = {step.place: number for number, step in enumerate(steps, start=1)}
+    title = f"Backward in {words.count(len(steps), 'step')}"
+    groups = folding.fold(vertices, MOST_DRAWN)
+    drawn = []
+    for group in groups:
+        box = box_of(vertices, group, is_result=len(vertices) - 1 in group.members)
+        if len(group.members) == 1:
+            place = group.members[0]
+            vertex, value = vertices[place], _values(arrived[place])
+            box.lines = [
+                f"{vertex.name}: {vertex.form}"
+                if not vertex.is_leaf and vertex.name
+                else vertex.form
+            ]
+            if vertex.is_leaf:
+                box.lines += [vertex.value, f".grad gets {value}"]
+            else:
+                box.title = f"{number_of[place]}. {vertex.title}"
+                box.lines.append(f"receives {value}")
+        else:
+            numbers = sorted(number_of[it] for it in group.members if it in number_of)
+            if numbers:
+                box.lines.append(f"steps {numbers[0]} to {numbers[-1]}")
+        drawn.append(box)
+    canvas = Canvas()
+    below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
+    low = heading(canvas, title, below)
+    boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
+    key(canvas, drawn)
+    texts = [_told(vertices, number, step) for number, step in enumerate(steps[:MOST_STEPS], 1)]
+    text = [title, *("\n".join([head, *lines]) for head, lines, _ in texts)]
+    folds = [
+        f"<details><summary>{escape(head)}</summary>{table.html(_HEADER, rows)}</details>"
+        for head, _, rows in texts
+    ]
+    if len(steps) > MOST_STEPS:
+        more = f"and {words.count(len(steps) - MOST_STEPS, 'more step')}"
+        text.append(more)
+        folds.append(f"<p>{more}</p>")
+    for place, vertex in enumerate(vertices):
+        if vertex.is_leaf:
+            facts = ", ".join(filter(None, [vertex.form, vertex.value]))
+            name, gradient = _called(vertex), _values(arrived[place])
+            text.append(f"{name}.grad gets {gradient} ({name}: {facts})")
+    if again is not None:
+        text += _beside(canvas, vertices, arrived, again)
+    picture = Steps(title, canvas, "\n".join(text))
+    picture._folded = "".join(folds)
+    return picture
+
+
+_HEADER = ("to", "rule", "product", "sum so far")
+
+
+def _called(vertex: Vertex) -> str:
+    return vertex.name or vertex.title
+
+
+def _told(
+    vertices: list[Vertex], number: int, step: Step
+) -> tuple[str, list[str], list[tuple[str, str, str, str]]]:
+    """A step as a headline, as lines, and as rows of a table."""
+    vertex = vertices[step.place]
+    head = f"{number}. {vertex.label}, {vertex.form}, receives {_values(step.incoming)}"
+    lines, rows = [], []
+    for share in step.shares:
+        name, product, total = (
+            _called(vertices[share.to]),
+            _values(share.product),
+            _values(share.total),
+        )
+        so_far = "first" if share.is_first else f"sum so far {total}"
+        lines.append(f"   to {name}: {share.derivative}, product {product}, {so_far}")
+        rows.append((name, share.derivative, product, total))
+    return head, lines, rows
+
+
+def _beside(
+    canvas: Canvas,
+    vertices: list[Vertex],
+    arrived: dict[int, Any],
+    again: tuple[dict[int, Any], list[int], bool],
+) -> list[str]:
+    """Draw and tell how the naive recursion compares."""
+    totals, visits, ended = again
+    rows = []
+    for place, vertex in enumerate(vertices):
+        if vertex.is_leaf or visits[place] > 1:
+            got = totals.get(place)
+            same = got is not None and np.allclose(got, arrived[place], equal_nan=True)
+            shown = "nothing" if got is None else _values(got)
+            verdict = "right" if same else "wrong"
+            row = (
+                _called(vertex),
+                _values(arrived[place]),
+                f"{shown}, {verdict}",
+                f"{visits[place]:,}",
+            )
+            rows.append(row)
+    n_visits = f"{sum(visits):,} visits" + ("" if ended else ", then it was stopped")
+    below = (
+        "The naive recursion passes a gradient on whenever one arrives. Where paths meet it "
+        "comes again, and what had arrived before is passed on twice. "
+        f"It took {n_visits}; in order every node and leaf is visited once, "
+        f"{len(vertices):,} in all."
+    )
+    header = ("gradient of", "in order", "naive recursion", "visits")
+    y = canvas.extent[1] + 36
+    canvas.text(LEFT, y, "Beside it: the naive recursion", 13, bold=True)
+    y = canvas.lines(LEFT, y + 20, below, 12, SOFT, width=640)
+    table.draw(canvas, LEFT, y - 4, header, rows[:12])
+    return ["", f"Beside it: the naive recursion. {below}", *table.text(header, rows[:12])]

@@ -1,0 +1,153 @@
+"""``viz.indexing``: which elements an index takes, and whether the result is a view or a copy."""
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import creation
+from tensorkit.data import is_tensor
+from tensorkit.viz import grid, words
+from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
+from tensorkit.viz.grid import Cell
+from tensorkit.viz.palette import INK, PLAIN, RESULT, SOFT
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+MOST_ELEMENTS, MOST_BLOCKS = 1_000_000, 6
+
+
+def indexing(t: "Tensor", index: Any) -> Picture:
+    """Picture of ``t[index]``: the elements it takes, the result, view or copy.
+
+    Write an index with colons as ``np.s_[1:, ::2]``. Of a tensor with more than two dimensions the
+    first matrices are drawn. More than a million elements are only told in words.
+
+    >>> from tensorkit import viz
+    >>> viz.indexing(tk.arange(6), np.s_[1::2])
+    t[1::2] takes 3 of 6 elements: a view of shape (3,), strides (2,), offset 1
+    t, shape (6,); (taken)
+      0 (1) 2 (3) 4 (5)
+    result, shape (3,)
+      1 3 5
+    """
+    words.must_be_tensor("viz.indexing", t)
+    with words.unseen():
+        return _taken(t.detach(), index)
+
+
+def _taken(t: "Tensor", index: Any) -> Picture:
+    code = f"t[{index_text(index)}]"
+    try:
+        result = t[index]
+    except (IndexError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        return said(f"{code} does not work", f"{type(error).__name__}: {error}")
+    title = f"{code} takes {_share(t, result)}: {_kind(t, result)}"
+    canvas = Canvas()
+    text = [title]
+    low = heading(canvas, title, _consequence(t, result))
+    if t.numel() > MOST_ELEMENTS:
+        return said(
+            title, f"{_consequence(t, result)} Values of the result: {words.values(result)}"
+        )
+    numbers = creation.arange(t.numel()).reshape(tuple(t.shape))
+    taken = set(numbers[index].reshape(-1).tolist())
+    low = _draw(
+        canvas, text, f"t, shape {tuple(t.shape)}", t, numbers.reshape(-1).tolist(), taken, low
+    )
+    everything = list(range(result.numel()))
+    _draw(canvas, text, f"result, shape {tuple(result.shape)}", result, everything, set(), low + 12)
+    return Picture(title, canvas, "\n".join(text))
+
+
+def index_text(index: Any) -> str:
+    """An index as it is written between the brackets."""
+    if isinstance(index, tuple):
+        return ", ".join(map(index_text, index)) + ("," if len(index) == 1 else "")
+    if isinstance(index, slice):
+        parts = ["" if it is None else str(it) for it in (index.start, index.stop)]
+        return ":".join(parts) + ("" if index.step is None else f":{index.step}")
+    if index is Ellipsis:
+        return "..."
+    if is_tensor(index):
+        if index.numel() > words.MOST_VALUES:
+            return f"{words.form(index.shape, index.dtype)} tensor"
+        return f"tensor({words.values(index)})"
+    return str(index)
+
+
+def _share(t: "Tensor", result: "Tensor") -> str:
+    return f"{result.numel():,} of {words.count(t.numel(), 'element')}"
+
+
+def _is_view(t: "Tensor", result: "Tensor") -> bool:
+    own, other = t.untyped_storage(), result.untyped_storage()
+    return own.nbytes() > 0 and own.data_ptr() == other.data_ptr()
+
+
+def _kind(t: "Tensor", result: "Tensor") -> str:
+    shape = f"of shape {tuple(result.shape)}"
+    if not t.numel():
+        return f"nothing, {shape}"
+    if _is_view(t, result):
+        strides, offset = tuple(result.stride()), result.storage_offset()
+        return f"a view {shape}, strides {strides}, offset {offset}"
+    return f"a copy {shape}"
+
+
+def _consequence(t: "Tensor", result: "Tensor") -> str:
+    if _is_view(t, result):
+        return "A view shares its memory: a write to the result is seen in t."
+    return "A copy has memory of its own: a write to the result is not seen in t."
+
+
+def _draw(
+    canvas: Canvas,
+    text: list[str],
+    title: str,
+    x: "Tensor",
+    numbers: list[int],
+    taken: set[int],
+    top: float,
+) -> float:
+    """Draw a tensor as matrices; write the same as text. Gives the lower end."""
+    canvas.text(18, top + 14, title, 12, INK, bold=True)
+    text.append(f"{title}; (taken)" if taken else title)
+    rows, columns = (1, 1, *x.shape)[-2:]
+    lead = tuple(x.shape[:-2])
+    shown = [it for it, _ in zip(product(*map(range, lead)), range(MOST_BLOCKS), strict=False)]
+    at, low, lowest = 18.0, top + 22, top + 22
+    for block, place in enumerate(shown):
+
+        def cell(row: int, column: int, block: int = block, place: Any = place) -> Cell:
+            index = (*place, row, column)[-x.ndim :] if x.ndim else ()
+            value = words.number(x[index].item())
+            number = numbers[(block * rows + row) * columns + column]
+            return Cell(value, RESULT if number in taken else PLAIN, strong=number in taken)
+
+        label = f"[{', '.join(map(str, place))}]" if lead else ""
+        if label:
+            canvas.text(at, low + 12, label, 11, SOFT)
+        named = x.ndim > 1
+        right, y = grid.draw(canvas, at, low + (16 if label else 0), rows, columns, cell, named)
+        lowest = max(lowest, y)
+        end = max(right, at + text_width(label, 11)) + 20
+        at, low = (18.0, lowest + 8) if 2 * end - at > grid.WIDEST else (end, low)
+        text += [f"  {label}:"] if label else []
+        for row in grid.shown(rows, grid.MOST_ROWS) if columns else []:
+            cells = [
+                "..." if row is None or column is None else _marked(cell(row, column))
+                for column in grid.shown(columns, grid.MOST_COLUMNS)
+            ]
+            text.append("  " + (" ".join(cells) if row is not None else "..."))
+    left_out = prod(lead) - len(shown)
+    if left_out > 0:
+        more = f"and {words.count(left_out, 'more matrix').replace('matrixs', 'matrices')}"
+        canvas.text(18, lowest + 16, more, 11.5, SOFT)
+        text.append(f"  {more}")
+        lowest += 20
+    return lowest
+
+
+def _marked(cell: Cell) -> str:
+    return f"({cell.text})" if cell.ground == RESULT else cell.text

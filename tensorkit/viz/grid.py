@@ -1,0 +1,74 @@
+"""A grid of cells with text, as broadcast and indexing draw tensors of up to two dimensions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorkit.viz.drawing import Canvas, text_width
+from tensorkit.viz.palette import INK, SOFT, WHITE
+
+MOST_ROWS, MOST_COLUMNS, HEIGHT, SIZE = 8, 10, 24.0, 11.5
+WIDEST = 960.0  # of a picture: what a notebook's page shows at full size
+
+
+@dataclass
+class Cell:
+    """The text of a cell, its ground, the dashes of its outline, and whether that is heavy."""
+
+    text: str
+    ground: str = WHITE
+    dash: str = ""
+    strong: bool = False
+
+
+def shown(size: int, most: int) -> list[int | None]:
+    """The places along a dimension that are drawn; None stands for those left out."""
+    if size <= most:
+        return list(range(size))
+    return [*range(most - 2), None, size - 1]
+
+
+def draw(
+    canvas: Canvas,
+    x: float,
+    y: float,
+    rows: int,
+    columns: int,
+    cell: Callable[[int, int], Cell],
+    name_rows: bool = True,
+) -> tuple[float, float]:
+    """Draw the cells of a matrix, with its indices beside it; gives the right and lower end."""
+    row_places, column_places = shown(rows, MOST_ROWS), shown(columns, MOST_COLUMNS)
+    cells = {
+        (row, column): cell(row, column)
+        for row in row_places
+        for column in column_places
+        if row is not None and column is not None
+    }
+    width = 14 + max((text_width(it.text, SIZE, mono=True) for it in cells.values()), default=16)
+    width = max(width, 14 + text_width(str(columns - 1), 10), 30)
+    left, at_y = x + 12 + text_width(str(max(rows - 1, 0)), 10), y + 16
+    for row in row_places:
+        at_x = left
+        if row is not None and name_rows:
+            canvas.text(left - 6, at_y + 16, str(row), 10, SOFT, anchor="end")
+        for column in column_places:
+            if row is None or column is None:
+                dots = "⋯" if row is not None else "⋮"
+                canvas.text(at_x + width / 2, at_y + 16, dots, 12, SOFT, anchor="middle")
+            else:
+                it = cells[row, column]
+                if it.strong:  # inside the cell, so that it reads in grey and beside others
+                    canvas.rect(at_x, at_y, width, HEIGHT, it.ground, SOFT, line=1)
+                    canvas.rect(at_x + 2, at_y + 2, width - 4, HEIGHT - 4, "", INK, line=1.8)
+                else:
+                    canvas.rect(at_x, at_y, width, HEIGHT, it.ground, SOFT, dash=it.dash, line=1)
+                middle = at_x + width / 2
+                canvas.text(middle, at_y + 16, it.text, SIZE, INK, anchor="middle", mono=True)
+            at_x += width
+        at_y += HEIGHT
+    at_x = left
+    for column in column_places:
+        if column is not None and rows:
+            canvas.text(at_x + width / 2, y + 11, str(column), 10, SOFT, anchor="middle")
+        at_x += width
+    return at_x, at_y

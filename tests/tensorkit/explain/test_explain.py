@@ -1,0 +1,190 @@
+"""explain.no_grad and explain.inplace: each cause is named, and each repair is true."""
+
+import pytest
+
+import tensorkit as tk
+from tensorkit import explain
+
+
+def _leaf():
+    return tk.tensor([1.0, 2.0], requires_grad=True)
+
+
+def test_a_gradient_that_is_there_is_said():
+    w = _leaf()
+    (w * 3.0).sum().backward()
+    assert explain.no_grad(w).alt == "w.grad is not None\nIt is [3., 3.], (2,) float32."
+
+
+def test_no_leaf_is_offered_retain_grad():
+    h = _leaf() * 2.0
+    explanation = explain.no_grad(h, h.sum())
+    assert "h is the result of MulBackward0" in explanation.alt
+    exec(explanation.repairs[-1], {"h": h})
+    h.sum().backward()
+    assert h.grad is not None
+
+
+def test_a_leaf_without_backward_is_told_which_result_to_use():
+    w = _leaf()
+    loss = (w * w).sum()
+    explanation = explain.no_grad(w)
+    assert explanation.repairs == ["loss.backward()"]
+    exec(explanation.repairs[0], {"loss": loss})
+    assert w.grad is not None
+
+
+def test_an_integer_dtype_is_named():
+    t = tk.arange(3)
+    explanation = explain.no_grad(t)
+    assert "t has dtype tk.int64" in explanation.alt
+    names = {"t": t}
+    exec(explanation.repairs[0], names)
+    (names["t"] * 2).sum().backward()
+    assert names["t"].grad is not None
+
+
+def test_without_a_recording_it_says_what_it_cannot_know():
+    d = (_leaf() * 2).detach()
+    assert "cannot be known: no recording was on" in explain.no_grad(d).alt
+    assert "tk.autograd.recording()" in explain.no_grad(d).alt
+
+
+def test_detach_is_found_through_later_operations():
+    with tk.autograd.recording():
+        h = _leaf() * 2
+        d = h.detach()
+        e = d + 1
+    explanation = explain.no_grad(e)
+    assert "detach took h, which is tracked" in explanation.alt
+    assert explanation.repairs == ["d = h"]
+
+
+def test_a_no_grad_block_is_found():
+    w = _leaf()
+    with tk.autograd.recording(), tk.no_grad():
+        y = w * 2
+    explanation = explain.no_grad(y)
+    assert "made inside no_grad" in explanation.alt
+    names = {"w": w}
+    exec(explanation.repairs[0], names)
+    assert names["y"].requires_grad
+
+
+def test_item_is_found():
+    w = _leaf()
+    with tk.autograd.recording() as recording:
+        total = w.sum()
+        again = tk.tensor(total.item())
+    assert recording.left
+    explanation = explain.no_grad(again)
+    assert "left the library through item()" in explanation.alt
+    assert explanation.repairs == ["again = total"]
+
+
+def test_an_integer_conversion_is_found():
+    with tk.autograd.recording():
+        whole = (_leaf() * 2).long()
+    assert "only floating-point numbers have gradients" in explain.no_grad(whole).alt
+
+
+def test_no_leaf_asks():
+    x = tk.ones(2)
+    with tk.autograd.recording():
+        y = x * 2
+    explanation = explain.no_grad(y)
+    assert "No tensor that y was computed from requires grad: x" in explanation.alt
+    exec(explanation.repairs[0], {"x": x})
+    assert (x * 2).requires_grad
+
+
+def test_replacing_by_assignment_is_recognised_under_no_grad():
+    w = _leaf()
+    with tk.autograd.recording(), tk.no_grad():
+        w = w - 0.5
+    explanation = explain.no_grad(w)
+    assert "w was replaced by assignment" in explanation.alt
+    names = {"w": _leaf(), "tk": tk}
+    exec(explanation.repairs[0], names)
+    assert names["w"].is_leaf
+    assert names["w"].tolist() == [0.5, 1.5]
+
+
+def test_replacing_by_assignment_is_recognised_with_history():
+    w = _leaf()
+    w = w - 0.5 * w
+    explanation = explain.no_grad(w)
+    assert "replaced by assignment" in explanation.alt
+    assert len(explanation.repairs) == 3
+
+
+def test_a_loss_that_does_not_depend_on_it_says_on_what_it_does():
+    w, other = _leaf(), tk.ones(3, requires_grad=True)
+    assert "The leaves behind loss are: other" in explain.no_grad(w, loss := other.sum()).alt
+    assert loss.requires_grad
+
+
+def _broken(recorded):
+    x = _leaf()
+    if not recorded:
+        y = x.exp()
+        loss = (y * y).sum()
+        y += 1
+        return loss
+    with tk.autograd.recording():
+        y = x.exp()
+        loss = (y * y).sum()
+        y += 1
+    return loss
+
+
+def test_who_saved_and_who_changed_are_named_with_their_lines():
+    with pytest.raises(RuntimeError) as raised:
+        _broken(True).backward()
+    text = explain.inplace(raised.value).alt
+    assert "MulBackward0 saved its input (_saved_" in text
+    assert "loss = (y * y).sum()" in text
+    assert "the last was add_: test_explain.py, line" in text
+    assert "y += 1" in text
+
+
+def test_a_tensor_serves_as_well_as_the_error():
+    assert explain.inplace(_broken(False)).repairs == explain.inplace(_broken(True)).repairs
+    assert "no recording was on" in explain.inplace(_broken(False)).alt
+
+
+def test_three_repairs_run():
+    out_of_place, copy, afterwards = explain.inplace(_broken(False)).repairs
+    for repair in (out_of_place, copy):
+        x = _leaf()
+        y = x.exp()
+        names = {"y": y, "loss": (y * y).sum()}
+        exec(repair, names)
+        names["loss"].backward()
+        assert x.grad is not None
+    x = _leaf()
+    y = x.exp()
+    exec(afterwards, {"y": y, "loss": (y * y).sum()})
+    assert x.grad is not None
+
+
+def test_a_leaf_changed_in_place_is_explained():
+    x = _leaf()
+    with pytest.raises(RuntimeError) as raised:
+        x += 1
+    explanation = explain.inplace(raised.value)
+    assert len(explanation.repairs) == 3
+
+
+def test_nothing_changed_and_other_errors_get_a_sentence():
+    assert explain.inplace((_leaf() * 2).sum()).title == "Nothing was changed"
+    assert explain.inplace(tk.ones(2)).title == "Nothing was saved"
+    assert explain.inplace(ValueError("no")).title == "Something else"
+    with pytest.raises(TypeError, match="wants an error or a tensor"):
+        explain.inplace(3)
+
+
+def test_an_explanation_in_a_notebook_is_text():
+    html = explain.no_grad(_leaf() * 2).html
+    assert "<ol>" in html
+    assert "<script" not in html

@@ -1,0 +1,94 @@
+"""viz.broadcast, viz.indexing and viz.saved: what they say is what the library does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tensorkit as tk
+from tensorkit import explain, layout, viz
+
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+
+
+def _joined(a, b):
+    try:
+        return layout.broadcast_shapes(a, b)
+    except RuntimeError:
+        return None
+
+
+@given(a=SHAPES, b=SHAPES)
+def test_the_verdict_on_broadcasting_is_the_librarys(a, b):
+    text = viz.broadcast(a, b).alt
+    together = _joined(a, b)
+    if together is None:
+        assert "They do not fit" in text
+    else:
+        assert f"Together: {together}" in text
+
+
+@given(a=SHAPES, b=SHAPES)
+def test_repairs_of_broadcasting_are_true(a, b):
+    x, y = tk.zeros(a), tk.zeros(b)
+    repairs = explain.broadcast(a=x, b=y).repairs
+    assert not repairs or _joined(a, b) is None
+    for code in repairs:
+        changed = eval(code, {"a": x, "b": y})
+        other = y if code.startswith("a") else x
+        assert _joined(tuple(changed.shape), tuple(other.shape)) is not None
+
+
+def test_stretched_values_are_drawn_as_copies():
+    text = viz.broadcast(tk.tensor([[1], [2]]), tk.tensor([10, 20])).alt
+    assert "  1 1\n  2 2" in text
+    assert "  10 20\n  10 20" in text
+
+
+def test_broadcasting_takes_names_and_refuses_what_has_no_shape():
+    assert "weight" in viz.broadcast(weight=(2, 1)).alt
+    for value in ("text", -1, None, [1.5]):
+        with pytest.raises(TypeError, match="wants shapes or tensors"):
+            viz.broadcast(value)
+
+
+def test_an_index_marks_what_it_takes():
+    t = tk.arange(6).reshape(2, 3)
+    text = viz.indexing(t, np.s_[:, 1]).alt
+    assert "  0 (1) 2\n  3 (4) 5\nresult, shape (2,)\n  1 4" in text
+    assert "a view of shape (2,), strides (3,), offset 1" in text
+
+
+@pytest.mark.parametrize("index", [9, (0, 0, 0), "text", 1.5])
+def test_an_index_that_does_not_work_gets_its_error_as_a_sentence(index):
+    assert "does not work" in viz.indexing(tk.arange(6), index).alt
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1500, 1000), (1, 2, 1, 2, 1, 2, 1, 2)])
+def test_unusual_tensors_are_indexed(shape):
+    text = viz.indexing(tk.zeros(shape), ...).alt
+    assert str(shape) in text
+    assert len(text) < 3000
+
+
+def test_saved_bytes_are_those_of_the_saved_storages():
+    x = tk.ones(100, requires_grad=True)
+    loss = (x.exp().exp()).sum()
+    text = viz.saved(loss).alt
+    assert "Kept for backward: 800 bytes by 3 operations; besides, leaves hold 0 bytes" in text
+    assert "detach() after ExpBackward0: 400 bytes" in text
+    assert "2 micro-batches of 50: 400 bytes" in text
+
+
+def test_a_storage_saved_twice_counts_once():
+    x = tk.ones(10, requires_grad=True)
+    y = x * 2.0
+    assert "Kept for backward: 40 bytes" in viz.saved((y * y + y * y).sum()).alt
+
+
+def test_after_backward_nothing_is_kept():
+    x = tk.ones(10, requires_grad=True)
+    loss = x.exp().sum()
+    loss.backward()
+    assert "Nothing is kept any more" in viz.saved(loss).alt
+    assert "Nothing is kept" in viz.saved(tk.ones(3)).alt
