@@ -88,8 +88,8 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
     """The sum of an array, added up precisely enough.
 
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
-    in float32. float16 cannot even count to 4096. Large matrices are multiplied by ones, which is
-    several times as fast, a few hundred terms at a time.
+    in float32. float16 cannot even count to 4096. einsum adds large arrays faster, but only one
+    after the other, so it is given few terms at a time.
     """
     if not x.ndim:
         return x.copy()
@@ -98,7 +98,7 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
         return xp.add.reduce(x, axis=axis, dtype=xp.float32, keepdims=keepdims).astype(dtype)
     if dtype.char == "f":
         if x.size > _MANY and x.flags.c_contiguous:
-            sums = _by_products(xp, x, dim)
+            sums = _in_blocks(xp, x, dim)
             if sums is not None:
                 return sums.reshape(_left(x.shape, dim, keepdims))
         if not (axis is None or dim is None or x.ndim - 1 in dim):
@@ -107,27 +107,27 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
 
 
 _MANY = 2**14
-_TERMS = 512  # so many numbers float32 adds one after the other and loses hardly a digit
+_TERMS = 128  # so many numbers float32 adds one after the other and loses hardly a digit
 
 
-def _by_products(xp: Any, x: Any, dim: Ints | None) -> Any:
+def _in_blocks(xp: Any, x: Any, dim: Ints | None) -> Any:
     """Sums of a contiguous array over all, its first or its last dimensions; None for others."""
-    n_dims = x.ndim
-    n_reduced = n_dims if dim is None else len(dim)
-    if dim is not None and sorted(dim) == list(range(n_dims - n_reduced, n_dims)):
-        n_terms = prod_of(x.shape[n_dims - n_reduced :])
-        if n_reduced < n_dims:
-            return x.reshape(-1, n_terms) @ xp.ones(n_terms, x.dtype) if n_terms <= 4096 else None
-    elif dim is not None and sorted(dim) != list(range(n_reduced)):
+    n_reduced = x.ndim if dim is None else len(dim)
+    first = x.ndim - n_reduced
+    if dim is not None and first and sorted(dim) == list(range(first, x.ndim)):
+        rows = x.reshape(-1, prod_of(x.shape[first:]))
+        return xp.einsum("ij->i", rows) if rows.shape[1] <= 16 * _TERMS else None
+    if dim is not None and sorted(dim) != list(range(n_reduced)):
         return None
     columns = x.reshape(prod_of(x.shape[:n_reduced]), -1)
-    n_blocks = len(columns) // _TERMS
-    blocks = columns[: n_blocks * _TERMS].reshape(n_blocks, _TERMS, columns.shape[1])
-    ones = xp.ones(_TERMS, x.dtype)
-    sums = blocks[:, :, 0] @ ones if blocks.shape[2] == 1 else xp.matmul(ones, blocks)
-    sums = xp.add.reduce(sums.reshape(n_blocks, -1), axis=0, dtype=xp.float64)
-    rest = xp.add.reduce(columns[n_blocks * _TERMS :], axis=0, dtype=xp.float64)
-    return (sums + rest).astype(x.dtype)
+    n_whole = len(columns) // _TERMS * _TERMS
+    blocks = columns[:n_whole].reshape(-1, _TERMS, columns.shape[1])
+    if columns.shape[1] == 1:
+        sums = xp.einsum("ij->i", blocks[:, :, 0])[:, None]
+    else:
+        sums = xp.einsum("ijk->ik", blocks)
+    sums = xp.add.reduce(sums, axis=0, dtype=xp.float64)
+    return (sums + xp.add.reduce(columns[n_whole:], axis=0, dtype=xp.float64)).astype(x.dtype)
 
 
 def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
