@@ -328,8 +328,9 @@ class _Run:
         """
         is_leaf, form = isinstance(edge, TensorBase), edge._form
         key = id(edge) if is_leaf else edge
-        have = self.arrived.get(key, (edge, None))[1] if is_leaf else self.pending.get(key)
-        if key not in self.private:
+        have: Any = self.arrived.get(key, (edge, None))[1] if is_leaf else self.pending.get(key)
+        # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
+        if key not in self.private or not have.flags.c_contiguous:
             if have is None:
                 have = form.device.backend.xp.zeros(form.shape, form.dtype.numpy)
             else:

@@ -6,8 +6,8 @@ from typing import Any
 from tensorkit.layout import Ints
 from tensorkit.ops.along import wide
 from tensorkit.ops.elementary import sqrt
-from tensorkit.ops.gathering import add_rows
 from tensorkit.ops.notation import op
+from tensorkit.ops.places import add_rows
 from tensorkit.ops.reduction import mean, total
 from tensorkit.ops.selection import where
 from tensorkit.ops.views import unsqueeze

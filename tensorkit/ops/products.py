@@ -15,7 +15,7 @@ from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message,
 from tensorkit.ops import copying
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op
-from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze, view
+from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -355,7 +355,7 @@ def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
     for name, x in (("self", input), ("vec2", vec2)):
         if x.dim() != 1:
             raise ShapeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
-    return mul(view(input, (-1, 1)), vec2)
+    return mul(reshape(input, (-1, 1)), vec2)
 
 
 def baddbmm(

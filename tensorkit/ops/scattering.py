@@ -96,7 +96,7 @@ def _in_place(
     rule = definition.rules[None]
     edges = tuple(values[each] for each in rule.inputs)
     general.write(x, array, name, rule if tracked else None, edges, values)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _scattered(
@@ -130,9 +130,9 @@ def _added(function: str, x: "Tensor", dim: int, index: Any, src: Any) -> _Call:
 
 def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) -> _Call:
     need_tensor("index_add_", x)
-    need_index("index_add_", index, 2)
-    if not isinstance(source, TensorBase):
-        raise must_be("index_add_", "source", 3, "Tensor", source)
+    for place, (name, value) in enumerate((("index", index), ("source", source)), start=2):
+        if not isinstance(value, TensorBase):
+            raise must_be("index_add_", name, place, "Tensor", value)
     dim = layout.wrap_dim(need_int("index_add_", "dim", 1, dim), max(x.dim(), 1))
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(

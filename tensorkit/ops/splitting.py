@@ -134,6 +134,7 @@ def _part_operation(node: str) -> Operation:
         return rules.slice_(layout, dim, start, end, 1)
 
     part.grad(node=node, x=lambda g, source, target: add_window(g, source=source, target=target))
+    part.definition.rules[None].reads_window = True
     return part
 
 
@@ -150,3 +151,4 @@ _entry.grad(
     node="UnbindBackward0",
     x=lambda g, source, target: add_window(g, source=source, target=target),
 )
+_entry.definition.rules[None].reads_window = True

@@ -427,6 +427,7 @@ def diagonal(layout: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -> L
 
 
 diagonal.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
+diagonal.definition.rules[None].reads_window = True
 
 
 @op(kind="view", on_arrays=lambda x: x)

@@ -172,6 +172,69 @@ MATRIX = {
     "zero_": lambda m, x: (x * x).zero_() * x,
 }
 
+# Shapes, positions and products, for matrices of at least two rows and two columns
+MATRIX |= {
+    "cat": lambda m, x: m.cat([x, x * x, x[:1]]) * 2,
+    "cat 1": lambda m, x: m.cat([x, x[:, :1]], 1) ** 2,
+    "stack": lambda m, x: m.stack([x, x * x], 1) * 2,
+    "split": lambda m, x: x.split(2)[0] ** 2,
+    "split sizes": lambda m, x: x.split([1, x.shape[0] - 1])[1] ** 2,
+    "chunk": lambda m, x: x.chunk(2, 1)[0] * x.chunk(2, 1)[0],
+    "unbind": lambda m, x: x.unbind(1)[1] ** 2,
+    "iterate": lambda m, x: sum(row * row for row in x),
+    "part and whole": lambda m, x: (x * x + x[1:2, :1]) * x,
+    "narrow": lambda m, x: x.narrow(1, 1, 1) ** 2,
+    "movedim": lambda m, x: x.movedim(0, 1) ** 2,
+    "diagonal": lambda m, x: x.diagonal() ** 2,
+    "diag": lambda m, x: x.diag(1) ** 2,
+    "diag of a vector": lambda m, x: (x[0] * x[1]).diag(-1) * 2,
+    "trace": lambda m, x: x.trace() ** 2,
+    "flip": lambda m, x: x.flip(0, 1) * x,
+    "roll": lambda m, x: x.roll((1, 1), (0, 1)) * x,
+    "roll all": lambda m, x: x.roll(2) * x,
+    "repeat": lambda m, x: x.repeat(2, 1, 3) ** 2,
+    "repeat_interleave": lambda m, x: x.repeat_interleave(2, 1) ** 2,
+    "tril": lambda m, x: x.tril() ** 2,
+    "triu": lambda m, x: x.triu(1) ** 2,
+    "mask": lambda m, x: x[x > 0] ** 2,
+    "mask of rows": lambda m, x: x[x[:, 0] > 0] ** 2,
+    "positions": lambda m, x: x[[0, 1, 0]] ** 2,
+    "positions of columns": lambda m, x: x[:, [1, 0, 1, 1]] ** 2,
+    "pairs of positions": lambda m, x: x[[0, 1, 0], [1, 1, 1]] ** 2,
+    "position and slice": lambda m, x: x[1, m.tensor([0, 0, 1])] ** 2,
+    "apart": lambda m, x: x[None][[0, 0], :, [1, 1]] ** 2,
+    "write mask": lambda m, x: _write(x * x, x > 0, 3.0) * x,
+    "write positions": lambda m, x: _write(x * x, [1, 0], x[:2] * 3) * x,
+    "write positions broadcast": lambda m, x: _write(x * x, [1, 0], x[0] * 3) * x,
+    "write part of a view": lambda m, x: _write(x * x, (0, m.tensor([0, 1])), x[1, 0]) * x,
+    "index_put_": lambda m, x: (x * x).index_put_((m.tensor([1, 1]),), x[:2], accumulate=True) * x,
+    "index_select": lambda m, x: x.index_select(1, m.tensor([1, 1, 0])) ** 2,
+    "index_add": lambda m, x: x.index_add(0, m.tensor([1, 1]), x[:2] ** 2, alpha=3) * x,
+    "gather": lambda m, x: x.gather(1, m.tensor([[0, 0, 1], [1, 0, 0]])) ** 2,
+    "gather 0": lambda m, x: x.gather(0, m.tensor([[1, 1]])) ** 2,
+    "take_along_dim": lambda m, x: x.take_along_dim(m.tensor([[1, 1]]), 1) ** 2,
+    "scatter": lambda m, x: x.scatter(1, m.tensor([[1], [0]]), x[:2, :1] ** 2) * x,
+    "scatter number": lambda m, x: x.scatter(1, m.tensor([[1], [0]]), 2.0) * x,
+    "scatter_add": lambda m, x: x.scatter_add(0, m.tensor([[0, 0], [0, 1]]), x[:2, :2] ** 2) * x,
+    "scatter_add_": lambda m, x: (x * x).scatter_add_(1, m.tensor([[1, 1]]), x[1:2, :2]) * x,
+    "masked_fill": lambda m, x: x.masked_fill(x > 0, 2.0) * x,
+    "masked_fill tensor": lambda m, x: x.masked_fill(x > 0, x[0, 0]) * x,
+    "masked_fill_": lambda m, x: (x * x).masked_fill_(x[:1] > 0, x[1, 1]) * x,
+    "masked_select": lambda m, x: x.masked_select(x[:1] > 0) ** 2,
+    "outer product": lambda m, x: m.outer(x[0], x[1]),
+    "addmm": lambda m, x: m.addmm(x[0], x, x.t() @ x, beta=0.5, alpha=2),
+    "baddbmm": lambda m, x: m.baddbmm(x[:1, :1], x[None], x.t()[None], beta=0.5, alpha=2),
+    "einsum": lambda m, x: m.einsum("ij,kj->ik", x, x),
+    "einsum diagonal": lambda m, x: m.einsum("ii->i", x @ x.t()),
+    "einsum of three": lambda m, x: m.einsum("ij,kj,kl->il", x, x, x),
+    "einsum batched": lambda m, x: m.einsum("...ij,...kj->...ik", x[None], x),
+    "einsum of one": lambda m, x: m.einsum("ij->j", x * x),
+    "solve": lambda m, x: m.linalg.solve(_regular(m, x), x),
+    "solve vector": lambda m, x: m.linalg.solve(_regular(m, x), x[:, 0]),
+    "inv": lambda m, x: m.linalg.inv(_regular(m, x)),
+    "det": lambda m, x: m.linalg.det(_regular(m, x)),
+}
+
 # For two tensors that broadcast
 BINARY = {
     "add": lambda m, x, y: x + y,
@@ -194,6 +257,11 @@ BINARY = {
 def _write(x, index, value):
     x[index] = value
     return x
+
+
+def _regular(m, x):
+    """A square matrix with an inverse."""
+    return x @ x.t() + m.eye(x.shape[0], dtype=x.dtype) * 3
 
 
 def _through_view(x, change):
