@@ -64,6 +64,8 @@ def backward(
     given = [None] * len(roots) if grad_tensors is None else list(_several(grad_tensors))
     wanted = None
     if inputs is not None:
+        for place, root in enumerate(roots):
+            _root_edge(root, place)  # its error comes first
         for x in _several(inputs):
             _need_tensor(x)
             leaves.retain_grad(x)  # raises where x does not require grad
@@ -123,6 +125,8 @@ def grad(
             "but got: allow_unused=False."
         )
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
+    for place, root in enumerate(roots):
+        _root_edge(root, place)  # its error comes first
     wanted = [_wanted_edge(x) for x in xs]
     run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
     collected = run(roots, given, wanted)
@@ -153,6 +157,21 @@ def grad(
 
 def _several(tensors: Any) -> tuple[Any, ...]:
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
+
+
+def _root_edge(root: "Tensor", place: int) -> Any:
+    if not isinstance(root, TensorBase):
+        raise AssertionError("Expected output to be a torch.Tensor")
+    edge = edge_of(root)
+    if edge is None:
+        raise AutogradError(
+            message(
+                f"element {place} of tensors does not require grad and does not have a grad_fn",
+                "No operation on a tensor that requires grad led to it.",
+                repair="x.requires_grad_()    # before y is computed from it",
+            )
+        )
+    return edge
 
 
 def _need_tensor(x: Any) -> None:
@@ -235,7 +254,7 @@ class _Run:
         before = state.grad
         try:
             starts = [
-                (self._root_edge(root, place), _first_gradient(root, gradient, place))
+                (_root_edge(root, place), _first_gradient(root, gradient, place))
                 for place, (root, gradient) in enumerate(zip(roots, given, strict=True))
             ]
             state.grad = self.create_graph
@@ -244,20 +263,6 @@ class _Run:
                 return self._found(wanted)
         finally:
             state.grad = before
-
-    def _root_edge(self, root: "Tensor", place: int) -> Any:
-        if not isinstance(root, TensorBase):
-            raise AssertionError("Expected output to be a torch.Tensor")
-        edge = edge_of(root)
-        if edge is None:
-            raise AutogradError(
-                message(
-                    f"element {place} of tensors does not require grad and does not have a grad_fn",
-                    "No operation on a tensor that requires grad led to it.",
-                    repair="x.requires_grad_()    # before y is computed from it",
-                )
-            )
-        return edge
 
     def _walk(  # noqa: C901 - one loop, because a call costs as much as a small gradient
         self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None

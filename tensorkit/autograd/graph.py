@@ -656,7 +656,8 @@ def refuse_stale(
     assert storage is not None
     made_by = ""
     if isinstance(origin, Node):
-        made_by = f", which is output 0 of {re.sub('Backward[0-9]*$', '', origin.name())},"
+        maker = re.sub("Backward0?([0-9]*)$", r"\1", origin.name())
+        made_by = f", which is output {origin.output_nr} of {maker},"
     details = [
         f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
     ]

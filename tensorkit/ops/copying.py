@@ -109,9 +109,10 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         # cast as a tensor would be, without a check
         general.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
-    if source is target:
-        return target
     tracked = history.check_write(target, source)
+    if source is target:
+        history.written(target, "copy_")
+        return target
     general.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)
     general.check_output_shape(own, layout.broadcast_shapes(own, other))

@@ -370,6 +370,11 @@ PROGRAMS = """
     x.sum().backward(); g = x.grad; x.sum().backward(create_graph=True); g is x.grad, g, x.grad
     x.sum().backward(); x.grad.zero_(); x.sum().backward(); x.grad
     x.sum().backward(); x.requires_grad_(False); x.grad
+    x.copy_(x)
+    b.copy_(b); b._version
+    v = x.sum(0) ** x[0]; e = v * v; v.data; v.fill_(v.sum()); e.sum().backward()
+    tk.autograd.grad(tk.zeros(1), tk.zeros(1))
+    tk.zeros(1).backward(inputs=[tk.zeros(1)])
     tk.tensor([1, 2]).mean()
     tk.tensor([1, 2]).sum(), tk.tensor([True, True]).sum(), tk.tensor([1, 2]).sum(dtype=tk.float64)
     tk.tensor([1, 2]).mean(dtype=tk.float32), tk.tensor([1., 2.]).mean(dtype=tk.int64)
