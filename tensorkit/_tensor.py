@@ -72,6 +72,16 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
     return convert
 
 
+def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[..., "Tensor"]:
+    """The method that takes the integers of ``operation`` one by one or as one sequence."""
+
+    def method(self: "Tensor", *integers: Any) -> "Tensor":
+        return operation(self, _ints(operation.__name__, argument, integers))
+
+    method.__doc__ = operation.__doc__
+    return method
+
+
 class Tensor(TensorBase):
     """An n-dimensional array of numbers of one dtype, on one device.
 
@@ -275,12 +285,8 @@ class Tensor(TensorBase):
         return views.strided(self, size, stride, storage_offset, 1)
 
     select = views.select
-
     unsqueeze = views.unsqueeze
-
-    def expand(self, *size: Any) -> "Tensor":
-        """View in which dimensions of size 1 are repeated; -1 keeps a size."""
-        return views.expand(self, _ints("expand", "size", size))
+    expand = _of_integers(views.expand, "size")
 
     def view(self, *shape: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
@@ -292,20 +298,11 @@ class Tensor(TensorBase):
             raise general.no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, _ints("view", "size", shape))
 
-    def reshape(self, *shape: Any) -> "Tensor":
-        """The same elements in another shape: a view where strides allow it, otherwise a copy."""
-        return views.reshape(self, _ints("reshape", "shape", shape))
-
+    reshape = _of_integers(views.reshape, "shape")
     flatten = views.flatten
-
     squeeze = views.squeeze
-
-    def permute(self, *dims: Any) -> "Tensor":
-        """View with all dimensions in a new order."""
-        return views.permute(self, _ints("permute", "dims", dims))
-
+    permute = _of_integers(views.permute, "dims")
     transpose = views.transpose
-
     t = views.t
 
     @property
@@ -358,135 +355,50 @@ class Tensor(TensorBase):
         """View repeated to this shape."""
         return views.expand(self, _ints("broadcast_to", "size", size))
 
-    def ravel(self) -> "Tensor":
-        """All elements as a vector: a view of a contiguous tensor, of a copy otherwise."""
-        return reshaping.ravel(self)
-
-    def unflatten(self, dim: int, sizes: Sequence[int]) -> "Tensor":
-        """One dimension as several of these sizes."""
-        return reshaping.unflatten(self, dim, sizes)
-
-    def movedim(self, source: Any, destination: Any) -> "Tensor":
-        """View in which the dimensions ``source`` stand at the places ``destination``."""
-        return reshaping.movedim(self, source, destination)
+    ravel = reshaping.ravel
+    unflatten = reshaping.unflatten
+    movedim = reshaping.movedim
 
     swapaxes = swapdims = transpose
     moveaxis = movedim
-
-    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> "Tensor":
-        """View of the diagonals of the matrices that two dimensions span."""
-        return views.diagonal(self, offset, dim1, dim2)
-
-    def narrow(self, dim: int, start: Any, length: int) -> "Tensor":
-        """View of ``length`` entries along ``dim`` from ``start`` on."""
-        return splitting.narrow(self, dim, start, length)
-
-    def split(self, split_size: Any, dim: int = 0) -> "tuple[Tensor, ...]":
-        """Views of parts of one size along ``dim``, or of given sizes."""
-        return splitting.split(self, split_size, dim)
-
-    def chunk(self, chunks: int, dim: int = 0) -> "tuple[Tensor, ...]":
-        """Views of at most ``chunks`` parts of one size along ``dim``."""
-        return splitting.chunk(self, chunks, dim)
-
-    def unbind(self, dim: int = 0) -> "tuple[Tensor, ...]":
-        """Views of all entries along ``dim``."""
-        return splitting.unbind(self, dim)
+    diagonal = views.diagonal
+    narrow = splitting.narrow
+    split = splitting.split
+    chunk = splitting.chunk
+    unbind = splitting.unbind
 
     # The elements in another arrangement
 
-    def flip(self, *dims: Any) -> "Tensor":
-        """The elements in reverse order along ``dims``, as a copy."""
-        return arranging.flip(self, _ints("flip", "dims", dims))
-
-    def roll(self, shifts: Any, dims: Any = ()) -> "Tensor":
-        """The elements moved along ``dims``; what leaves comes in again."""
-        return arranging.roll(self, shifts, dims)
-
-    def repeat(self, *repeats: Any) -> "Tensor":
-        """The whole tensor several times along each dimension, as a copy."""
-        return arranging.repeat(self, _ints("repeat", "repeats", repeats))
+    flip = _of_integers(arranging.flip, "dims")
+    roll = arranging.roll
+    repeat = _of_integers(arranging.repeat, "repeats")
 
     def tile(self, *dims: Any) -> "Tensor":
         """``repeat`` that needs no number for the first dimensions."""
         repeats = _ints("tile", "dims", dims)
         return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
 
-    def repeat_interleave(self, repeats: Any, dim: int | None = None) -> "Tensor":
-        """Each entry along ``dim`` several times in a row."""
-        return arranging.repeat_interleave(self, repeats, dim)
-
-    def tril(self, diagonal: int = 0) -> "Tensor":
-        """The lower triangle of each matrix, zeros above."""
-        return arranging.tril(self, diagonal)
-
-    def triu(self, diagonal: int = 0) -> "Tensor":
-        """The upper triangle of each matrix, zeros below."""
-        return arranging.triu(self, diagonal)
-
-    def diag(self, diagonal: int = 0) -> "Tensor":
-        """The diagonal of a matrix, or a matrix with this vector as its diagonal."""
-        return arranging.diag(self, diagonal)
-
-    def trace(self) -> "Tensor":
-        """The sum of the diagonal of a matrix."""
-        return arranging.trace(self)
+    repeat_interleave = arranging.repeat_interleave
+    tril = arranging.tril
+    triu = arranging.triu
+    diag = arranging.diag
+    trace = arranging.trace
 
     # Picking
 
-    def index_select(self, dim: int, index: "Tensor") -> "Tensor":
-        """The slices along ``dim`` that ``index``, a vector, names, as a copy."""
-        return gathering.index_select(self, dim, index)
-
-    def gather(self, dim: int, index: "Tensor") -> "Tensor":
-        """Elements of which ``index`` says the position along ``dim``."""
-        return gathering.gather(self, dim, index)
-
-    def take_along_dim(self, indices: "Tensor", dim: int | None = None) -> "Tensor":
-        """``gather`` that broadcasts both along the other dimensions."""
-        return gathering.take_along_dim(self, indices, dim)
-
-    def scatter(self, dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
-        """A copy with ``src``, a tensor or number, at the positions that ``index`` names."""
-        return scattering.scatter(self, dim, index, src, **more)
-
-    def scatter_(self, dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
-        """Write ``src``, a tensor or number, at the positions that ``index`` names."""
-        return scattering.scatter_(self, dim, index, src, **more)
-
-    def scatter_add(self, dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
-        """A copy to which ``src`` is added at the positions that ``index`` names."""
-        return scattering.scatter_add(self, dim, index, src)
-
-    def scatter_add_(self, dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
-        """Add ``src`` at the positions that ``index`` names."""
-        return scattering.scatter_add_(self, dim, index, src)
-
-    def index_add(self, dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1) -> "Tensor":
-        """A copy to whose slices at ``index`` those of ``source`` are added."""
-        return scattering.index_add(self, dim, index, source, alpha=alpha)
-
-    def index_add_(
-        self, dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
-    ) -> "Tensor":
-        """Add the slices of ``source`` to those at ``index``."""
-        return scattering.index_add_(self, dim, index, source, alpha=alpha)
-
-    def index_put_(self, indices: Any, values: "Tensor", accumulate: Any = False) -> "Tensor":
-        """``self[indices] = values``, or ``+=``, where positions may repeat."""
-        return indexing.index_put_(self, indices, values, accumulate)
-
-    def masked_fill(self, mask: "Tensor", value: Any) -> "Tensor":
-        """A copy with ``value`` where ``mask`` is true."""
-        return masking.masked_fill(self, mask, value)
-
-    def masked_fill_(self, mask: "Tensor", value: Any) -> "Tensor":
-        """Write ``value`` where ``mask`` is true."""
-        return masking.masked_fill_(self, mask, value)
-
-    def masked_select(self, mask: "Tensor") -> "Tensor":
-        """The elements where ``mask`` is true, as a vector."""
-        return masking.masked_select(self, mask)
+    index_select = gathering.index_select
+    gather = gathering.gather
+    take_along_dim = gathering.take_along_dim
+    scatter = scattering.scatter
+    scatter_ = scattering.scatter_
+    scatter_add = scattering.scatter_add
+    scatter_add_ = scattering.scatter_add_
+    index_add = scattering.index_add
+    index_add_ = scattering.index_add_
+    index_put_ = indexing.index_put_
+    masked_fill = masking.masked_fill
+    masked_fill_ = masking.masked_fill_
+    masked_select = masking.masked_select
 
     # Gradients
 
@@ -621,9 +533,7 @@ class Tensor(TensorBase):
         """Whether this tensor was made in inference mode."""
         return self._node is INFERENCE
 
-    def _is_view(self) -> Any:
-        """Whether autograd knows this tensor as a view of another."""
-        return history.is_view(self)
+    _is_view = history.is_view
 
     # Out of the tensor
 
@@ -871,28 +781,11 @@ class Tensor(TensorBase):
     mv = products.mv
     dot = products.dot
     bmm = products.bmm
-
-    def outer(self, vec2: "Tensor") -> "Tensor":
-        """Every element of this vector times every element of another."""
-        return products.outer(self, vec2)
-
-    def addmm(self, mat1: "Tensor", mat2: "Tensor", *, beta: Any = 1, alpha: Any = 1) -> "Tensor":
-        """``beta * self + alpha * (mat1 @ mat2)``."""
-        return products.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-
-    def baddbmm(
-        self, batch1: "Tensor", batch2: "Tensor", *, beta: Any = 1, alpha: Any = 1
-    ) -> "Tensor":
-        """``beta * self + alpha * bmm(batch1, batch2)``."""
-        return products.baddbmm(self, batch1, batch2, beta=beta, alpha=alpha)
-
-    def inverse(self) -> "Tensor":
-        """The inverse of each matrix."""
-        return equations.inv(self)
-
-    def det(self) -> "Tensor":
-        """The determinant of each matrix."""
-        return equations.det(self)
+    outer = products.outer
+    addmm = products.addmm
+    baddbmm = products.baddbmm
+    inverse = equations.inv
+    det = equations.det
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""
@@ -984,9 +877,7 @@ class Tensor(TensorBase):
     # Writing
 
     fill_ = copying.fill_
-
     zero_ = copying.zero_
-
     uniform_ = sampling.uniform_
     normal_ = sampling.normal_
     bernoulli_ = sampling.bernoulli_
@@ -1009,8 +900,7 @@ class Tensor(TensorBase):
         """
         return copying.copy_(self, other)
 
-    def __getitem__(self, index: Any) -> "Tensor":
-        return indexing.getitem(self, index)
+    __getitem__ = indexing.getitem
 
     def __setitem__(self, index: Any, value: Any) -> None:
         indexing.setitem(self, index, value)

@@ -321,12 +321,18 @@ def _view(definition: Definition) -> Operation:
     locate = definition.forward
     names = definition.options = _positional(locate)[1:]
     definition.inputs = ("x",)
+    values = locate.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
     is_absolute = names == ("target",)  # as_strided speaks of the storage itself
 
     def call(input: "Tensor", *args: Any, **options: Any) -> "Tensor":
         general.need_tensor(definition.name, input)
         if options:
-            args = args + tuple(options.pop(name) for name in names[len(args) :] if name in options)
+            known = {**defaults, **options}
+            named = [name for name in names[len(args) :] if name in known]
+            args = args + tuple(known[name] for name in named)
+            for name in named:
+                options.pop(name, None)
             if options:
                 unknown = next(iter(options))
                 raise TypeError(
