@@ -9,7 +9,7 @@ large); then only time is lost.
 it fills without gaps, and its offset is 0.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,10 +40,12 @@ class Form:
         "shape",
         "strides",
         "views",
+        "whole",
     )
 
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
-    views: "dict[Any, tuple[Form, int, Ints]]"  # see planned_view
+    views: "dict[Any, ViewPlan]"
+    whole: Layout  # of a contiguous tensor of this shape
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
         self.device = device
@@ -53,6 +55,7 @@ class Form:
         self.is_contiguous = is_contiguous(shape, strides)
         self.parts = {}
         self.views = {}
+        self.whole = Layout(shape, contiguous_strides(shape), 0)
 
 
 def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
@@ -182,36 +185,53 @@ def on_storage(storage: Storage, layout: Layout) -> "Tensor":
     return result
 
 
-def planned_view(x: TensorBase, locate: Any, args: tuple[Any, ...]) -> "Tensor":
-    """The view of ``x`` that ``locate(layout of x, *args)`` describes.
+class ViewPlan(NamedTuple):
+    """How to look at tensors of a certain form; ``Form.views`` remembers it.
 
-    What it describes depends on the form only, up to the offset, so the form remembers it.
+    ``take(array, *args)`` gives the array; without it, byte strides and the offset do. ``steps``
+    are the records that autograd makes: rule, form of the result, what the formula needs.
     """
-    form = x._form
-    key = (locate, args)
-    try:
-        plan = form.views.get(key)
-    except TypeError:  # a list of dimensions
-        packed = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
-        return planned_view(x, locate, packed)
-    if plan is None:
-        shape, strides, offset = locate(Layout(tuple(form.shape), form.strides, 0), *args)
-        if len(form.views) >= _MOST_PARTS:
-            form.views.clear()
-        itemsize = form.dtype.itemsize
-        plan = form.views[key] = (
-            form_of(form.device, form.dtype, shape, strides),
-            offset,
-            tuple(stride * itemsize for stride in strides),
-        )
-    view_form, offset, byte_strides = plan
-    storage = storage_of(x)
-    offset += x._offset
-    backend = form.device.backend
-    result = new(backend.view_bytes(storage.flat, view_form.shape, byte_strides, offset), view_form)
-    result._storage = storage
-    result._offset = offset
-    return result
+
+    form: Form
+    offset: int  # in elements, from where the tensor begins
+    take: Any
+    args: tuple[Any, ...]
+    byte_strides: Ints
+    steps: tuple[tuple[Any, Form, dict[str, Any]], ...]
+
+
+def remember_view(form: Form, key: Any, plan: ViewPlan) -> None:
+    """Keep a plan with the form it is for."""
+    if len(form.views) >= _MOST_PARTS:
+        form.views.clear()
+    form.views[key] = plan
+
+
+def plan_view(
+    x: TensorBase, target: Layout, steps: tuple[Any, ...], take: Any = None, *args: Any
+) -> ViewPlan:
+    """The plan of a view of ``x``, whose layout is ``target`` where that of ``x`` has offset 0.
+
+    ``take(array, *args)`` is used where it gives what PyTorch would see, not a copy.
+    """
+    form, array = x._form, x._array
+    itemsize = form.dtype.itemsize
+    byte_strides = tuple(stride * itemsize for stride in target.strides)
+    if take is not None:
+        try:
+            found = take(array, *args)
+        except (TypeError, ValueError, IndexError):
+            take = None
+        else:
+            same = found.shape == target.shape and all(
+                own == wanted
+                for own, wanted, size in zip(found.strides, byte_strides, found.shape, strict=True)
+                if size > 1
+            )
+            if not (same and array.size and np.may_share_memory(found, array)):
+                take = None
+    view_form = form_of(form.device, form.dtype, target.shape, target.strides)
+    return ViewPlan(view_form, target.offset, take, args, byte_strides, steps)
 
 
 def arranged(array: Any, device: Device, strides: Ints) -> Any:

@@ -11,6 +11,7 @@ holds the node of the write and applies it to that part of the gradient.
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tensorkit.autograd.graph import (
     LEAF,
     VIEW,
     AutogradError,
+    GeneralNode,
     Mark,
     Node,
     PairNode,
@@ -30,7 +32,7 @@ from tensorkit.autograd.graph import (
     version_of,
 )
 from tensorkit.autograd.modes import state
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase, ViewPlan
 from tensorkit.errors import message
 from tensorkit.layout import Layout
 from tensorkit.storage import Storage
@@ -258,12 +260,57 @@ def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) ->
     return result
 
 
-def begin_view(result: "Tensor", x: TensorBase) -> None:
-    """``as_view`` for the commonest case: ``x`` has no history and is no view."""
-    result._base = x  # type: ignore[assignment]
-    result._edge = None
-    result._seen = result._storage.version  # type: ignore[union-attr]
+def view(x: TensorBase, plan: ViewPlan) -> "Tensor":
+    """The view of ``x`` that ``plan`` describes, tied to its base."""
+    form, offset, take, args, byte_strides, steps = plan
+    storage = x._storage or base.storage_of(x)
+    offset += x._offset
+    if take is not None:
+        array = take(x._array, *args)
+    else:
+        array = form.device.backend.view_bytes(storage.flat, form.shape, byte_strides, offset)
+    return tied(array, form, storage, offset, x, steps)
+
+
+def tied(
+    array: Any, form: Form, storage: Storage, offset: int, x: TensorBase, steps: tuple[Any, ...]
+) -> "Tensor":
+    """A view of ``x`` on this array, tied to its base; ``steps`` lead to it, see ViewPlan."""
+    result = _new(base.public)
+    result._array = array
+    result._form = form
+    result._storage = storage
+    result._offset = offset
+    if base.watch is not None:
+        result._node = None
+        base.watch.made(result)
+    node = x._node
+    if not state.grad or (node.__class__ is Mark and node is not LEAF):
+        result._node = None
+        return as_view(result, x, partial(_chain, steps))
+    if not form.dtype.is_floating_point:
+        result._node = None
+        return result
+    result._base = x
+    result._seen = storage.version
     result._node = VIEW
+    result._edge = None if node is None else _chain(steps, x if node is LEAF else node)
+    return result
+
+
+def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
+    """The nodes of these steps, one after the other; what they keep they share."""
+    for rule, form, known in steps:
+        node = _new(GeneralNode)
+        node.rule = rule
+        node._form = form
+        node.hooks = None
+        node._edges = (edge,)
+        node.saved = known
+        if base.watch is not None:
+            base.watch.node(node)
+        edge = node
+    return edge
 
 
 def is_view(x: TensorBase) -> bool:

@@ -397,21 +397,22 @@ def _plan(
     device: Device,
     operands: tuple[Operand, ...],
     options: dict[str, Any],
-    into: TensorBase | None = None,
+    into: tuple[Any, ...] = (),
 ) -> Plan:
     """Dtypes, shapes, strides and the function to compute with; all refusals are made here.
 
-    With ``into``, a tensor to write to, ``compute`` writes into its last argument.
+    With ``into``, a tensor to write to and what it is computed with, ``compute`` writes into its
+    last argument.
     """
     dtype, result_dtype = _dtypes_for(definition, operands, options)
-    if into is not None:
-        check_overlap(into)
+    if into:
+        check_overlap(*into)
     shape = operands[0].shape
     for operand in operands[1:]:
         shape = layout.broadcast_shapes(shape, operand.shape)
-    if into is not None:
-        check_output_shape(tuple(into._form.shape), shape)
-        check_output_dtype(result_dtype, into._form.dtype)
+    if into:
+        check_output_shape(tuple(into[0]._form.shape), shape)
+        check_output_dtype(result_dtype, into[0]._form.dtype)
     check_category(definition, dtype)
     if definition.number_is_option and operands[0].is_number:
         strides = layout.contiguous_strides(shape)
@@ -431,9 +432,7 @@ def _plan(
     )
     if not (shape and all_contiguous):
         compute = partial(_arranged, compute, form)
-    if into is not None and not (
-        isinstance(compute, np.ufunc) and result_dtype is into._form.dtype
-    ):
+    if into and not (isinstance(compute, np.ufunc) and result_dtype is into[0]._form.dtype):
         compute = partial(_copied, compute)  # a ufunc writes by itself
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
 
@@ -635,34 +634,15 @@ def contiguous_result(array: Any, device: Device) -> "Tensor":
     return base.place(array, device, form.dtype, form.strides)
 
 
-def tie_view(
-    definition: Definition, result: "Tensor", x: "Tensor", values: dict[str, Any]
-) -> "Tensor":
-    """Tell autograd that ``result`` is a view of ``x``, made by this operation."""
-    if x._node is None and state.grad:
-        if x._form.dtype.is_floating_point:
-            history.begin_view(result, x)
-        return result
-
-    def make_edge(edge: Any) -> Any:
-        if "target" in values:  # as_strided speaks of the storage itself
-            known = {"source": base.layout_of(x), **values}
-            return make_node(definition.rules[None], result._form, (edge,), known, None)
-        return view_node(definition, result._form, edge, tuple(x._form.shape), values)
-
-    return history.as_view(result, x, make_edge)
-
-
-def view_node(
-    definition: Definition, form: Form, edge: Any, shape: Ints, values: dict[str, Any]
-) -> Any:
-    """The node of a view operation on a tensor of this shape; ``form`` is that of the view."""
+def view_step(
+    definition: Definition, form: Form, source: Layout, values: dict[str, Any]
+) -> tuple[Rule, Form, dict[str, Any]]:
+    """What autograd records of a view operation on ``source``; ``form`` is that of the view."""
     rule = definition.rules[None]
-    known = {"shape": shape, **values}
+    known = {"shape": source.shape, **values}
     if "source" in rule.keeps:
-        source = Layout(shape, layout.contiguous_strides(shape), 0)
         known.update(source=source, target=definition.window(source, values))
-    return make_node(rule, form, (edge,), known, None)
+    return rule, form, known
 
 
 # Operators: what they do not know they leave to Python, which then words the TypeError
@@ -729,7 +709,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     operands = _operands(definition, x, y, "in place") if plan is None else ()
     tracked = history.check_write(x, y)
     if plan is None:
-        plan = _plan(definition, _device(x), operands, options, x)
+        plan = _plan(definition, _device(x), operands, options, (x, y))
         _remember(definition.writes, key, plan)
     check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
@@ -744,7 +724,7 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     tracked = history.check_write(x)
     plan = definition.writes.get(x._form)
     if plan is None:
-        plan = _plan(definition, _device(x), (as_operand(x),), {}, x)  # type: ignore[arg-type]
+        plan = _plan(definition, _device(x), (as_operand(x),), {}, (x,))  # type: ignore[arg-type]
         _remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
     write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})

@@ -12,7 +12,6 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
@@ -30,23 +29,54 @@ from tensorkit.ops.notation import Operation
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-_new = object.__new__
-
 
 def getitem(x: "Tensor", index: Any) -> "Tensor":
-    """``x[index]``: a view."""
+    """``x[index]``: a view, unless masks or positions pick from it."""
     form = x._form
-    if form.shape and (index.__class__ is int or index.__class__ is slice):
+    kind = index.__class__
+    if kind is tuple:
+        key = _key(index)
+        plan = form.views.get(key)
+        if plan is not None:
+            return history.view(x, plan)
+    elif form.shape and (kind is int or kind is slice):
         result = _along_first(x, form, index)
         if result is not None:
             return result
     steps: list[Step] = []
     picks: Picks = {}
-    target = locate(base.layout_of(x), index, steps, picks)
+    target = locate(_layout_of(form), index, steps, picks)
+    plan = base.plan_view(x, target, _records(x, steps))
+    if kind is tuple and not picks and key is not None:
+        plan = base.plan_view(x, target, plan.steps, operator.getitem, (*index, ...))
+        base.remember_view(form, key, plan)
     if not picks:
-        return _tied(base.view_of(x, target), x, steps)
-    source = _tied(base.view_of(x, target), x, steps) if steps else x
-    return places.pick(source, _places(target.shape, picks))
+        return history.view(x, plan)
+    return places.pick(history.view(x, plan) if steps else x, _places(target.shape, picks))
+
+
+def _layout_of(form: Form) -> Layout:
+    """The layout of a tensor of this form, counted from where it begins."""
+    return Layout(tuple(form.shape), form.strides, 0)
+
+
+def _key(index: tuple[Any, ...]) -> Any:
+    """What a view through this tuple can be remembered by; None for masks, tensors, lists."""
+    key: list[Any] = []
+    for part in index:
+        if part.__class__ is slice:
+            bounds = (part.start, part.stop, part.step)
+            if not all(bound.__class__ in _BOUNDS for bound in bounds):
+                return None
+            key.append(bounds)
+        elif part.__class__ in _BOUNDS or part is Ellipsis:
+            key.append(part)
+        else:
+            return None
+    return tuple(key)
+
+
+_BOUNDS = frozenset((int, type(None)))
 
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
@@ -63,12 +93,14 @@ class Step(NamedTuple):
 
 def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
     """``x[i]`` or ``x[a:b:c]`` without the general questions; None where they matter."""
-    size = form.shape[0]
+    size, whole = form.shape[0], form.whole
     if index.__class__ is int:
         if not -size <= index < size:
             return None
         start = index if index >= 0 else index + size
-        array, part = x._array[start, ...], base.part_form(form, None)
+        array = x._array[start, ...]
+        part = form.parts.get(None) or base.part_form(form, None)
+        definition = views.select.definition
     else:
         start, stop, step = index.start, index.stop, index.step
         if not (
@@ -79,38 +111,33 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
             return None
         start, stop, step = index.indices(size)
         length = max(0, (stop - start + step - 1) // step)
-        array, part = x._array[index], base.part_form(form, (length, step))
-    storage = base.storage_of(x)
-    result = _new(base.public)
-    result._array = array
-    result._form = part
-    result._storage = storage
-    result._offset = x._offset + start * form.strides[0]
-    result._node = None
-    if base.watch is not None:
-        base.watch.made(result)
-    if x._node is None and state.grad:
-        if form.dtype.is_floating_point:
-            history.begin_view(result, x)
-        return result
-    if index.__class__ is int:
-        return general.tie_view(views.select.definition, result, x, {"dim": 0, "index": index})
-    values = {"dim": 0, "start": start, "end": stop, "step": step}
-    return general.tie_view(views.slice.definition, result, x, values)
+        array = x._array[index]
+        part = form.parts.get((length, step)) or base.part_form(form, (length, step))
+        definition = views.slice.definition
+    steps: tuple[Any, ...] = ()
+    if x._node is not None:
+        shape, strides, known = whole.shape[1:], whole.strides[1:], {"shape": whole.shape, "dim": 0}
+        if index.__class__ is int:
+            known["index"] = index
+        else:
+            shape, strides = (length, *shape), (whole.strides[0] * step, *strides)
+            known.update(start=start, end=stop, step=step)
+        known["source"] = whole
+        known["target"] = Layout(shape, strides, start * whole.strides[0])
+        steps = ((definition.rules[None], part, known),)
+    storage = x._storage or base.storage_of(x)
+    return history.tied(array, part, storage, x._offset + start * form.strides[0], x, steps)
 
 
-def _tied(result: "Tensor", x: TensorBase, steps: list[Step]) -> "Tensor":
-    """Tie a view to ``x`` through one node for each step, as PyTorch does."""
-
-    def make_edge(edge: Any) -> Any:
-        device, dtype = x._form.device, x._form.dtype
-        source = base.layout_of(x)
-        for operation, before, after, values in steps or [Step(views.alias, source, source, {})]:
-            form = base.form_of(device, dtype, after.shape, after.strides)
-            edge = general.view_node(operation.definition, form, edge, before.shape, values)
-        return edge
-
-    return history.as_view(result, x, make_edge)
+def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:
+    """What autograd records of an index: a node for each step, as in PyTorch."""
+    device, dtype, source = x._form.device, x._form.dtype, _layout_of(x._form)
+    records = []
+    for operation, before, after, values in steps or [Step(views.alias, source, source, {})]:
+        form = base.form_of(device, dtype, after.shape, after.strides)
+        contiguous = Layout(before.shape, layout.contiguous_strides(before.shape), 0)
+        records.append(general.view_step(operation.definition, form, contiguous, values))
+    return tuple(records)
 
 
 def setitem(x: "Tensor", index: Any, value: Any) -> None:
@@ -126,7 +153,8 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
     picks: Picks = {}
     part = locate(source, index, steps, picks)
     if picks:
-        target = _tied(base.view_of(x, part), x, steps) if steps else x
+        plan = base.plan_view(x, part._replace(offset=part.offset - source.offset), ())
+        target = history.view(x, plan._replace(steps=_records(x, steps))) if steps else x
         _put(target, _places(part.shape, picks), value)
         return
     target = x if part == source else getitem(x, index)

@@ -326,7 +326,13 @@ def _view(definition: Definition) -> Operation:
     is_absolute = names == ("target",)  # as_strided speaks of the storage itself
 
     def call(input: "Tensor", *args: Any, **options: Any) -> "Tensor":
+        try:
+            if not options:
+                return history.view(input, input._form.views[locate, args])
+        except (AttributeError, KeyError, TypeError):
+            pass  # no tensor, no plan, a list of dimensions
         general.need_tensor(definition.name, input)
+        args = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
         if options:
             known = {**defaults, **options}
             named = [name for name in names[len(args) :] if name in known]
@@ -338,11 +344,16 @@ def _view(definition: Definition) -> Operation:
                 raise TypeError(
                     f"{definition.name}() got an unexpected keyword argument '{unknown}'"
                 )
+        values = dict(zip(names, args, strict=False))
         if is_absolute:
-            result = base.view_of(input, *args)
-        else:
-            result = base.planned_view(input, locate, args)
-        return general.tie_view(definition, result, input, dict(zip(names, args, strict=False)))
+            return _absolute_view(definition, input, *args)
+        form = input._form
+        target = locate(Layout(tuple(form.shape), form.strides, 0), *args)
+        view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
+        steps = (general.view_step(definition, view_form, form.whole, values),)
+        plan = base.plan_view(input, target, steps, definition.on_arrays, *args)
+        base.remember_view(form, (locate, args), plan)
+        return history.view(input, plan)
 
     operation = _dress(call, definition, definition.on_arrays)
 
@@ -351,6 +362,17 @@ def _view(definition: Definition) -> Operation:
 
     definition.window = window
     return operation
+
+
+def _absolute_view(definition: Definition, x: "Tensor", target: Layout) -> "Tensor":
+    """A view whose offset counts from the start of the storage."""
+    storage = base.storage_of(x)
+    form = base.form_of(storage.device, storage.dtype, target.shape, target.strides)
+    known = {"source": base.layout_of(x), "target": target}
+    array = storage.device.backend.view(storage.flat, *target)
+    return history.tied(
+        array, form, storage, target.offset, x, ((definition.rules[None], form, known),)
+    )
 
 
 def _function(definition: Definition) -> Operation:
