@@ -32,7 +32,7 @@ from tensorkit.autograd.graph import (
     version_of,
 )
 from tensorkit.autograd.modes import state
-from tensorkit.base import Form, TensorBase, ViewPlan
+from tensorkit.base import TensorBase
 from tensorkit.errors import message
 from tensorkit.layout import Layout
 from tensorkit.storage import Storage
@@ -260,33 +260,26 @@ def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) ->
     return result
 
 
-def view(x: TensorBase, plan: ViewPlan) -> "Tensor":
-    """The view of ``x`` that ``plan`` describes, tied to its base."""
+def view(x: "Tensor", plan: tuple[Any, ...]) -> "Tensor":
+    """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes."""
     form, offset, take, args, byte_strides, steps = plan
-    storage = x._storage or base.storage_of(x)
-    offset += x._offset
-    if take is not None:
-        array = take(x._array, *args)
-    else:
-        array = form.device.backend.view_bytes(storage.flat, form.shape, byte_strides, offset)
-    return tied(array, form, storage, offset, x, steps)
-
-
-def tied(
-    array: Any, form: Form, storage: Storage, offset: int, x: TensorBase, steps: tuple[Any, ...]
-) -> "Tensor":
-    """A view of ``x`` on this array, tied to its base; ``steps`` lead to it, see ViewPlan."""
+    storage = x._storage
+    if storage is None:
+        storage = base.storage_of(x)
     result = _new(base.public)
-    result._array = array
     result._form = form
     result._storage = storage
-    result._offset = offset
-    if base.watch is not None:
-        result._node = None
-        base.watch.made(result)
+    result._offset = offset = offset + x._offset
+    if take is not None:
+        result._array = take(x._array, *args)
+    else:
+        view_bytes = form.device.backend.view_bytes
+        result._array = view_bytes(storage.flat, form.shape, byte_strides, offset)
     node = x._node
-    if not state.grad or (node.__class__ is Mark and node is not LEAF):
+    if base.watch is not None or not state.grad or (node.__class__ is Mark and node is not LEAF):
         result._node = None
+        if base.watch is not None:
+            base.watch.made(result)
         return as_view(result, x, partial(_chain, steps))
     if not form.dtype.is_floating_point:
         result._node = None

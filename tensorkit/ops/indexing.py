@@ -98,7 +98,7 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
         if not -size <= index < size:
             return None
         start = index if index >= 0 else index + size
-        array = x._array[start, ...]
+        place: Any = (start, ...)
         part = form.parts.get(None) or base.part_form(form, None)
         definition = views.select.definition
     else:
@@ -111,7 +111,7 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
             return None
         start, stop, step = index.indices(size)
         length = max(0, (stop - start + step - 1) // step)
-        array = x._array[index]
+        place = index
         part = form.parts.get((length, step)) or base.part_form(form, (length, step))
         definition = views.slice.definition
     steps: tuple[Any, ...] = ()
@@ -125,8 +125,8 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
         known["source"] = whole
         known["target"] = Layout(shape, strides, start * whole.strides[0])
         steps = ((definition.rules[None], part, known),)
-    storage = x._storage or base.storage_of(x)
-    return history.tied(array, part, storage, x._offset + start * form.strides[0], x, steps)
+    plan = (part, start * form.strides[0], operator.getitem, (place,), (), steps)
+    return history.view(x, plan)
 
 
 def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:

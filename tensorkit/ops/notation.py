@@ -366,13 +366,11 @@ def _view(definition: Definition) -> Operation:
 
 def _absolute_view(definition: Definition, x: "Tensor", target: Layout) -> "Tensor":
     """A view whose offset counts from the start of the storage."""
-    storage = base.storage_of(x)
-    form = base.form_of(storage.device, storage.dtype, target.shape, target.strides)
-    known = {"source": base.layout_of(x), "target": target}
-    array = storage.device.backend.view(storage.flat, *target)
-    return history.tied(
-        array, form, storage, target.offset, x, ((definition.rules[None], form, known),)
-    )
+    source, form = base.layout_of(x), x._form
+    view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
+    steps = ((definition.rules[None], view_form, {"source": source, "target": target}),)
+    relative = target._replace(offset=target.offset - source.offset)
+    return history.view(x, base.plan_view(x, relative, steps))
 
 
 def _function(definition: Definition) -> Operation:
