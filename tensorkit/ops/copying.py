@@ -84,7 +84,7 @@ def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tens
     if strides is None:
         strides = layout.dense_strides(shape, form.strides)
     array = form.device.backend.allocate(dtype.numpy, shape, strides)
-    quietly(np.copyto, array, x._array, casting="unsafe")
+    quietly(form.device.backend.xp.copyto, array, x._array, casting="unsafe")
     return base.new(array, base.form_of(form.device, dtype, shape, strides))
 
 

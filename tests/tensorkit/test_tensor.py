@@ -251,3 +251,75 @@ def test_the_old_constructor_is_refused_with_a_way_out():
 def test_reversed_is_pytorchs(x):
     assert list(reversed(x.tk).stride()) == list(reversed(x.torch).stride())
     assert repr(reversed(x.tk)) == repr(reversed(x.torch))
+
+
+CONVERSIONS = """
+m.to()
+m.to(torch.float64)
+m.to('cpu', torch.int32)
+m.to(torch.device('cpu'), torch.float64, True)
+m.to(i3)
+m.to(dtype=torch.float16, copy=True)
+m.to('cpu', non_blocking=True) is m
+m.to(torch.float32, copy=True) is m
+m.to(m, False, True) is m
+m.to('cpu') is m
+m.to(None) is m
+m.cpu() is m
+m.type(torch.int8)
+m.type('torch.DoubleTensor')
+m.type()
+m.type_as(i3)
+m.t().double()
+m.new_zeros(2, 3)
+m.new_ones((2,), dtype=torch.int64)
+i3.new_full((2,), 7.5)
+m.new_full((2,), 7)
+m.new_tensor([1, 2])
+i3.new_tensor([1.7])
+m.new_empty(2).shape
+m.new_zeros(2, requires_grad=True).requires_grad
+m.get_device()
+m.is_signed()
+m.is_complex()
+m.is_cpu
+m.ndimension()
+s0.is_nonzero()
+torch.numel(m)
+torch.is_floating_point(i3)
+torch.newaxis
+torch.e
+torch.float32.to_real()
+m.requires_grad_().numpy(force=True).tolist()
+torch.get_default_device()
+torch.from_dlpack(np.arange(3))
+np.from_dlpack(i3).tolist()
+torch.as_tensor(i3, dtype=torch.int64) is i3
+torch.as_tensor([1, 2], device='cpu')
+torch.zeros(2, 3, dtype=torch.float16, device='cpu', pin_memory=False)
+torch.zeros(2, device=0)
+torch.set_default_device(3)
+m.to('nonsense')
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("expression", CONVERSIONS)
+def test_conversions_and_relatives_are_pytorchs(expression):
+    assert_same_outcome(lambda: eval(expression, names(torch)), lambda: eval(expression, names(tk)))
+
+
+def test_dlpack_shares_memory_both_ways_and_refuses_what_has_a_history():
+    array = np.arange(3.0)
+    shared = tk.from_dlpack(array)
+    shared[0] = 9
+    assert array[0] == 9
+    assert torch.from_dlpack(shared).tolist() == [9.0, 1.0, 2.0]
+    assert tk.from_dlpack(torch.ones(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+        np.from_dlpack(tk.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("option", ["layout", "memory_format", "pin_memory"])
+def test_what_only_other_kinds_of_memory_need_is_refused(option):
+    with pytest.raises(NotImplementedError, match=f"zeros\\(\\): tensorkit has no {option}=True"):
+        tk.zeros(2, **{option: True})
