@@ -705,7 +705,15 @@ class Tensor(TensorBase):
     floor_divide = arithmetic.floor_divide.method
     floor_divide_ = arithmetic.floor_divide.inplace
     remainder, remainder_ = arithmetic.remainder.method, arithmetic.remainder.inplace
-    pow, pow_ = arithmetic.pow.method, arithmetic.pow.inplace
+
+    def pow(self, exponent: Any) -> "Tensor":
+        """``self ** exponent``."""
+        return arithmetic.pow.method(self, exponent)
+
+    def pow_(self, exponent: Any) -> "Tensor":
+        """``self ** exponent``, in place."""
+        return arithmetic.pow.inplace(self, exponent)
+
     reciprocal, reciprocal_ = arithmetic.reciprocal, arithmetic.reciprocal.inplace
     neg, neg_ = arithmetic.neg, arithmetic.neg.inplace
     abs, abs_ = arithmetic.abs, arithmetic.abs.inplace
