@@ -6,11 +6,29 @@ the text, ``picture.save("x.svg")`` writes a file (also .png, .html, .txt).
 """
 
 from tensorkit.viz._backward import backward
+from tensorkit.viz._benchmark import benchmark
 from tensorkit.viz._broadcast import broadcast
+from tensorkit.viz._gradients import gradients
 from tensorkit.viz._graph import graph
 from tensorkit.viz._indexing import indexing
+from tensorkit.viz._landscape import landscape
 from tensorkit.viz._memory import memory
 from tensorkit.viz._saved import saved
+from tensorkit.viz._timeline import timeline
+from tensorkit.viz._training import training
 from tensorkit.viz.drawing import Picture
 
-__all__ = ["Picture", "backward", "broadcast", "graph", "indexing", "memory", "saved"]
+__all__ = [
+    "Picture",
+    "backward",
+    "benchmark",
+    "broadcast",
+    "gradients",
+    "graph",
+    "indexing",
+    "landscape",
+    "memory",
+    "saved",
+    "timeline",
+    "training",
+]

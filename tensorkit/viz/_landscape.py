@@ -1,0 +1,172 @@
+"""``viz.landscape``: a function of two variables as lines of equal height, and a way through it."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorkit.data import tensor
+from tensorkit.viz import table, words
+from tensorkit.viz.chart import Axes, span
+from tensorkit.viz.drawing import Canvas, Picture, heading, said
+from tensorkit.viz.palette import BLUE, INK, RED, SKY, SOFT, WHITE
+
+N, N_LEVELS, MOST_TOLD = 48, 10, 12
+Point = tuple[float, float]
+
+
+def landscape(
+    f: Callable[[Any, Any], Any],
+    path: Any = (),
+    *,
+    x: Point | None = None,
+    y: Point | None = None,
+) -> Picture:
+    """Lines of equal height of ``f(x, y)``, and the path of an optimizer upon them.
+
+    ``f`` takes two 0-d tensors (or numbers). ``path`` holds pairs, also as tensors. Without the
+    ranges ``x`` and ``y`` the path is seen whole. Heights lie closer together further down.
+
+    >>> from tensorkit import viz
+    >>> viz.landscape(lambda x, y: x * x + y * y, [(1., 1.), (0.5, 0.5)]).alt.splitlines()[1]
+    'The path: 2 points, from f(1., 1.) = 2. to f(0.5, 0.5) = 0.5'
+    """
+    points = [_pair(point) for point in path]
+    x = _widened([it[0] for it in points]) if x is None else x
+    y = _widened([it[1] for it in points]) if y is None else y
+    xs = [x[0] + (x[1] - x[0]) * step / N for step in range(N + 1)]
+    ys = [y[0] + (y[1] - y[0]) * step / N for step in range(N + 1)]
+    with words.unseen():
+        heights = _heights(f, xs, ys)
+        along = [_height(f, *point) for point in points]
+    finite = [it for row in heights for it in row if math.isfinite(it)]
+    title = "Landscape" if not points else f"Landscape, path of {words.count(len(points), 'point')}"
+    if not finite:
+        return said(title, "The function has no finite value in this range.")
+    canvas = Canvas()
+    low = heading(canvas, title)
+    axes = Axes(canvas, (70, low + 20, 460, 380), x, y)
+    axes.draw("x", "y")
+    levels = _levels(finite)
+    for number, level in enumerate(levels):
+        lines = _line(xs, ys, heights, level)
+        ends = [it for one, other in lines for it in (("M", one), ("L", other))]
+        commands = [(name, *axes.at(*at)) for name, at in ends]
+        share = number / max(len(levels) - 1, 1)
+        canvas.path(commands, BLUE if share < 0.5 else SKY, width=2.2 - 1.4 * share)
+    _draw_path(canvas, axes, points)
+    legend = f"Lines of equal height, the lowest thickest: {', '.join(map(words.number, levels))}"
+    canvas.lines(70, low + 452, legend, 11.5, SOFT, width=470)
+    return Picture(title, canvas, _alt(title, points, along, xs, ys, heights, legend))
+
+
+def _pair(point: Any) -> Point:
+    values = point.tolist() if hasattr(point, "tolist") else list(point)
+    if len(values) != 2:
+        raise TypeError(
+            f"viz.landscape() wants points of two numbers; this one has {len(values)}. "
+            "Try: path=[(x.item(), y.item()), ...]"
+        )
+    return float(values[0]), float(values[1])
+
+
+def _widened(values: Sequence[float]) -> Point:
+    low, high = span(values) if values else (-2.0, 2.0)
+    margin = 0.15 * (high - low)
+    return low - margin, high + margin
+
+
+def _heights(f: Callable[[Any, Any], Any], xs: list[float], ys: list[float]) -> list[list[float]]:
+    """The function on a grid: at once if it works on elements, which three points must confirm."""
+    try:
+        found = f(tensor(xs), tensor(ys).unsqueeze(1)).expand(N + 1, N + 1).tolist()
+        for place in (0, N // 3, N):
+            alone = _height(f, xs[place], ys[N - place])
+            if not math.isclose(alone, found[N - place][place], rel_tol=1e-4, abs_tol=1e-6):
+                raise ValueError
+    except Exception:  # whatever a function of numbers raises when it is given a whole grid
+        return [[_height(f, x, y) for x in xs] for y in ys]
+    return found
+
+
+def _height(f: Callable[[Any, Any], Any], x: float, y: float) -> float:
+    try:
+        return float(f(tensor(x), tensor(y)))
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+
+
+def _levels(finite: list[float]) -> list[float]:
+    """Heights between the least and the greatest, closer together further down."""
+    low, high = min(finite), max(finite)
+    if low == high:
+        return [low]
+    return [low + (high - low) * (step / (N_LEVELS + 1)) ** 2 for step in range(1, N_LEVELS + 1)]
+
+
+def _line(
+    xs: list[float], ys: list[float], heights: list[list[float]], level: float
+) -> list[tuple[Point, Point]]:
+    """The pieces of the line of one height: in each half of each square it enters and leaves once.
+
+    Cutting squares into triangles leaves no doubtful case ("marching triangles").
+    """
+    pieces = []
+    for row in range(len(ys) - 1):
+        for column in range(len(xs) - 1):
+            corner = [
+                (xs[column + i], ys[row + j], heights[row + j][column + i])
+                for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
+            ]
+            for three in ((0, 1, 2), (0, 2, 3)):
+                ends = []
+                for one, other in ((0, 1), (1, 2), (2, 0)):
+                    (x, y, h), (to_x, to_y, to_h) = corner[three[one]], corner[three[other]]
+                    if (h < level) != (to_h < level) and math.isfinite(h - to_h):
+                        share = (level - h) / (to_h - h)
+                        ends.append((x + share * (to_x - x), y + share * (to_y - y)))
+                if len(ends) == 2:
+                    pieces.append((ends[0], ends[1]))
+    return pieces
+
+
+def _draw_path(canvas: Canvas, axes: Axes, points: list[Point]) -> None:
+    good = [it for it in points if all(map(math.isfinite, it))]
+    left, top, width, height = axes.frame
+    at = [axes.at(*it) for it in good]
+    inside = [it for it in at if left <= it[0] <= left + width and top <= it[1] <= top + height]
+    if len(inside) > 1:
+        canvas.line(inside, RED, width=2)
+    for place in inside if len(inside) <= 60 else []:
+        canvas.dot(*place, 3, RED, WHITE)
+    both = (inside[0], inside[-1]) if inside else ()
+    for place, name in zip(both, ("start", "end"), strict=False):
+        canvas.dot(*place, 5, RED, WHITE)
+        canvas.text(place[0] + 8, place[1] - 7, name, 12, INK, bold=True)
+
+
+def _alt(
+    title: str,
+    points: list[Point],
+    along: list[float],
+    xs: list[float],
+    ys: list[float],
+    heights: list[list[float]],
+    legend: str,
+) -> str:
+    say = words.number
+    text = [title]
+    if points:
+        first, last = points[0], points[-1]
+        text.append(
+            f"The path: {words.count(len(points), 'point')}, from f({say(first[0])}, "
+            f"{say(first[1])}) = {say(along[0])} to f({say(last[0])}, {say(last[1])}) = "
+            f"{say(along[-1])}"
+        )
+        steps = sorted({round(it * (len(points) - 1) / MOST_TOLD) for it in range(MOST_TOLD + 1)})
+        rows = [[str(it), *map(say, points[it]), say(along[it])] for it in steps]
+        text += table.text(("step", "x", "y", "f"), rows)
+    every = range(0, N + 1, N // 4)
+    text.append("f on a grid, x to the right, y down:")
+    rows = [[say(ys[row]), *(say(heights[row][column]) for column in every)] for row in every]
+    text += table.text(["", *(say(xs[column]) for column in every)], rows)
+    return "\n".join([*text, legend])
