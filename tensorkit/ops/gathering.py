@@ -96,7 +96,11 @@ def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """``gather`` on arrays."""
     if not index.size:
         return xp.zeros(index.shape, x.dtype)
-    return x[coordinates(xp, index, dim)] if x.ndim else x.reshape(index.shape).copy()
+    if not x.ndim:
+        return x.reshape(index.shape).copy()
+    if x.flags.c_contiguous:  # two thirds of the time of an index for each dimension
+        return x.reshape(-1).take(_numbers(xp, x.shape, index, dim))
+    return x[coordinates(xp, index, dim)]
 
 
 @op(kind="function")
@@ -106,11 +110,19 @@ def add_along(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
         return xp.zeros(size, x.dtype)
     if not size:
         return x.reshape(size).copy()
-    rows: Any = 0
-    for length, place in zip(size, coordinates(xp, index, dim), strict=True):
-        rows = rows * length + place
     values = x[tuple(map(slice, index.shape))]
+    rows = _numbers(xp, size, index, dim)
     return add_rows(xp, rows.reshape(-1), values.reshape(-1, 1), prod(size)).reshape(size)
+
+
+def _numbers(xp: Any, size: Ints, index: Any, dim: int) -> Any:
+    """The positions that ``gather`` reads as numbers in a row-major tensor of shape ``size``."""
+    steps = layout.contiguous_strides(size)
+    numbers = index if steps[dim] == 1 else index * steps[dim]
+    for place, each in enumerate(coordinates(xp, index, dim)):
+        if place != dim:
+            numbers = numbers + each * steps[place]
+    return numbers
 
 
 take_along.grad(

@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, TensorBase
-from tensorkit.dtypes import DType, float16
+from tensorkit.dtypes import DType, float16, int64
 from tensorkit.errors import (
     DTypeError,
     IndexRangeError,
@@ -43,6 +43,10 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
         result = _along_first(x, form, index)
         if result is not None:
             return result
+    if form.shape and isinstance(index, TensorBase):
+        of = index._form
+        if of.dtype is int64 and of.shape:
+            return places.pick(x, (index._array,))
     steps: list[Step] = []
     picks: Picks = {}
     target = locate(_layout_of(form), index, steps, picks)

@@ -1,5 +1,6 @@
 """Joining tensors: cat and stack. Results are always copies."""
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import layout
@@ -40,16 +41,18 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     model = next((shape for shape in shapes if shape != (0,)), (0,))
     dim = layout.wrap_dim(dim, len(model))
     for number, shape in enumerate(shapes):
-        if shape != (0,):
+        if shape not in (model, (0,)):
             _check_alike(model, shape, dim, number)
-    used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
-    lengths = [0 if shape == (0,) else shape[dim] for shape in shapes]
-    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
-    starts = [end - length for end, length in zip(ends, lengths, strict=True)]
     xp = tensors[0]._form.device.backend.xp
-    arrays = _promoted(tensors, used)
-    result = general.contiguous_result(general.run(xp.concatenate, arrays, dim), tensors[0].device)
-    return _recorded(result, tensors, _CAT, dim, list(zip(starts, ends, strict=True)))
+    used = tensors
+    if (0,) in shapes and model != (0,):
+        used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
+    array = general.run(xp.concatenate, _promoted(tensors, used), dim)
+    result = general.contiguous_result(array, tensors[0]._form.device)
+    if all(x._node is None for x in tensors):
+        return general.finished(result)
+    ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
+    return _recorded(result, tensors, _CAT, dim, list(zip([0, *ends], ends, strict=False)))
 
 
 def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":

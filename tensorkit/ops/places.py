@@ -42,16 +42,18 @@ def take_places(xp: Any, x: Any, *, places: Places) -> Any:
 @op(kind="function")
 def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
     """Zeros of shape ``size`` to which ``x`` is added at ``places``; positions may repeat."""
-    whole = xp.zeros(size, x.dtype)
     if any(place.__class__ is not slice and place.dtype == bool for place in places):
+        whole = xp.zeros(size, x.dtype)
         whole[places] = x  # a mask names no element twice
         return whole
-    places = (*places, *[slice(None)] * (len(size) - len(places)))
     picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
     rest = [dim for dim in range(len(size)) if dim not in picked]
     rows: Any = 0
     for dim in picked:
-        rows = rows * size[dim] + places[dim] % size[dim]
+        place = places[dim]
+        if place.size and place.min() < 0:
+            place = place % size[dim]
+        rows = rows * size[dim] + place if dim != picked[0] else place
     # rows of the picked dimensions; each is followed by the elements of the others
     n_rows, width = prod(size[dim] for dim in picked), prod(size[dim] for dim in rest)
     adjacent = picked[-1] - picked[0] == len(picked) - 1
@@ -60,6 +62,8 @@ def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
     order += [dim for dim in range(x.ndim) if dim not in order]
     values = x.transpose(order).reshape(rows.size, width)
     total = add_rows(xp, rows.reshape(-1), values, n_rows)
+    if picked[-1] == len(picked) - 1:  # they are the first dimensions
+        return total.reshape(size)
     inverse = np.argsort([*picked, *rest])
     return total.reshape([size[dim] for dim in (*picked, *rest)]).transpose(inverse)
 
@@ -116,8 +120,12 @@ def pick(x: "Tensor", places: Places) -> "Tensor":
     except IndexError:
         places = _inside(tuple(form.shape), places)
         array = take_places.definition.forward(form.device.backend.xp, x._array, places=places)
-    strides = _strides(x, places, array.shape)
-    result = base.place(array, form.device, form.dtype, strides)
+    is_simple = form.is_contiguous and 1 not in form.shape and array.size
+    if is_simple and len(places) == 1 and places[0].flags.c_contiguous:
+        result = general.contiguous_result(array, form.device)
+    else:
+        strides = _strides(x, places, array.shape)
+        result = base.place(array, form.device, form.dtype, strides)
     if x._node is None:
         return general.finished(result)
     values = {"x": x, "shape": tuple(form.shape), "places": _own(places)}
