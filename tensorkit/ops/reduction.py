@@ -492,10 +492,21 @@ def _vector_norm(xp: Any, x: Any, *, p: float, dim: Ints, keepdim: bool) -> Any:
     elif p == 1:
         result = total(xp, size, dim, keepdim)
     elif p == 2:
-        result = xp.sqrt(total(xp, xp.asarray(own * own), dim, keepdim))
+        result = xp.sqrt(_squares(xp, own, dim, keepdim))
     else:
         result = total(xp, xp.asarray(size**p), dim, keepdim) ** (1 / p)
     return result.astype(x.dtype)
+
+
+def _squares(xp: Any, x: Any, dim: Ints, keepdim: bool) -> Any:
+    """The sum of squares; einsum needs no memory for them."""
+    n_whole = x.size // _TERMS * _TERMS
+    if n_whole < _MANY or keepdim or len(dim) < x.ndim or not x.flags.c_contiguous:
+        return total(xp, xp.asarray(x * x), dim, keepdim)
+    flat = x.reshape(-1)
+    blocks, rest = flat[:n_whole].reshape(-1, _TERMS), flat[n_whole:]
+    sums = xp.add.reduce(xp.einsum("ij,ij->i", blocks, blocks), dtype=xp.float64)
+    return (sums + xp.add.reduce(rest * rest, dtype=xp.float64)).astype(x.dtype)
 
 
 def _norm_slope(g: Any, x: Any, out: Any, dim: Ints, p: float) -> Any:

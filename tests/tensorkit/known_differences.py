@@ -15,8 +15,9 @@ Differences that no expression below can show:
 - Views of one storage that are pickled together come back with a storage each.
 - In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
   it before they write; PyTorch reads what it has already written, in an order of its own.
-- topk names any of several equal elements, PyTorch another one. clamp takes bools with limits that
-  are bools; clamp_ names the dtype as other operations do (Char, not "signed char"). softmax of
+- norm("fro") takes any number of dimensions.
+- topk names any of several equal elements, PyTorch perhaps another one.
+- clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do (Char, not "signed char"). softmax of
   integers without elements is refused like any other of integers; isinf and isfinite of integers
   without elements may have other strides.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.

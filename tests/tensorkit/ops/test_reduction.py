@@ -243,6 +243,36 @@ def test_sums_of_many_numbers_keep_their_digits():
     assert tk.ones(5000, dtype=tk.float16).mean().item() == 1
 
 
+LARGE = [(70_001,), (3, 9_000), (9_000, 3), (513, 65), (30, 20, 50), (40, 1, 600)]
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_large_sums_are_pytorchs_along_any_dimensions(shape):
+    x = tk.rand(shape) + 0.1
+    theirs = torch.from_numpy(x.numpy())
+    dims = [(0,), (len(shape) - 1,), tuple(range(len(shape))), (0, len(shape) - 1)]
+    dims = dims[: 3 if len(shape) == 1 else 4]
+    for dim in dims:
+        for keepdim in (False, True):
+            for name in ("sum", "mean", "norm", "logsumexp"):
+                run = [getattr(m, name) for m in (torch, tk)]
+                options = {"dim": dim, "keepdim": keepdim, **({"p": 2} if name == "norm" else {})}
+                assert_same(run[0](theirs, **options), run[1](x, **options), 1e-6)
+    for dim in range(len(shape)):
+        for name in ("softmax", "log_softmax"):
+            run = [getattr(m, name) for m in (torch, tk)]
+            assert_same(run[0](theirs, dim), run[1](x, dim), 1e-5)
+
+
+def test_topk_of_many_is_pytorchs():
+    x = tk.rand(5, 700)
+    theirs = torch.from_numpy(x.numpy())
+    for largest in (True, False):
+        want, got = (m.topk(each, 9, largest=largest) for m, each in ((torch, theirs), (tk, x)))
+        assert_same(want.values, got.values)
+        assert_same(want.indices, got.indices)
+
+
 TIES = ["x.max()", "x.amax()", "x.amax(0)", "x.max(0).values", "x.min()", "tk.maximum(x, y)"]
 
 
