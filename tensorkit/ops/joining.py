@@ -128,7 +128,10 @@ def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[
     result = general.finished(result)
     if not state.grad or not result._form.dtype.is_floating_point:
         return result
-    edges = tuple(None if x._node is None else edge_of(x) for x in tensors)
+    edges = tuple(
+        None if x._node is None or (x._form.shape == (0,) and result.dim() > 1) else edge_of(x)
+        for x in tensors
+    )
     if any(edge is not None for edge in edges):
         node = object.__new__(Joined)
         node.rule, node._form, node.hooks = rule, result._form, None

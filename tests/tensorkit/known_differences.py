@@ -26,6 +26,8 @@ Differences that no expression below can show:
   asks the base), but no gradient ever reaches the base through it. tensorkit says False.
 - Gradients from autograd.grad are contiguous; PyTorch's strides there are whatever its formulas
   left. `.grad` of leaves has PyTorch's strides.
+- x[index] keeps its own copy of index tensors for backward; PyTorch keeps the tensor and refuses
+  if it was changed since.
 - Each part that split, chunk and unbind give has a node of its own and may be written to in
   place; PyTorch's parts share one node and refuse.
 - Second derivatives show the nodes of our formulas, not PyTorch's TanhBackwardBackward and such.
