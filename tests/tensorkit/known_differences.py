@@ -17,9 +17,9 @@ Differences that no expression below can show:
   it before they write; PyTorch reads what it has already written, in an order of its own.
 - norm("fro") takes any number of dimensions.
 - topk names any of several equal elements, PyTorch perhaps another one.
-- clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do (Char, not "signed char"). softmax of
-  integers without elements is refused like any other of integers; isinf and isfinite of integers
-  without elements may have other strides.
+- clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
+  (Char, not "signed char"). softmax of integers without elements is refused like any other of
+  integers; isinf and isfinite of integers without elements may have other strides.
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
 - A view made under no_grad of a tensor that requires grad: PyTorch says requires_grad=True (it
