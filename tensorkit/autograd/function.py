@@ -23,6 +23,7 @@ from tensorkit.autograd.graph import (
     Saved,
     SavedResult,
     as_it_was,
+    maker_of,
     refuse_freed,
     refuse_stale,
     version_of,
@@ -275,7 +276,7 @@ class FunctionNode(Node):
         if isinstance(saved, Saved):
             x = saved.tensor
             if version_of(x) != saved.version:
-                refuse_stale(self, "x", x._form, x._storage, saved.version, x._node)
+                refuse_stale(self, "x", x._form, x._storage, saved.version, maker_of(x))
             return as_it_was(x, where)
         if saved.storage.version != saved.version:
             refuse_stale(self, "out", saved.form, saved.storage, saved.version, self)

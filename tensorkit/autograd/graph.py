@@ -21,7 +21,6 @@ needs its own result keeps the array and the storage, not the tensor.
 import builtins
 import re
 from collections.abc import Callable
-from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -272,14 +271,16 @@ class Node:
 
         A leaf is represented by an AccumulateGrad, made when asked.
         """
+        edges = list(self.edges)
+        edges += [None] * (len(self.rule.inputs) - len(edges))
         return tuple(
             (AccumulateGrad(edge), 0)
             if isinstance(edge, TensorBase)
             else (edge, 0)
             if edge is None
             else (edge.whole, edge.output_nr)
-            for place, edge in zip_longest(range(len(self.rule.inputs)), self.edges)
-            if place is None or not self.is_option(place)
+            for place, edge in enumerate(edges)
+            if not self.is_option(place)
         )
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
@@ -473,7 +474,7 @@ class PairNode(Node):
     def _check(self, name: str, saved: TensorBase) -> None:
         expected = self.versions and self.versions[name == "y"]
         if version_of(saved) != expected:
-            refuse_stale(self, name, saved._form, saved._storage, expected, saved._node)
+            refuse_stale(self, name, saved._form, saved._storage, expected, maker_of(saved))
 
     def value(self, name: str) -> Any:
         """A saved input as a tensor or number."""
@@ -572,7 +573,7 @@ class GeneralNode(Node):
             refuse_freed()
         if isinstance(saved, Saved) and version_of(saved.tensor) != saved.version:
             tensor = saved.tensor
-            refuse_stale(self, name, tensor._form, tensor._storage, saved.version, tensor._node)
+            refuse_stale(self, name, tensor._form, tensor._storage, saved.version, maker_of(tensor))
         if isinstance(saved, SavedResult) and saved.storage.version != saved.version:
             refuse_stale(self, name, saved.form, saved.storage, saved.version, self)
         return saved
@@ -646,16 +647,25 @@ _HINT_IN_ANOMALY_MODE = (
 )
 
 
+def maker_of(x: TensorBase) -> Any:
+    """What ``refuse_stale`` says about the history of ``x``: a node, VIEW or None."""
+    if x._node is VIEW or x._node is HIDDEN_VIEW:
+        return None if x._base._node is None else VIEW
+    return x._node
+
+
 def refuse_stale(
     node: Node, name: str, form: Form, storage: Storage | None, expected: int, origin: Any
 ) -> None:
     """Raise: a saved tensor was written to. Names the node that saved it and the line that wrote.
 
-    ``origin`` is the node that the saved tensor has now.
+    ``origin`` is what ``maker_of`` says about the saved tensor now.
     """
     assert storage is not None
     made_by = ""
-    if isinstance(origin, Node):
+    if origin is VIEW:  # its history begins anew with every write
+        made_by = ", which is output 0 of AsStrided,"
+    elif isinstance(origin, Node):
         maker = re.sub("Backward0?([0-9]*)$", r"\1", origin.name())
         made_by = f", which is output {origin.output_nr} of {maker},"
     details = [

@@ -29,6 +29,7 @@ from tensorkit.autograd.graph import (
     ResultNode,
     Rule,
     make_node,
+    refuse_freed,
     version_of,
 )
 from tensorkit.autograd.modes import state
@@ -411,6 +412,7 @@ def rebase(x: TensorBase, node: Node) -> None:
     whole._form = origin._form
     whole.hooks = None
     whole.inner = node
+    whole.freed = False
     whole.base_edge = edge_of(origin) if origin._node is not None else None
     whole.source = base.layout_of(origin)
     whole.target = base.layout_of(x)
@@ -435,7 +437,7 @@ class CopySlices(Node):
     takes its place in the gradient of the whole.
     """
 
-    __slots__ = ("base_edge", "inner", "source", "target")
+    __slots__ = ("base_edge", "freed", "inner", "source", "target")
 
     inner: Node
     base_edge: Any
@@ -448,6 +450,8 @@ class CopySlices(Node):
         return (self.base_edge, *self.inner.edges[1:])
 
     def _gradients(self, g: Any, on_arrays: bool) -> tuple[Any, ...]:
+        if self.freed:
+            refuse_freed()
         read, write = _window_functions[on_arrays]
         run = self.inner.gradients if on_arrays else self.inner.tensor_gradients
         part, *others = run(read(g, source=self.source, target=self.target))
@@ -468,8 +472,13 @@ class CopySlices(Node):
         return None
 
     def release(self) -> None:
-        """Forget what ``inner`` saved."""
+        """Forget what ``inner`` saved; PyTorch forgets ``inner`` itself."""
         self.inner.release()
+        self.freed = True
+
+    def is_option(self, place: int) -> bool:
+        """Whether ``inner`` has an option at this place."""
+        return place > 0 and self.inner.is_option(place)
 
 
 # Set where the operations are defined, which is below this layer: the rules that this module

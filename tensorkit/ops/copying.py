@@ -110,10 +110,8 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         general.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
     tracked = history.check_write(target, source)
-    if source is target:
-        history.written(target, "copy_")
-        return target
-    general.check_overlap(target, source)
+    if source is not target:
+        general.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)
     general.check_output_shape(own, layout.broadcast_shapes(own, other))
     rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None

@@ -170,9 +170,10 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
         strides = value._form.strides[len(value._form.shape) - len(shape) :]
         layout.expand(Layout(shape, strides, 0), tuple(target._form.shape), kind)
+        is_number = not value._form.shape
         if len(shape) < len(value._form.shape):
             value = views.view(value, shape)
-        if not shape:
+        if is_number:
             copying.copy_(target, value, "FillBackward3")
         else:
             wanted = tuple(target._form.shape)
