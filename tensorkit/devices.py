@@ -154,6 +154,15 @@ class Device:
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
 
+    def __enter__(self) -> "Device":
+        """Make this the default device until the block ends: ``with tk.device("cpu"):``."""
+        _outer.append(get_default_device())
+        set_default_device(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        set_default_device(_outer.pop())
+
 
 class DeviceNameError(TensorkitError, RuntimeError):
     """A string that names no device."""
@@ -207,6 +216,7 @@ CPU = Device("cpu")
 
 
 _default = CPU
+_outer: list[Device] = []  # the default devices outside of the blocks that are entered
 
 
 def get_default_device() -> Device:
