@@ -18,7 +18,7 @@ from typing import Any
 import tensorkit as tk
 from course.errors import CourseError
 from course.exercise import Exercise, load
-from tensorkit import base
+from tensorkit import base, optim
 from tensorkit.autograd import engine
 from tensorkit.devices import quiet
 from tensorkit.ops import reduction
@@ -233,6 +233,15 @@ def _run_node(run: Any, node: Any, wanted: list[Any] | None) -> None:
         node.release()
 
 
+def _optimizer_step(mine: Any) -> list[Undo]:
+    def step(self: optim.SGD) -> None:
+        for group in self.param_groups:
+            parameters = group["params"]
+            mine(parameters, [it.grad for it in parameters], group["lr"])
+
+    return [_set(optim.SGD, "step", step)]
+
+
 PLACES: dict[str, Callable[[Any], list[Undo]]] = {
     "strides_of": _module_function("tensorkit.layout", "contiguous_strides"),
     "contiguous_by_hand": _module_function("tensorkit.layout", "is_contiguous"),
@@ -242,4 +251,5 @@ PLACES: dict[str, Callable[[Any], list[Undo]]] = {
     "tanh_gradient": _formula("tanh"),
     "backward_order": _engine_order,
     "unbroadcast": _unbroadcasting,
+    "sgd_step": _optimizer_step,
 }

@@ -1,0 +1,402 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Autograd
+#
+# To make a network less wrong you must know in which direction each of its numbers should move.
+# That direction is the gradient, and autograd computes it for whatever you compute. In this chapter
+# you measure a gradient by hand, watch how the library records what you do, and write the four
+# pieces that backward is made of: a node's own formula, the order of the nodes, the sum over what
+# was stretched, and the call that starts it all.
+#
+# The core takes about 45 minutes. Exercises marked *further* give no points.
+
+# %%
+import math
+
+import tensorkit as tk
+from course import check, hint, progress, solution, transplant
+from tensorkit import autograd, explain, viz
+
+# %% [markdown]
+# ## What a gradient is
+#
+# How much does the result change when an input changes a little? For $y = x^2$ at $x = 3$: go a
+# small step $h$ ahead, a step back, and divide.
+
+
+# %%
+def y(x):
+    return x**2
+
+
+h = 0.001
+print((y(3 + h) - y(3 - h)) / (2 * h))
+
+# %% [markdown]
+# Calculus says $y' = 2x$, so 6. With several inputs there is one such slope for each of them, and
+# together they are the **gradient**: a tensor of the shape of the input.
+
+# %% exercise="numeric-gradient"
+
+# %% [markdown]
+# **What to notice.** Two evaluations for each element. A network with a million parameters would be
+# evaluated two million times for a single step. Autograd needs one walk back, whatever the number.
+
+# %% [markdown]
+# ## Ask for a gradient
+#
+# `requires_grad=True` says: I want to know the gradient with respect to this tensor. Compute with
+# it, call `backward()` on the result, and find the gradient in `.grad`.
+
+# %%
+x = tk.tensor(3.0, requires_grad=True)
+y = x**2 + 2 * x + 1
+y.backward()
+print(x.grad)
+
+# %% [markdown]
+# By hand: $y' = 2x + 2$, and $2 \cdot 3 + 2 = 8$. Another one, $y = x^2 + 3x + 1$ at 2:
+
+# %%
+x = tk.tensor(2.0, requires_grad=True)
+y = x**2 + 3 * x + 1
+y.backward()
+print(y.item(), x.grad.item())
+
+# %% [markdown]
+# With two inputs each gets its own gradient. For $c = ab$ they are $b$ and $a$:
+
+# %%
+a = tk.tensor([2.0], requires_grad=True)
+b = tk.tensor([3.0], requires_grad=True)
+c = a * b
+c.backward()
+print(a.grad, b.grad)
+
+# %% [markdown]
+# > **You will read elsewhere** that `print(a.grad)` shows `3`. It shows `tensor([3.])`: a gradient
+# > has the shape of its tensor. And `c` is no single number here but a tensor of one element, which
+# > `backward` accepts.
+#
+# With a vector, the sum makes one number of the squares, and the gradient is $2x_i$ for each
+# element:
+
+# %%
+x = tk.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = (x**2).sum()
+y.backward()
+print(x.grad)
+
+# %% [markdown]
+# `requires_grad_()` asks for a gradient of a tensor that is there already. Only floats can have
+# one:
+
+# %%
+w = tk.tensor([0.5, 1.5])
+w.requires_grad_()
+print(w.requires_grad)
+try:
+    tk.tensor([1, 2], requires_grad=True)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+
+# %% [markdown]
+# **What to notice.** You wrote down the forward computation only. Nobody told the library the
+# derivative of your formula; it knows the derivative of each of its operations.
+
+# %% [markdown]
+# ## The graph
+#
+# While you compute, every result remembers the operation that made it, its **node**, and the node
+# knows the nodes of its inputs. That is the graph. `grad_fn` is the node of a tensor, `name()` what
+# it is called, `next_functions` where it leads.
+
+# %%
+x = tk.tensor(2.0)
+w = tk.tensor(3.0, requires_grad=True)
+b = tk.tensor(1.0, requires_grad=True)
+target = tk.tensor(10.0)
+
+y = w * x + b
+loss = (y - target) ** 2
+print(loss.grad_fn.name())
+print([node.name() for node, _ in y.grad_fn.next_functions])
+
+# %% role="show"
+viz.graph(loss)
+
+# %% [markdown]
+# `x` and `target` ask for no gradient, so no edge leads to them.
+#
+# > **You will read elsewhere** that the nodes of the graph are tensors and the edges operations. In
+# > PyTorch, and here, the nodes are operations and the edges lead to the nodes of their inputs. At
+# > the ends stand the leaves.
+#
+# The graph is **dynamic**: it is what happened, not what could happen. With an `if` or a loop, the
+# branch that was taken is recorded, and a second run may record another graph.
+
+
+# %%
+def doubled_until(x, limit):
+    while x < limit:
+        x = x * 2
+    return x
+
+
+x = tk.tensor(3.0, requires_grad=True)
+y = doubled_until(x, 20)
+y.backward()
+print(y, x.grad)
+
+# %% [markdown]
+# 3 was doubled three times, so the slope is 8.
+#
+# > **You will read elsewhere** that every operation on a tensor is tracked. Only those are of which
+# > an input requires grad, and only while recording is on, which it is unless you switch it off.
+
+# %% [markdown]
+# **What to notice.** Printing a tensor with a history shows `grad_fn=<MulBackward0>` or the like.
+# The name tells the operation: a quick way to see where a tensor came from.
+
+# %% [markdown]
+# ## Leaves
+#
+# A **leaf** is a tensor that no recorded operation made: `is_leaf`. Backward leaves gradients in
+# the leaves that asked for one, and nowhere else. A tensor on the way has none, unless you say
+# `retain_grad()` before.
+
+# %%
+x = tk.tensor(2.0, requires_grad=True)
+middle = x * 3
+middle.retain_grad()
+end = middle**2
+end.backward()
+print(x.is_leaf, middle.is_leaf)
+print(x.grad, middle.grad)
+
+# %% [markdown]
+# > **You will read elsewhere** that backward stores the derivative at every step. It passes them on
+# > and forgets them; only leaves keep theirs.
+
+# %% exercise="which-leaf"
+
+# %% [markdown]
+# If a gradient is missing, the usual reason is that the tensor you look at is not the leaf.
+# `explain` tells, if you let it watch with `autograd.recording()`.
+
+# %% role="show"
+with autograd.recording():
+    weights = tk.tensor([0.5, 1.5], requires_grad=True).double()
+    (weights**2).sum().backward()
+explain.no_grad(weights)
+
+# %% exercise="lost-gradient"
+
+# %% [markdown]
+# **What to notice.** `w = w.double()`, `w = w * 0.1`, `w = w.reshape(2, 1)`: each puts the name `w`
+# on a new tensor that is no leaf. Do such things before you ask for a gradient.
+
+# %% [markdown]
+# ## The chain rule, node by node
+#
+# For $y = \tanh(u)$ with $u = w x$ the chain rule multiplies the slopes along the way:
+#
+# $$\frac{dy}{dw} = \frac{dy}{du} \cdot \frac{du}{dw} = (1 - \tanh^2 u) \cdot x$$
+#
+# Backward does this one node after the other. A node receives the gradient of its result, the
+# **upstream gradient**, multiplies it by its own slope, and passes the product on. It needs no more
+# than that and what it has saved from the way there.
+
+# %%
+w = tk.tensor(0.5, requires_grad=True)
+x = tk.tensor(2.0)
+y = tk.tanh(w * x)
+y.backward()
+print(round(w.grad.item(), 5), round((1 - math.tanh(1.0) ** 2) * 2.0, 5))
+
+# %% role="show"
+w = tk.tensor(0.5, requires_grad=True)
+viz.backward(tk.tanh(w * x))
+
+# %% exercise="tanh-gradient"
+
+# %% role="show"
+with transplant(tanh_gradient) as asked:
+    w = tk.tensor([0.5, -1.0, 2.0], requires_grad=True)
+    (tk.tanh(w) ** 2).sum().backward()
+    print(w.grad)
+print(asked)
+
+# %% [markdown]
+# **What to notice.** `out`, the result itself, is what the formula of tanh needs, so that is what
+# its node saves. Others save their inputs, and a sum saves only a shape.
+
+# %% [markdown]
+# ## The order of the nodes
+#
+# If a tensor is used twice, two gradients come back to it, and they add up.
+
+# %%
+x = tk.tensor(3.0, requires_grad=True)
+y = x * x
+z = y + x
+z.backward()
+print(x.grad)
+
+# %% [markdown]
+# 2 · 3 along one way, 1 along the other, 7 in all. So a node must wait until *all* of its gradients
+# have arrived before it passes the sum on. An order in which every node comes after all the nodes
+# that use it is a **reverse topological order**.
+
+# %% role="show"
+x = tk.tensor(3.0, requires_grad=True)
+u = x * 2
+loss = u * u + u
+viz.backward(loss, naive=True)
+
+# %% [markdown]
+# The simple recursion, in which a node runs whenever something arrives, gives the same sum in the
+# end. But a node that is used twice runs twice, and so does everything behind it: with twenty such
+# nodes in a row, a million times.
+
+# %% exercise="backward-order"
+
+# %% exercise="visits"
+
+# %% role="show"
+with transplant(backward_order) as asked:
+    x = tk.tensor(3.0, requires_grad=True)
+    u = x * 2
+    (u * u + u).backward()
+    print(x.grad)
+print(asked)
+
+# %% [markdown]
+# **What to notice.** tensorkit itself counts, for each node, how many gradients will arrive, and
+# runs a node when the last one is there. It needs no recursion: a graph may be a million nodes
+# deep.
+
+# %% [markdown]
+# ## Gradients through broadcasting
+#
+# A bias is added to every row, so it is used once in every row, and its gradients add up over the
+# rows.
+
+# %%
+x = tk.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+bias = tk.tensor([0.1, 0.2], requires_grad=True)
+scale = tk.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
+(x * scale + bias).sum().backward()
+print(bias.grad)
+print(scale.grad)
+
+# %% [markdown]
+# Each element of `bias` was read three times, each element of `scale` twice. The gradient has the
+# shape of the tensor, never the shape that it was stretched to.
+
+# %% exercise="unbroadcast"
+
+# %% role="show"
+with transplant(unbroadcast) as asked:
+    bias = tk.tensor([0.1, 0.2], requires_grad=True)
+    scale = tk.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
+    (x * scale + bias).sum().backward()
+    print(bias.grad)
+    print(scale.grad)
+print(asked)
+
+# %% [markdown]
+# **What to notice.** The formula of an addition knows nothing of broadcasting; it passes its
+# upstream gradient on as it is. The engine does the sum, in one place for all operations.
+
+# %% [markdown]
+# ## From one number
+#
+# `backward` starts at one number: its slope with respect to itself is 1. From a tensor of several
+# numbers it would not know where to start.
+
+# %%
+x = tk.tensor([1.0, 2.0], requires_grad=True)
+y = x**2
+try:
+    y.backward()
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+
+# %% [markdown]
+# Make one number of it, with a sum or a mean, or say with `gradient=` how much each element counts.
+# Both lines below do the same:
+
+# %%
+(x**2).sum().backward()
+print(x.grad)
+
+x.grad = None
+(x**2).backward(gradient=tk.tensor([1.0, 1.0]))
+print(x.grad)
+
+# %% [markdown]
+# Here is a model with two inputs, and what its three parameters would have to do:
+
+# %%
+w1 = tk.tensor(3.0, requires_grad=True)
+w2 = tk.tensor(-2.0, requires_grad=True)
+b = tk.tensor(1.0, requires_grad=True)
+x1, x2 = tk.tensor(4.0), tk.tensor(5.0)
+
+y = w1 * x1 + w2 * x2 + b
+loss = (y - 10.0) ** 2
+loss.backward()
+print(y.item(), loss.item())
+print(w1.grad.item(), w2.grad.item(), b.grad.item())
+
+# %% [markdown]
+# The prediction is 3 and should be 10. All three gradients are negative: to make the loss smaller,
+# all three parameters should grow.
+#
+# > **You will read elsewhere** a loss `(y_pred - y_target) ** 2` under the name *mean squared
+# > error*. That is the squared error of one sample. With a batch of 4 it has 4 elements, and
+# > `backward` refuses; the `.mean()` is missing.
+
+# %% exercise="linear-gradients"
+
+# %% exercise="sine-slope"
+
+# %% [markdown]
+# **What to notice.** Compare a gradient of your own with a measured one before you trust it. The
+# library does it for every operation: `autograd.gradcheck` compares in float64.
+
+# %%
+x = tk.tensor([0.5, 1.5], dtype=tk.float64, requires_grad=True)
+print(autograd.gradcheck(lambda x: tk.sin(x**2), (x,)))
+
+# %% [markdown]
+# ## On one page
+#
+# | You want | Write | Remember |
+# |---|---|---|
+# | a gradient of a tensor | `tk.tensor(2.0, requires_grad=True)` | floats only |
+# | to ask later | `w.requires_grad_()` | before it is used |
+# | all gradients | `loss.backward()` | from one number |
+# | from several numbers | `y.backward(gradient=g)`, `y.sum().backward()` | |
+# | the gradient | `w.grad` | shape of `w`; only leaves keep it |
+# | of a tensor on the way | `u.retain_grad()` before | |
+# | the node of a tensor | `y.grad_fn`, `y.grad_fn.name()` | `None`: no history |
+# | to see the graph | `viz.graph(loss)` | |
+# | to see the steps | `viz.backward(loss)` | upstream times own slope, sums where ways meet |
+# | why there is no gradient | `explain.no_grad(w)` | |
+# | to check a gradient | `autograd.gradcheck(f, (x,))` | float64 |
+
+# %%
+progress("05_autograd")

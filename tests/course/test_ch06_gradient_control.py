@@ -1,0 +1,131 @@
+"""Chapter 06: other right answers pass."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorkit as tk
+from course.check import judge
+from course.exercise import load
+from tensorkit import optim
+
+CHAPTER = load("06_gradient_control")
+
+
+def slope_with_grad(x, y, steps, lr):
+    w = tk.tensor(0.0, requires_grad=True)
+    for _ in range(steps):
+        (slope,) = tk.autograd.grad(((w * x - y) ** 2).mean(), w)
+        with tk.no_grad():
+            w -= lr * slope
+    return float(w)
+
+
+def slope_with_an_optimizer(x, y, steps, lr):
+    w = tk.zeros((), requires_grad=True)
+    optimizer = optim.SGD([w], lr=lr)
+    for _ in range(steps):
+        (w * x - y).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return w.item()
+
+
+def step_with_sub(parameters, gradients, lr):
+    for p, g in zip(parameters, gradients, strict=True):
+        if g is None:
+            continue
+        with tk.no_grad():
+            p.sub_(g, alpha=lr)
+
+
+def step_with_copy(parameters, gradients, lr):
+    with tk.no_grad():
+        for i in range(len(parameters)):
+            if gradients[i] is not None:
+                parameters[i].copy_(parameters[i] - lr * gradients[i])
+
+
+def square_after_a_clone(x):
+    x = x.clone().requires_grad_()
+    y = x.exp().clone()
+    y += 1
+    (y * y).sum().backward()
+    return x.grad
+
+
+def square_in_one_line(x):
+    x = x.detach().clone().requires_grad_()
+    ((x.exp() + 1) ** 2).sum().backward()
+    return x.grad
+
+
+def batches_of_sums(x, y, w, size):
+    w = w.clone().requires_grad_()
+    for start in range(0, len(x), size):
+        rows = slice(start, start + size)
+        (((x[rows] @ w - y[rows]) ** 2).sum() / len(x)).backward()
+    return w.grad
+
+
+def batches_by_hand(x, y, w, size):
+    total = tk.zeros_like(w)
+    for part_x, part_y in zip(x.split(size), y.split(size), strict=True):
+        total += 2 * part_x.T @ (part_x @ w - part_y)
+    return total / len(x)
+
+
+def straight_through_by_data_flow(x):
+    with tk.no_grad():
+        difference = x.round() - x
+    return x + difference
+
+
+def straight_through_by_function(x):
+    class Round(tk.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    return Round.apply(x)
+
+
+def train_only_in_two_steps(parameters, names):
+    for p in parameters.values():
+        p.requires_grad = False
+    for name in names:
+        if name in parameters:
+            parameters[name].requires_grad = True
+    return [name for name in parameters if parameters[name].requires_grad]
+
+
+def train_only_by_a_set(parameters, names):
+    wanted = set(names)
+    return [n for n, p in parameters.items() if p.requires_grad_(n in wanted).requires_grad]
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("forgotten-zero", slope_with_grad),
+        ("forgotten-zero", slope_with_an_optimizer),
+        ("sgd-step", step_with_sub),
+        ("sgd-step", step_with_copy),
+        ("saved-and-changed", square_after_a_clone),
+        ("saved-and-changed", square_in_one_line),
+        ("micro-batches", batches_of_sums),
+        ("micro-batches", batches_by_hand),
+        ("straight-through", straight_through_by_data_flow),
+        ("straight-through", straight_through_by_function),
+        ("train-only", train_only_in_two_steps),
+        ("train-only", train_only_by_a_set),
+    ],
+)
+def test_another_right_answer_passes(id, answer):
+    for seed in range(5):
+        report = judge(CHAPTER[id], answer, seed=seed)
+        assert report.status == "passed", str(report)
