@@ -518,10 +518,19 @@ class _OnArrays:
             base.storage_of(have).version += 1
             return
         form = leaf._form
-        # held by the run's dictionary, by the caller, by this function and by getrefcount
-        if gradient.base is not None or sys.getrefcount(gradient) > 4:
+        # held by the run's dictionary, by both callers, by this function and by getrefcount
+        if sys.getrefcount(gradient) > 5 or not _owns_memory(gradient):
             gradient = gradient.copy()
         leaf._grad = base.place(gradient, form.device, form.dtype, _grad_strides(form))
+
+
+def _owns_memory(array: Any) -> bool:
+    """Whether nobody else sees the memory of ``array``; it may be the only view of all of it."""
+    whole = array.base
+    if whole is None:
+        return True
+    # held by the view, by this function and by getrefcount
+    return whole.__class__ is _ndarray and whole.size == array.size and sys.getrefcount(whole) == 3
 
 
 class _OnTensors:

@@ -6,9 +6,11 @@ They take floating-point numbers only, as in PyTorch.
 from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
+from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import general
+from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
 from tensorkit.ops.general import Operand
@@ -17,6 +19,8 @@ from tensorkit.ops.selection import where
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
+
+_xp = CPU.backend.xp
 
 
 def refuse_integers(kernel: str) -> Any:
@@ -47,17 +51,33 @@ def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
 
 @op(kind="unary", refuse=refuse_integers("GeluKernelImpl"))
 def _gelu(xp: Any, x: Any) -> Any:
-    half = x.dtype.type(0.5)
-    below = xp.asarray(erf.on_arrays(x * x.dtype.type(sqrt(0.5))))
+    return in_blocks(xp, lambda xp, x: _below(xp, x) * x, x)
+
+
+def _below(xp: Any, x: Any) -> Any:
+    """The part of a normal distribution that lies below ``x``, of a block."""
+    below = xp.asarray(erf.definition.forward(xp, x * x.dtype.type(sqrt(0.5))))
     below += x.dtype.type(1)
-    below *= half
-    below *= x
+    below *= x.dtype.type(0.5)
     return below
 
 
 def _gelu_slope(x: Any) -> Any:
     return 0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(x * x * -0.5) * (1 / sqrt(2 * pi))
 
+
+def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
+    density = xp.asarray(x * x)
+    density *= x.dtype.type(-0.5)
+    density = xp.asarray(xp.exp(density))
+    density *= x.dtype.type(1 / sqrt(2 * pi))
+    density *= x
+    density += _below(xp, x)
+    return density
+
+
+# What a plain backward calls: the same in blocks, without a temporary array for every sign.
+_gelu_slope.on_arrays = lambda x: in_blocks(_xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
 
 _gelu.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_slope(x))
 

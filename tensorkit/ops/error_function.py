@@ -9,6 +9,7 @@ its relative error is 1e-7, what float32 can just show.
 from math import pi, sqrt
 from typing import Any
 
+from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import op
 
@@ -33,7 +34,6 @@ _SINGLE = (
     8.763928233858581e-05, -5.668938352197733e-06, 1.4188889672433178e-07,
 )
 # fmt: on
-_BLOCK = 2**15  # elements that stay in the processor's cache from step to step
 
 
 @op(kind="unary", result="floating")
@@ -46,13 +46,7 @@ def erf(xp: Any, x: Any) -> Any:
     if x.dtype == xp.float16:
         return erf.definition.forward(xp, x.astype(xp.float32)).astype(x.dtype)
     kernel = _single if x.dtype == xp.float32 else _double
-    if x.size <= _BLOCK or xp.__name__ != "numpy":
-        return kernel(xp, x)
-    result = xp.empty(x.shape, x.dtype)
-    source, target = x.reshape(-1), result.reshape(-1)
-    for start in range(0, x.size, _BLOCK):
-        target[start : start + _BLOCK] = kernel(xp, source[start : start + _BLOCK])
-    return result
+    return in_blocks(xp, kernel, x)
 
 
 erf.grad(x=lambda g, x: 2 / sqrt(pi) * g * exp(-x * x))

@@ -171,6 +171,19 @@ def addmm(
     tensor([[2., 3.],
             [2., 3.]])
     """
+    try:
+        own, left, right = input._form, mat1._form, mat2._form
+        (_, m), (m2, p) = left.shape, right.shape
+        fits = m == m2 and own.dtype is left.dtype is right.dtype and own.shape == (p,)
+    except (AttributeError, ValueError):  # no tensor, no matrix
+        fits = False
+    if not fits or right.dtype is dtypes.bool_:
+        _check_sum_of(input, mat1, mat2)
+    turned = right.strides[0] == 1 and not right.is_contiguous
+    return _addmm(input, mat1, mat2, beta=beta, alpha=alpha, turned=turned)
+
+
+def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     for place, (name, value) in enumerate((("input", input), ("mat1", mat1), ("mat2", mat2)), 1):
         if not isinstance(value, TensorBase):
             raise must_be("addmm", name, place, "Tensor", value)
@@ -194,21 +207,28 @@ def addmm(
             )
     if right.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
-    if input._form.shape != (p,):
-        expand(input, (n, p))  # raises where it does not fit
-    return _addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    expand(input, (n, p))  # raises where it does not fit
 
 
 @op(kind="function")
-def _addmm(xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float) -> Any:
+def _addmm(
+    xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float, turned: bool
+) -> Any:
     return _sum_of(xp, input, _product(xp, mat1, mat2), beta, alpha)
+
+
+def _right_slope(g: Any, mat1: Any, alpha: float, turned: bool) -> Any:
+    # of a transposed matrix (`linear` has one) the gradient is made transposed, too: the leaf
+    # then takes it as it lies
+    slope = t(mm(t(g), mat1)) if turned else mm(t(mat1), g)
+    return slope if alpha == 1 else slope * alpha
 
 
 _addmm.grad(
     node="AddmmBackward0",
     input=lambda g, beta: g if beta == 1 else g * beta,
     mat1=lambda g, mat2, alpha: mm(g, t(mat2)) if alpha == 1 else mm(g, t(mat2)) * alpha,
-    mat2=lambda g, mat1, alpha: mm(t(mat1), g) if alpha == 1 else mm(t(mat1), g) * alpha,
+    mat2=lambda g, mat1, alpha, turned: _right_slope(g, mat1, alpha, turned),
 )
 
 

@@ -35,6 +35,7 @@ LAYERS = [
     "ops.notation",
     "ops.selection",
     "ops.windows",
+    "ops.blocks",
     "ops.elementary",
     "ops.error_function",
     "ops.arithmetic",
