@@ -52,8 +52,9 @@ def test_twenty_steps_give_pytorchs_parameters(name):
         loss = _train(m, net, optimizer)
         found.append((net, optimizer, loss.item()))
     (theirs, their_optimizer, their_loss), (ours, our_optimizer, our_loss) = found
+    # Adam divides gradients by their size: the rounding of small ones is seen
     for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-        np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=4e-6)
     assert abs(our_loss - their_loss) < 1e-6
     assert repr(our_optimizer) == repr(their_optimizer)
     theirs, ours = their_optimizer.state_dict(), our_optimizer.state_dict()
