@@ -166,6 +166,8 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
     if tracked:
         places = _own(places)
         rule = _ACCUMULATE if accumulate else put_places.definition.rules[None]
+    if 0 in x._form.strides:  # an expanded array is read-only; PyTorch does write here
+        x._array = base.view_of(x, base.layout_of(x))._array
     at: Any = places
     if accumulate:
         xp = x._form.device.backend.xp
