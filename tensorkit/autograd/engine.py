@@ -521,7 +521,10 @@ class _OnArrays:
         # held by the run's dictionary, by both callers, by this function and by getrefcount
         if sys.getrefcount(gradient) > 5 or not _owns_memory(gradient):
             gradient = gradient.copy()
-        leaf._grad = base.place(gradient, form.device, form.dtype, _grad_strides(form))
+        if gradient.flags.c_contiguous and form.strides == form.whole.strides:
+            leaf._grad = base.new(gradient, form)
+        else:
+            leaf._grad = base.place(gradient, form.device, form.dtype, _grad_strides(form))
 
 
 def _owns_memory(array: Any) -> bool:

@@ -66,6 +66,7 @@ class Rule:
     """The gradient formulas of an operation, on tensors and on arrays."""
 
     __slots__ = (
+        "_kept",
         "_on_arrays",
         "formulas",
         "inputs",
@@ -97,6 +98,7 @@ class Rule:
         self.reads_window = False  # a view of which no element appears twice; for the engine
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
+        self._kept: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def on_arrays(self) -> tuple[Any, ...]:
@@ -105,10 +107,15 @@ class Rule:
             self._on_arrays = tuple(f and on_arrays(f) for f in self.formulas)
         return self._on_arrays
 
-    def needed(self, edges: tuple[Any, ...]) -> set[str]:
-        """The names whose values must be kept if only inputs with an edge get a gradient."""
-        pairs = zip(self.needs, edges, strict=True)
-        return {name for needs, edge in pairs if edge is not None for name in needs}
+    @property
+    def kept(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The names in ``keeps``, each with the places of the inputs whose formulas need it."""
+        if len(self._kept) != len(self.keeps):
+            self._kept = tuple(
+                (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
+                for name in self.keeps
+            )
+        return self._kept
 
 
 def saved_as(rule: Rule, name: str) -> str:
@@ -704,15 +711,16 @@ def make_node(
 
     ``result`` is the finished result, kept where a formula needs ``out``.
     """
-    needed = rule.needed(edges)
     saved: dict[str, Any] = {}
-    for name in rule.keeps:
+    for name, places in rule.kept:
         value = result if name == "out" else values.get(name)
         if isinstance(value, TensorBase):
-            if name not in needed:
-                value = None
+            for place in places:
+                if edges[place] is not None:
+                    value = SavedResult(value) if name == "out" else Saved(value)
+                    break
             else:
-                value = SavedResult(value) if name == "out" else Saved(value)
+                value = None  # of no use without the gradient of that input
         saved[name] = value
     node = object.__new__(GeneralNode)
     node.rule = rule

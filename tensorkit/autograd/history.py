@@ -91,27 +91,18 @@ def record(
     if state.inference:
         result._node = INFERENCE
         return result
-    node = node_for(rule, result, inputs, values)
-    if node is not None:
-        result._node = node
-    return result
-
-
-def node_for(
-    rule: Rule | None, result: TensorBase, inputs: tuple[Any, ...], values: dict[str, Any]
-) -> Node | None:
-    """The node of a result, or None if nothing is to be recorded."""
-    for value in inputs:
-        if isinstance(value, TensorBase) and value._node is not None:
-            break
-    else:
-        return None
     if not state.grad or rule is None or not result._form.dtype.is_floating_point:
-        return None
-    edges = tuple(edge_of(x) if isinstance(x, TensorBase) else None for x in inputs)
-    if not any(edge is not None for edge in edges):
-        return None
-    return make_node(rule, result._form, edges, values, result)
+        return result
+    edges, tracked = [], False
+    for x in inputs:
+        edge = None
+        if isinstance(x, TensorBase):
+            edge = x._node if x._node.__class__ is not Mark else edge_of(x)
+            tracked = tracked or edge is not None
+        edges.append(edge)
+    if tracked:
+        result._node = make_node(rule, result._form, tuple(edges), values, result)
+    return result
 
 
 def pair_recorder(rule: Rule) -> Callable[..., None]:

@@ -161,9 +161,12 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
 
 def filled(form: Form, number: float) -> "Tensor":
     """A contiguous tensor of the shape, dtype and device of ``form``, filled with one number."""
-    shape = tuple(form.shape)
-    array = form.device.backend.xp.full(shape, number, form.dtype.numpy)
-    return base.place(array, form.device, form.dtype, layout.contiguous_strides(shape))
+    shape, strides, _ = form.whole
+    array = form.device.backend.xp.empty(shape, form.dtype.numpy)
+    array.fill(number)
+    if strides != form.strides:
+        form = base.form_of(form.device, form.dtype, shape, strides)
+    return base.new(array, form)
 
 
 def assign_number(target: "Tensor", number: general.Number) -> None:

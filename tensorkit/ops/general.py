@@ -120,7 +120,7 @@ def _remember(plans: dict[Any, Plan], key: Any, plan: Plan) -> None:
     plans[key] = plan
 
 
-def _key(x: Any, y: Any, options: dict[str, Any]) -> Any:
+def key_of(x: Any, y: Any, options: dict[str, Any]) -> Any:
     """What plans depend on. Numbers that are equal but not the same must differ here.
 
     Fast paths look for the same keys: a form, two forms, a form and a number.
@@ -514,7 +514,7 @@ def binary(
 ) -> "Tensor":
     """A new tensor from two tensors or numbers."""
     options = _checked(definition, options)
-    key = _key(x, y, options)
+    key = key_of(x, y, options)
     plan = definition.plans.get(key)
     if plan is None:
         operands = _operands(definition, x, y, called)
@@ -704,7 +704,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
-    key = _key(x, y, options)
+    key = key_of(x, y, options)
     plan = definition.writes.get(key)
     operands = _operands(definition, x, y, "in place") if plan is None else ()
     tracked = history.check_write(x, y)

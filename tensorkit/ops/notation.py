@@ -220,7 +220,7 @@ def _binary(definition: Definition) -> Operation:
     operation = _dress(_of_two(definition, general.binary), definition)
     operation.operator = _of_two(definition, general.operator)
     operation.method = _of_two(definition, general.method)
-    operation.reflected = _reflected(definition)
+    operation.reflected = _reflected(definition, operation.operator)
     operation.inplace = _inplace_of_two(definition, general.binary_inplace)
     operation.inplace_operator = _inplace_of_two(definition, general.inplace_operator)
     operation.method.__doc__ = definition.forward.__doc__
@@ -262,14 +262,16 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
     return apply
 
 
-def _reflected(definition: Definition) -> Any:
-    """``number <operator> tensor``."""
-    plans = definition.plans
+def _reflected(definition: Definition, operator: Any) -> Any:
+    """``number <operator> tensor``; sums and products are turned round, as in PyTorch."""
+    plans, commutes = definition.plans, definition.symbol in ("+", "*")
 
     def reflected(self: "Tensor", other: Any) -> Any:
         kind = other.__class__
         if not (kind is float or kind is int):
             return general.reflected(definition, self, other)
+        if commutes:
+            return operator(self, other)
         try:
             form, compute, number = plans[kind, other or repr(other), self._form]
             result = base.new(quiet.run(compute, number, self._array), form)
@@ -291,7 +293,16 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
         kind = other.__class__
         try:
             form, node = input._form, input._node
-            if not (options or (node is not None and (state.grad or node is INFERENCE))):
+            if node is not None and (state.grad or node is INFERENCE):
+                pass
+            elif options:
+                if other._node is None or not state.grad:
+                    general.check_overlap(input, other)
+                    compute = writes[general.key_of(input, other, options)].compute
+                    quiet.run(compute, input._array, other._array, input._array)
+                    history.written(input, name)
+                    return input
+            else:
                 if kind is float or kind is int:
                     _, compute, number = writes[form, kind, other or repr(other)]
                     quiet.run(compute, input._array, number, input._array)
@@ -383,7 +394,10 @@ def _function(definition: Definition) -> Operation:
 
     def call(*inputs: Any, **options: Any) -> "Tensor":
         try:
-            array = quiet.run(forward, _xp, *[x._array for x in inputs], **options)
+            if len(inputs) == 1:
+                array = quiet.run(forward, _xp, inputs[0]._array, **options)
+            else:
+                array = quiet.run(forward, _xp, *[x._array for x in inputs], **options)
             device = CPU
         except (AttributeError, RuntimeError):  # a number, fast paths closed
             device = inputs[0]._form.device

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
@@ -71,9 +71,15 @@ matmul.on_arrays = lambda x, y: _xp.matmul(x, y)  # type: ignore[attr-defined]
 
 def operator(self: "Tensor", other: Any) -> Any:
     """``self @ other``."""
-    if not isinstance(other, TensorBase):
+    try:
+        if (self._form, other._form) in _matrices:
+            return _mm(self, other)
+    except AttributeError:
         return NotImplemented
-    return matmul(self, other)  # type: ignore[arg-type]
+    return matmul(self, other)
+
+
+_matrices: set[tuple[Form, Form]] = set()  # that fit; what mm has asked it need not ask again
 
 
 @op(kind="function")
@@ -139,6 +145,9 @@ def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
         _refuse_sizes(n, m, m2, p)
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
+    if len(_matrices) >= 1000:
+        _matrices.clear()
+    _matrices.add((left, right))
     return _mm(input, mat2)
 
 

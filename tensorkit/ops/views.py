@@ -236,9 +236,13 @@ expand.grad(x=lambda g: g)  # the engine sums what broadcasting repeated
 
 def _expanded(x: Any, size: Ints) -> Any:
     """An array with repeated elements; ``broadcast_to`` takes seven times as long."""
-    if x.ndim or 0 in size or x.__class__ is not _xp.ndarray:
+    if isinstance(x, _xp.generic):
+        x = _xp.asarray(x)
+    if x.__class__ is not _xp.ndarray or not x.flags.c_contiguous or 0 in size or -1 in size:
         return _xp.broadcast_to(x, size)
-    return _xp.ndarray(size, x.dtype, x, 0, (0,) * len(size))
+    pairs = zip(x.shape, x.strides, size[len(size) - x.ndim :], strict=True)
+    strides = [0 if own == 1 < wanted else stride for own, stride, wanted in pairs]
+    return _xp.ndarray(size, x.dtype, x, 0, [0] * (len(size) - x.ndim) + strides)
 
 
 @op(kind="view", on_arrays=lambda x: x.T)
