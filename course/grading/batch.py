@@ -122,6 +122,16 @@ def results(
             hand.close()
 
 
+def one(hand: Hand, job: Job) -> Result:
+    """The result of one job, from a worker that is kept."""
+    waiting = deque([job])
+    while True:
+        if waiting:
+            hand.take(waiting.popleft())
+        for result in _finished([hand], waiting, hand.source):
+            return result
+
+
 def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iterator[Result]:
     busy = {it.descriptor: it for it in pool if it.job is not None}
     poll = select.poll()
@@ -285,7 +295,7 @@ def grade(
                 continue
             job = Job(handed, judge.seed_of(secret, handed))
             earlier = None if force else stored(root, name, chapter)
-            if earlier is not None and _is_of(earlier, job, source, profile):
+            if earlier is not None and is_of(earlier, job, source, profile):
                 finish(earlier)
             else:
                 jobs.append(job)
@@ -295,7 +305,7 @@ def grade(
     return done
 
 
-def _is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
+def is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
     """Whether a result is what grading this submission again would give."""
     return (
         result.submission == job.handed.digest

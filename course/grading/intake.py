@@ -197,7 +197,7 @@ def _timestamp(descriptor: int) -> str | None:
     known = re.match(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?( UTC|\+00:00)?$", text)
     if known is None:
         return None
-    return datetime.fromisoformat(known[1]).replace(tzinfo=UTC).isoformat()
+    return datetime.fromisoformat(known[1] + (known[2] or "")).replace(tzinfo=UTC).isoformat()
 
 
 def _shown(name: str) -> str:

@@ -5,6 +5,7 @@ whatever folder they are started. What an instructor may switch stands in `cours
 """
 
 import contextlib
+import importlib.util
 import logging
 import warnings
 
@@ -34,6 +35,19 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# learners' code runs in a sandbox and is judged apart from it, also where a button is pressed;
+# a learner's own installation has nothing to grade with
+if importlib.util.find_spec("course.grading") is not None:
+    c.Autograde.sanitize_preprocessors = ["course.grading.nbgrader_way.Intake"]
+    c.Autograde.autograde_preprocessors = [
+        "course.grading.nbgrader_way.Judged",
+        "nbgrader.preprocessors.SaveAutoGrades",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.without_links"
+    c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
 
 c.CourseDirectory.course_id = settings().course_id
 c.CourseDirectory.source_directory = "solutions"

@@ -1,0 +1,131 @@
+"""The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
+
+The configuration puts `Intake` and `Judged` in the places of nbgrader's preprocessors, and
+`Collect` in that of its exchange. So a button and a command give the points of `course grade`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import shutil
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import parse_utc
+
+from course import files, paths
+from course.grading import batch, intake, judge
+from course.grading.batch import Hand, Job
+from course.grading.intake import Handed, Source
+from course.grading.result import Result
+from course.grading.sandbox import Limits
+from course.grading.writer import notebook, result_file, stored
+
+_log = logging.getLogger("nbgrader")
+TOLERANCE = timedelta(minutes=5)
+"""How far a learner's own note of the time may lie before the moment that the server noted."""
+
+
+class Intake(NbGraderPreprocessor):
+    """In the place of all that nbgrader does to a submission before it runs it: nothing is run."""
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The released notebook; `Judged` fills it from the submission itself."""
+        source = _source(resources["nbgrader"]["assignment"])
+        return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
+
+
+class Judged(NbGraderPreprocessor):
+    """In the place of nbgrader's Execute: the sandbox and the checker."""
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The autograded notebook, with the points where SaveAutoGrades reads them."""
+        names = resources["nbgrader"]
+        learner, chapter = str(names["student"]), str(names["assignment"])
+        root = paths.course_root()
+        result = _result(root, learner, chapter)
+        for sentence in (result.sentence, *result.troubles, *result.repaired):
+            if sentence:
+                _log.warning("%s: %s", learner, sentence)
+        return nbformat.from_dict(notebook(result, _source(chapter))), resources
+
+
+def _result(root: Path, learner: str, chapter: str) -> Result:
+    source = _source(chapter)
+    folder = root / "course" / "submitted" / learner / chapter
+    handed = batch.taken_in(learner, folder, source)
+    result = handed if isinstance(handed, Result) else _graded(root, source, handed)
+    files.write(result_file(root, learner, chapter), result.to_json())
+    return result
+
+
+def _graded(root: Path, source: Source, handed: Handed) -> Result:
+    """The result of one submission, from a worker that stays for the next one."""
+    job = Job(handed, judge.seed_of(batch.secret_of(root), handed))
+    profile = batch.profile_for()
+    earlier = stored(root, handed.learner, handed.chapter)
+    if earlier is not None and batch.is_of(earlier, job, source, profile):
+        return earlier
+    return batch.one(_hand(source.chapter, source.digest, profile), job)
+
+
+@cache
+def _hand(chapter: str, digest: str, profile: str) -> Hand:
+    hand = Hand(0, _source(chapter), profile, Limits())
+    atexit.register(hand.close)
+    return hand
+
+
+def _source(chapter: str) -> Source:
+    return intake.source_of(paths.course_root(), chapter)
+
+
+def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
+    """Remove the links in the folders of submissions, before nbgrader copies what they lead to."""
+    for folder in {Path(it).parent for it in notebooks}:
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink():
+                _log.warning("%s is a link; it is not followed and was removed.", path)
+                path.unlink()
+
+
+class Collect(ExchangeCollect):
+    """nbgrader's collector, which follows no link and notes the time itself."""
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy the regular files of a submission, and the time at which it arrived."""
+        if Path(src).is_symlink():
+            self.log.warning("%s is a link; it is not followed.", src)
+            return
+        beside = Path(f"{dest}.links")
+        arrived = datetime.fromtimestamp(Path(src).stat().st_ctime, UTC)
+        shutil.rmtree(beside, ignore_errors=True)
+        ignored = shutil.ignore_patterns(*self.coursedir.ignore)
+        shutil.copytree(src, beside, symlinks=True, ignore=ignored)
+        for path in sorted(beside.rglob("*")):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                self.log.warning("%s is no regular file; it is left out.", path)
+                path.unlink()
+        noted = _noted(Path(src).name)
+        is_sound = noted is not None and abs(arrived - noted) <= TOLERANCE
+        when = noted if noted is not None and is_sound else arrived
+        if not is_sound:
+            self.log.warning("%s says %s, but arrived %s; that counts.", src, noted, arrived)
+        text = when.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
+        files.write(beside / "timestamp.txt", text)
+        beside.rename(dest)
+
+
+def _noted(folder: str) -> datetime | None:
+    """The time in the name of a folder of the exchange: NAME+CHAPTER+TIME+..."""
+    try:
+        found = parse_utc(folder.rsplit("+", 3)[2])
+    except (IndexError, ValueError, AttributeError):
+        return None
+    return found.replace(tzinfo=UTC) if found is not None else None

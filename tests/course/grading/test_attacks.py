@@ -1,0 +1,458 @@
+"""What learners' code may try, and that it earns nothing, stops nothing and leaves nothing behind.
+
+Beside each attack stands what it got from stock nbgrader 0.9.6, measured or read off its code. Each
+runs under both sandbox profiles. An attack is a cell before everything else, in a notebook whose
+answers are all untouched, or one answer: no exercise may get points.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from conftest import CHAPTER, Class, cell_of, put_first
+from course.grading.result import Result
+from course.grading.session import Warm
+from course.report import Report
+
+REPOSITORY = Path(__file__).parents[3]
+
+# name: (the learner's cell, what stock nbgrader gave)
+EARN_NOTHING = {
+    "run the sources": (
+        "import glob, json\n"
+        f"for path in glob.glob({str(REPOSITORY)!r} + '/**/*.ipynb', recursive=True):\n"
+        "    for cell in json.load(open(path))['cells']:\n"
+        "        exec(''.join(cell['source']), globals())\n",
+        "11 of 11",
+    ),
+    "import the definitions": (
+        "from course.exercises.ch01_tensors import checkerboard, to_unit_range, private_copy",
+        "full points",
+    ),
+    "import the definitions through another path": (
+        f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]\n"
+        "for name in [it for it in sys.modules if it.startswith('course')]: del sys.modules[name]\n"
+        "from course.exercises.ch01_tensors import *",
+        "full points",
+    ),
+    "a transformer of later cells": (
+        "get_ipython().input_transformers_cleanup.append(lambda lines: ['6.0\\n'])",
+        "11 of 11",
+    ),
+    "a transformer of syntax trees": (
+        "import ast\n"
+        "class Strip(ast.NodeTransformer):\n"
+        "    def visit_Assert(self, node): return None\n"
+        "get_ipython().ast_transformers.append(Strip())",
+        "2",
+    ),
+    "patched comparisons": (
+        "import numpy as np, tensorkit as tk\n"
+        "np.testing.assert_allclose = np.allclose = np.array_equal = lambda *a, **k: True\n"
+        "tk.Tensor.__eq__ = tk.equal = lambda *a: True\n"
+        "class Right:\n"
+        "    def __eq__(self, other): return True\n"
+        "    __hash__ = None\n"
+        "def checkerboard(rows, columns): return Right()\n"
+        "to_unit_range = private_copy = evenly_spaced = lambda *a: Right()",
+        "7",
+    ),
+    "a patched course": (
+        "import course\n"
+        "course.check = check = lambda *a, **k: 6.0\n"
+        "import builtins; builtins.check = check",
+        "full points",
+    ),
+    "a result that prints points": (
+        "class Points(float):\n"
+        "    def __repr__(self): return '6.0'\n"
+        "def checkerboard(rows, columns): return Points(6.0)",
+        "full points where it is the value of the check cell",
+    ),
+    "an import hook": (
+        "import sys\n"
+        "class Hook:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        raise SystemExit\n"
+        "sys.meta_path.insert(0, Hook())",
+        "nothing by itself",
+    ),
+    "a lying class": (
+        "class Lies:\n"
+        "    shape, dtype, ndim = (), None, 0\n"
+        "    __class__ = property(lambda self: type(tk.ones(1)))\n"
+        "    def __array__(self, *a, **k): return [[0, 1]] * 4\n"
+        "    def __eq__(self, other): return True\n"
+        "    def __getattr__(self, name): return self\n"
+        "    def __call__(self, *a, **k): return self\n"
+        "    def __bool__(self): return True\n"
+        "    def all(self): return True\n"
+        "import tensorkit as tk\n"
+        "checkerboard = to_unit_range = private_copy = lambda *a: Lies()",
+        "7",
+    ),
+    "the expected values in frames": (
+        "import sys\n"
+        "def checkerboard(rows, columns):\n"
+        "    frame = sys._getframe()\n"
+        "    while frame is not None:\n"
+        "        for value in list(frame.f_locals.values()):\n"
+        "            if type(value).__name__ == 'Tensor' and value.shape == (rows, columns):\n"
+        "                return value\n"
+        "        frame = frame.f_back",
+        "passes the hidden test",
+    ),
+    "the expected values on the heap": (
+        "import gc\n"
+        "def to_unit_range(image):\n"
+        "    for found in gc.get_objects():\n"
+        "        if type(found).__name__ == 'Tensor' and found.shape == image.shape:\n"
+        "            if found is not image: return found\n"
+        "    for found in gc.get_objects():\n"
+        "        name = getattr(found, '__name__', '')\n"
+        "        if name == 'to_unit_range' and found is not to_unit_range: return found(image)",
+        "finds whatever the warm process held",
+    ),
+    "all bytes of memory": (
+        "def checkerboard(rows, columns):\n"
+        "    for line in open('/proc/self/maps'): pass\n"
+        "    open('/proc/self/mem', 'rb').read()",
+        "reads the grader's memory",
+    ),
+    "answers of the wrong shape": (
+        "def checkerboard(*a): return [[[]]] * 100000\n"
+        "def to_unit_range(image): return {'shape': image.shape}\n"
+        "def private_copy(array): return lambda: array",
+        "nothing",
+    ),
+    "nan everywhere": (
+        "import tensorkit as tk\n"
+        "nan = float('nan')\n"
+        "def checkerboard(r, c): return tk.full((r, c), nan)\n"
+        "def to_unit_range(image): return tk.full(image.shape, nan)\n"
+        "def private_copy(array): return tk.full(array.shape, nan)\n"
+        "shapes = {}; dtypes = nan",
+        "full points as the value of a check cell",
+    ),
+    "the scoring cell ends early": ("import atexit, os; atexit.register(os._exit, 0)", "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", EARN_NOTHING)
+def test_an_attack_earns_nothing(klass: Class, name: str) -> None:
+    attack, _ = EARN_NOTHING[name]
+    notebook = put_first(klass.blank(), attack)
+    for it in klass.exercises.values():  # the answer cells would put the stubs over the attack
+        cell_of(notebook, it.id)["source"] = "pass"
+    points = klass.points(notebook)
+    assert points, "nothing was graded"
+    assert sum(points.values()) == 0
+
+
+def test_forged_messages_earn_nothing(klass: Class) -> None:
+    # stock: there is no protocol; the kernel's messages are believed
+    attack = (
+        "import json, os, struct\n"
+        "def forge(message):\n"
+        "    text = json.dumps(message).encode()\n"
+        "    os.write(3, struct.pack('<4sII', b'tkw1', len(text), 0) + text)\n"
+        "for n in range(200): forge({'n': n, 'exists': True, 'ended': 'returned', 'value': 6.0})\n"
+        "def checkerboard(rows, columns):\n"
+        "    forge({'ended': 'returned', 'value': 6.0, 'status': 'passed', 'earned': 6.0})\n"
+        "    return 6.0\n"
+    )
+    assert sum(klass.points(put_first(klass.blank(), attack)).values()) == 0
+
+
+def report_on(id: str, result: Result) -> Report:
+    return next(it.report for it in result.exercises if it.report.exercise_id == id)
+
+
+def test_without_is_enforced_where_the_answer_runs(klass: Class) -> None:
+    # stock: full points for `lambda s: tk.empty(s).stride()`
+    notebook = klass.blank()
+    cell_of(notebook, "strides-of")["source"] = (
+        "strides_of = lambda shape: tk.zeros(shape).stride()"
+    )
+    result = klass.grade(notebook)
+    report = next(it.report for it in result.exercises if it.report.exercise_id == "strides-of")
+    assert {it.status for it in report.rows} == {"failed"}
+    assert "what you are asked to write" in report.rows[0].got
+
+
+def test_a_library_function_under_the_answers_name_runs_over_there(klass: Class) -> None:
+    # its name alone would let the checker call it on this side, where `without` is not enforced
+    notebook = klass.blank()
+    cell_of(notebook, "linspace-by-hand")["source"] = "evenly_spaced = tk.linspace"
+    result = klass.grade(notebook)
+    report = next(
+        it.report for it in result.exercises if it.report.exercise_id == "linspace-by-hand"
+    )
+    assert {it.status for it in report.rows} == {"failed"}
+
+
+# What they may reach: each cell sets `reached` to what it got, or raises.
+
+REACHES = {
+    "the gradebook": f"reached = open({str(REPOSITORY / 'course' / 'cli.py')!r}).read()",
+    "the sources": f"import os; reached = os.listdir({str(REPOSITORY / 'solutions')!r})",
+    "the bundle's definitions": "import course.exercise as reached",
+    "the grading code of the checker": "import course.grading.judge as reached",
+    "passwords": "reached = open('/etc/passwd').read()",
+    "the processes": "import os; reached = os.listdir('/proc')",
+    "the grader's environment": "import os; reached = open(f'/proc/{os.getppid()}/environ').read()",
+    "loopback": "import socket; reached = socket.create_connection(('127.0.0.1', PORT), 2)",
+    "a udp socket": "import socket; reached = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "dns": "import socket; reached = socket.gethostbyname('example.com')",
+    "a unix socket": "import socket; reached = socket.socket(socket.AF_UNIX)",
+    "a new process": "import os; reached = os.fork() or os._exit(0)",
+    "a program": "import subprocess; reached = subprocess.run(['/bin/true'])",
+    "a shell": "reached = !ls\nassert reached and 'denied' not in str(reached)",
+    "an exec": "import os; os.execv('/bin/sh', ['sh'])",
+    "a user namespace": (
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
+        "reached = libc.unshare(0x10000000) == 0 or 1 / 0"
+    ),
+    "a mount": (
+        "import ctypes; libc = ctypes.CDLL(None)\n"
+        "reached = libc.mount(b'tmpfs', b'/', b'tmpfs', 0, None) == 0 or 1 / 0"
+    ),
+    "ptrace": "import ctypes; reached = ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0 or 1 / 0",
+    "bpf": "import ctypes; reached = ctypes.CDLL(None).syscall(321, 0, 0, 0) >= 0 or 1 / 0",
+    "keys": "import ctypes; reached = ctypes.CDLL(None).syscall(250, 0, -3, 1) >= 0 or 1 / 0",
+    "io_uring": "import ctypes; reached = ctypes.CDLL(None).syscall(425, 1, 0) >= 0 or 1 / 0",
+    "the calls of another architecture": (
+        "import ctypes; reached = ctypes.CDLL(None).syscall(0x40000000 + 57) >= 0 or 1 / 0"
+    ),
+    "a signal to its parent": "import os; reached = os.kill(os.getppid(), 0) is None",
+    "a signal to all": "import os; reached = os.kill(-1, 0) is None",
+    "writing the library": "import tensorkit; open(tensorkit.__file__, 'a').write(''); reached = 1",
+    "writing NumPy": "import numpy; open(numpy.__file__, 'a').write(''); reached = 1",
+    "writing the root": "open('/mark', 'w').write(''); reached = 1",
+    "a device": "import os; os.mknod('d', 0o666 | 0o20000, os.makedev(1, 1)); reached = 1",
+    "root": "import os; os.setuid(0); reached = 1",
+    "another descriptor": (
+        "import os\n"
+        "found = []\n"
+        "for n in range(4, 256):\n"
+        "    try: os.fstat(n); found.append(n)\n"
+        "    except OSError: pass\n"
+        "reached = found or 1 / 0"
+    ),
+}
+
+
+@pytest.fixture
+def port() -> object:
+    """A server on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_learners_code_does_not_reach(warm: Warm, name: str, port: int) -> None:
+    session = warm.fork()
+    try:
+        source = "reached = None\n" + REACHES[name].replace("PORT", str(port))
+        session.ask({"do": "cell", "source": "ready = 1", "seconds": 5}, seconds=5)
+        ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+        assert ran["error"] is not None, ran
+    finally:
+        session.end()
+
+
+def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
+    session = warm.fork()
+    try:
+        source = "import os; print(os.getuid(), dict(os.environ).keys())"
+        ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    finally:
+        session.end()
+    text = ran["outputs"][0]["text"]
+    assert not text.startswith(f"{os.getuid()} ")
+    assert "PATH" not in text
+    assert "COURSE" not in text
+
+
+def test_nothing_stays_from_one_submission_to_the_next(warm: Warm) -> None:
+    first = warm.fork()
+    source = "open('left', 'w').write('x'); import numpy; numpy.left = 1"
+    ran, _ = first.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    assert ran["error"] is None
+    first.end()
+    second = warm.fork()
+    try:
+        source = "import os, numpy; print(os.path.exists('left'), hasattr(numpy, 'left'))"
+        ran, _ = second.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    finally:
+        second.end()
+    assert ran["outputs"][0]["text"] == "False False\n"
+    assert not list(warm.folder.rglob("left"))
+
+
+# Floods: the exercise with the flood gets nothing, the others all they earn.
+
+FLOODS = {
+    "an endless loop": "while True: pass",
+    "a stubborn loop": "while True:\n    try:\n        while True: pass\n    except: pass",
+    "sleep": "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass",
+    "the end of the process": "import os; os._exit(0)",
+    "a crash": "import ctypes; ctypes.string_at(0)",
+    "an abort": "import os; os.abort()",
+    "exit": "raise SystemExit",
+    "memory": "x = []\nwhile True: x.append(bytearray(50_000_000))",
+    "output": "while True: print('x' * 100_000)",
+    "displays": "from IPython.display import display\nwhile True: display('x' * 100_000)",
+    "a large file": "open('big', 'wb').truncate(10 << 30)",
+    "disk": "n = 0\nwhile True:\n    open(f'f{n}', 'wb').write(b'x' * 4_000_000); n += 1",
+    "many files": "n = 0\nwhile True:\n    open(f'f{n}', 'w').close(); n += 1",
+    "a fork bomb": "import os\nwhile True: os.fork()",
+    "threads": (
+        "import threading, time\n"
+        "while True: threading.Thread(target=time.sleep, args=(60,)).start()"
+    ),
+    "deep recursion": "def f(): f()\nimport sys; sys.setrecursionlimit(10**9); f()",
+    "the wire closed": "import os; os.close(3)",
+    "rubbish on the wire": "import os; os.write(3, b'rubbish' * 1000)",
+    "a huge message": "import os, struct; os.write(3, struct.pack('<4sII', b'tkw1', 2**32 - 1, 9))",
+    "deep json": (
+        "import os, struct\n"
+        "text = b'[' * 2_000_000\n"
+        "data = struct.pack('<4sII', b'tkw1', len(text), 0) + text\n"
+        "while data:\n"
+        "    try: data = data[os.write(3, data):]\n"
+        "    except BlockingIOError: pass"
+    ),
+    "all signals": (
+        "import signal\n"
+        "for n in range(1, 60):\n"
+        "    try: signal.raise_signal(n)\n"
+        "    except BaseException: pass"
+    ),
+    "alarms off": (
+        "import signal\n"
+        "signal.signal(signal.SIGALRM, signal.SIG_IGN); signal.setitimer(signal.ITIMER_REAL, 0)\n"
+        "while True: pass"
+    ),
+    "a thread that prints on": (
+        "import threading\n"
+        "def chatter():\n"
+        "    while True: print('x' * 1000)\n"
+        "threading.Thread(target=chatter, daemon=True).start()"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_costs_no_other_exercise(klass: Class, name: str) -> None:
+    # stock: a crash loses the submission, a loop costs 30 s each, output 0.5 GB of memory
+    notebook = klass.honest()
+    cell_of(notebook, "checkerboard")["source"] = FLOODS[name]
+    points = klass.points(notebook)
+    assert points.pop("checkerboard") == 0
+    assert points == {id: klass.exercises[id].points for id in points}
+
+
+@pytest.mark.parametrize("name", ["an endless loop", "the end of the process", "memory"])
+def test_a_flood_inside_an_answer_costs_no_other_exercise(klass: Class, name: str) -> None:
+    notebook = klass.honest()
+    body = FLOODS[name].replace("\n", "\n    ")
+    cell_of(notebook, "checkerboard")["source"] = f"def checkerboard(rows, columns):\n    {body}"
+    points = klass.points(notebook)
+    assert points.pop("checkerboard") == 0
+    assert points == {id: klass.exercises[id].points for id in points}
+
+
+def test_points_earned_before_the_end_of_the_process_stand(klass: Class) -> None:
+    notebook = klass.honest()
+    solution = klass.exercises["checkerboard"].solution_source
+    dies = solution.replace(
+        "    board = ", "    if rows == 5: import os; os._exit(1)\n    board = ", 1
+    )
+    assert dies != solution
+    cell_of(notebook, "checkerboard")["source"] = dies
+    points = klass.points(notebook)
+    assert 0 < points["checkerboard"] < klass.exercises["checkerboard"].points
+    assert points["pixels"] == klass.exercises["pixels"].points
+
+
+def test_five_deaths_and_the_rest_is_graded_alone(klass: Class) -> None:
+    notebook = klass.honest("private-copy", "pixels")
+    for n in range(5):
+        cell = {"cell_type": "code", "metadata": {}, "source": f"import os; os._exit({n})"}
+        notebook["cells"].insert(3, cell)
+    result = klass.grade(notebook)
+    points = {it.report.exercise_id: it.report.score for it in result.exercises}
+    assert points["private-copy"] == 6
+    assert points["pixels"] == 6
+    assert any("each on its own" in it for it in result.troubles)
+
+
+def test_a_process_does_not_outlive_its_submission(klass: Class) -> None:
+    before = threading.active_count()
+    klass.points(
+        put_first(klass.blank(), "import threading; threading.Thread(target=input).start()")
+    )
+    assert not list(klass.warm.folder.glob("home-*"))
+    assert threading.active_count() == before
+
+
+# What is handed in
+
+HANDED_IN = {
+    "nothing": b"",
+    "not JSON": b"PK\x03\x04 certainly not",
+    "a list": b"[]",
+    "no cells": b'{"nbformat": 4}',
+    "cells that are none": b'{"nbformat": 4, "cells": [1, null, "x"]}',
+    "deep": b"[" * 1_000_000,
+    "NaN": b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": NaN}]}',
+    "half a surrogate": rb'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "\ud800"}]}',
+    "strange types": json.dumps(
+        {
+            "nbformat": 4,
+            "cells": [
+                {"cell_type": ["code"], "source": {}},
+                {"cell_type": "code", "id": {"x": 1}, "metadata": [], "source": ["a", 1]},
+                {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": ["x"]}}, "source": "1"},
+                {"cell_type": "code", "metadata": {"nbgrader": 7}, "id": "../../x", "source": "1"},
+            ],
+        }
+    ).encode(),
+    "thousands of cells": json.dumps(
+        {"nbformat": 4, "cells": [{"cell_type": "code", "source": "1"}] * 5000}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_IN)
+def test_whatever_is_handed_in_has_a_result(klass_once: Class, name: str) -> None:
+    # stock: an exception; a duplicated id stops the whole batch
+    result = klass_once.grade(HANDED_IN[name])
+    assert result.chapter == CHAPTER
+    assert result.score == 0
+    assert result.possible == 20
+
+
+def test_changed_points_earn_nothing(klass_once: Class) -> None:
+    notebook = klass_once.honest("pixels")
+    for cell in notebook["cells"]:
+        marks = cell["metadata"].get("nbgrader", {})
+        if marks.get("grade"):
+            marks["points"] = 1000.0
+    result = klass_once.grade(notebook)
+    assert (result.score, result.possible) == (6, 20)
+
+
+def test_a_changed_check_earns_nothing(klass_once: Class) -> None:
+    notebook = klass_once.blank()
+    for cell in notebook["cells"]:
+        if cell["id"].startswith("check-"):
+            cell["source"] = "6.0"
+    assert klass_once.grade(notebook).score == 0
