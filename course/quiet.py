@@ -80,22 +80,30 @@ def _mute_descriptors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def refused(names: tuple[str, ...]) -> Iterator[None]:
+def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Callable[[Any], Any]]:
     """While it runs, the functions called `names` ("linspace", "Tensor.stride") refuse to work.
 
-    So does `input`: a person would be asked in the middle of a check.
+    So do the names in `namespace`, that of the answer, that mean one of them, and what is given to
+    the function that this yields. And so does `input`: a person would be asked in the middle of a
+    check.
     """
-    refusals: list[tuple[Any, str, str]] = [(builtins, "input", ASKS)]
+    refusals: list[tuple[Any, str, Any]] = [(builtins, "input", _refusal(ASKS))]
+    instead: dict[int, Any] = {}
     for name in names:
         owner, _, attribute = name.rpartition(".")
-        sentence = f"{name} is what you are asked to write here: do it without this call."
-        refusals.append((getattr(tk, owner) if owner else tk, attribute, sentence))
+        home = getattr(tk, owner) if owner else tk
+        refusal = _refusal(f"{name} is what you are asked to write here: do it without this call.")
+        instead[id(vars(home)[attribute])] = refusal
+        refusals.append((home, attribute, refusal))
     originals = [vars(owner)[attribute] for owner, attribute, _ in refusals]
-    for owner, attribute, sentence in refusals:
-        setattr(owner, attribute, _refusal(sentence))
+    aliases = {name: value for name, value in namespace.items() if id(value) in instead}
+    for owner, attribute, refusal in refusals:
+        setattr(owner, attribute, refusal)
+    namespace.update({name: instead[id(value)] for name, value in aliases.items()})
     try:
-        yield
+        yield lambda value: instead.get(id(value), value)
     finally:
+        namespace.update(aliases)
         for (owner, attribute, _), original in zip(refusals, originals, strict=True):
             setattr(owner, attribute, original)
 

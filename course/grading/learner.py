@@ -97,7 +97,7 @@ class Learner:
 
         def run() -> None:
             try:
-                self.result = _METHODS[message["method"]](target, args, options)
+                self.result = _METHODS[message["method"]](allowed(target), args, options)
                 reply["value"] = encoder.encode(self.result)
                 reply["args"] = [encoder.encode(it) for it in args]
             except (KeyboardInterrupt, TimeLimit):
@@ -113,7 +113,8 @@ class Learner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                with quiet(printed), refused(tuple(message["without"])):
+                without = tuple(message["without"])
+                with quiet(printed), refused(without, self.shell.user_ns) as allowed:
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}

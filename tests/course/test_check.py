@@ -18,7 +18,7 @@ import sample
 import tensorkit as tk
 from course.answer import find
 from course.check import check, judge
-from course.exercise import load
+from course.exercise import Exercise, case, exercise, load
 from course.history import UNKNOWN, Run
 from course.report import Report
 
@@ -661,3 +661,26 @@ def test_an_exception_is_answered_by_what_to_look_at(answer, words):
 
 def test_an_exception_whose_message_never_ends_is_stopped():
     assert "did not end within" in str(judge(STRIDES, raises_without_end, seconds=0.2))
+
+
+@exercise("sample-without", answer=sample.strides_of, difficulty=1, minutes=1, without=("numel",))
+class WithoutNumel(Exercise):
+    """Without numel
+
+    Nothing.
+    """
+
+    def cases(self, draw):
+        yield case(tk.ones(2), label="a vector")
+
+    def expected(self, t):
+        return 2
+
+
+counted = tk.numel
+
+
+@pytest.mark.parametrize("answer", [lambda t: tk.numel(t), tk.numel, lambda t: counted(t)])
+def test_a_refused_function_is_refused_under_every_name(answer):
+    report = judge(load()["sample-without"], answer)
+    assert "what you are asked to write" in report.rows[0].got
