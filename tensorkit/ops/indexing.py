@@ -170,14 +170,14 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
         strides = value._form.strides[len(value._form.shape) - len(shape) :]
         layout.expand(Layout(shape, strides, 0), tuple(target._form.shape), kind)
-        is_number = not value._form.shape
-        if len(shape) < len(value._form.shape):
-            value = views.view(value, shape)
-        if is_number:
+        wanted = tuple(target._form.shape)
+        if not value._form.shape:
             copying.copy_(target, value, "FillBackward3")
+        elif tuple(value._form.shape) == wanted:
+            copying.copy_(target, value)
         else:
-            wanted = tuple(target._form.shape)
-            copying.copy_(target, value if shape == wanted else views.expand(value, wanted))
+            part = views.view(value, shape) if len(shape) < len(value._form.shape) else value
+            copying.copy_(target, part if shape == wanted else views.expand(part, wanted))
     else:
         copying.assign_number(target, value)
 
