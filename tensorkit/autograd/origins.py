@@ -269,6 +269,9 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     function = code.co_name
     if "name" in code.co_freevars:  # closures that know whom they stand for
         return str(found["name"])
+    for whom in ("operation", "make"):
+        if whom in code.co_freevars:
+            return str(found[whom].__name__)
     if "definition" in found:  # those that @op makes of a definition
         ending = "_" if function.startswith("inplace") else ""
         return str(found["definition"].name) + ending

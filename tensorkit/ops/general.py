@@ -748,13 +748,17 @@ def write(
     recorded; ``inputs`` and ``values`` are those of ``history.record``.
     """
     if not x._array.flags.writeable:
-        raise DTypeError(
-            message(
-                "The given NumPy array is not writable",
-                "This tensor shares memory with a read-only NumPy array.",
-                repair="x = x.clone()",
+        storage = base.storage_of(x)
+        if not storage.flat.flags.writeable:
+            raise DTypeError(
+                message(
+                    "The given NumPy array is not writable",
+                    "This tensor shares memory with a read-only NumPy array.",
+                    repair="x = x.clone()",
+                )
             )
-        )
+        # a part of an expanded tensor, which NumPy takes for read-only
+        x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
     node = None
     if rule is not None:
         assert values is not None

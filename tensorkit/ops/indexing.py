@@ -176,8 +176,8 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         elif tuple(value._form.shape) == wanted:
             copying.copy_(target, value)
         else:
-            part = views.view(value, shape) if len(shape) < len(value._form.shape) else value
-            copying.copy_(target, part if shape == wanted else views.expand(part, wanted))
+            fitting = views.view(value, shape) if len(shape) < len(value._form.shape) else value
+            copying.copy_(target, fitting if shape == wanted else views.expand(fitting, wanted))
     else:
         copying.assign_number(target, value)
 

@@ -375,6 +375,9 @@ PROGRAMS = """
     v = x.sum(0) ** x[0]; e = v * v; v.data; v.fill_(v.sum()); e.sum().backward()
     tk.autograd.grad(tk.zeros(1), tk.zeros(1))
     tk.zeros(1).backward(inputs=[tk.zeros(1)])
+    c = tk.zeros(3); c.expand(2, 3)[1:] = 5.; c
+    b.sum(-1, True)[0] = b.sum(-1, True)[0] * 2
+    e = b.sum(-1, True); e[0] = e[0] * 2; e.grad_fn.next_functions
     tk.tensor([1, 2]).mean()
     tk.tensor([1, 2]).sum(), tk.tensor([True, True]).sum(), tk.tensor([1, 2]).sum(dtype=tk.float64)
     tk.tensor([1, 2]).mean(dtype=tk.float32), tk.tensor([1., 2.]).mean(dtype=tk.int64)
