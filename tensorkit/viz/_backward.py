@@ -1,13 +1,15 @@
 """``viz.backward``: the engine's way through the graph, one node a step."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.autograd.graph import AutogradError
-from tensorkit.data import from_numpy
+from tensorkit.autograd.function import FunctionNode
+from tensorkit.autograd.graph import AutogradError, Parts
+from tensorkit.data import from_numpy, is_tensor
 from tensorkit.ops import reduction
 from tensorkit.viz import boxes, folding, reading, table, words
 from tensorkit.viz._graph import LEFT, box_of, key
@@ -102,9 +104,11 @@ def _steps(
     loss: "Tensor", gradient: "Tensor | None", naive: bool, names: list[tuple[str, "Tensor"]]
 ) -> Picture:
     vertices = reading.read(loss, names)
-    first = np.ones(tuple(loss.shape), loss.dtype.numpy)
+    first: Any = np.ones(tuple(loss.shape), loss.dtype.numpy)
     if gradient is not None:
         first = np.broadcast_to(gradient.detach().cpu().numpy(), first.shape)
+    if isinstance(vertices[-1].node, FunctionNode) and len(vertices[-1].node.forms) > 1:
+        first = Parts({loss._node.output_nr: first})
     try:
         with np.errstate(all="ignore"):
             steps, arrived = _walk(vertices, first)
@@ -117,18 +121,26 @@ def _steps(
 # Computing
 
 
-def _gradients(vertex: Vertex, incoming: Any) -> list[tuple[int, Any]]:
-    """What a node passes on: place among its edges, gradient in the edge's own shape."""
-    found = []
+def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, Any, Any]]:
+    """What a node passes on: place among its edges, the node or leaf there, the gradient.
+
+    The gradient has the edge's own shape; it is None where a user's function gave none.
+    """
     values = vertex.node.gradients(incoming)
     for number, (edge, value) in enumerate(zip(vertex.node.edges, values, strict=False)):
-        if edge is not None:
+        if edge is None:
+            continue
+        if value is not None:
             shape = tuple(edge._form.shape)
             value = np.asarray(value)
             if value.shape != shape:
                 value = reduction.sum_to_shape.on_arrays(value, to=shape)
-            found.append((number, value))
-    return found
+        if is_tensor(edge):
+            yield number, edge, value
+        elif edge.whole is not edge:  # one of several outputs
+            yield number, edge.whole, None if value is None else Parts({edge.output_nr: value})
+        else:
+            yield number, edge, value
 
 
 def _places(vertices: list[Vertex]) -> dict[int, int]:
@@ -142,23 +154,24 @@ def _walk(vertices: list[Vertex], first: Any) -> tuple[list[Step], dict[int, Any
     for vertex in vertices:
         for edge in () if vertex.is_leaf else vertex.node.edges:
             if edge is not None:
-                waiting[places[id(edge)]] += 1
+                waiting[places[id(edge if is_tensor(edge) else edge.whole)]] += 1
     arrived = {len(vertices) - 1: first}
     ready: list[int] = [len(vertices) - 1]
     steps: list[Step] = []
     while ready:
         place = ready.pop()
         vertex = vertices[place]
-        if vertex.is_leaf:
+        if vertex.is_leaf or place not in arrived:
             continue
         step = Step(place, arrived[place])
         derivatives = _derivatives(vertex, step.incoming) if len(steps) < MOST_STEPS else {}
-        for number, value in _gradients(vertex, step.incoming):
-            to = places[id(vertex.node.edges[number])]
-            is_first = to not in arrived
-            arrived[to] = value if is_first else arrived[to] + value
-            share = Share(to, derivatives.get(number, ""), value, arrived[to], is_first)
-            step.shares.append(share)
+        for number, source, value in _passed_on(vertex, step.incoming):
+            to = places[id(source)]
+            if value is not None:
+                is_first = to not in arrived
+                arrived[to] = value if is_first else arrived[to] + value
+                rule = derivatives.get(number, "")
+                step.shares.append(Share(to, rule, value, arrived[to], is_first))
             waiting[to] -= 1
             if not waiting[to]:
                 ready.append(to)
@@ -173,6 +186,8 @@ def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
     that derivative, and any other gradient gives its product with it.
     """
     node = vertex.node
+    if isinstance(node, FunctionNode):  # not called for a look: its backward may do anything
+        return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
     ones = np.ones_like(incoming)
     probe = (np.arange(1, incoming.size + 1).reshape(incoming.shape) % 7 + 1).astype(incoming.dtype)
     found = {}
@@ -209,15 +224,21 @@ def _recurse(vertices: list[Vertex], first: Any) -> tuple[dict[int, Any], list[i
         if vertices[place].is_leaf:
             continue
         inputs = []
-        for number, value in _gradients(vertices[place], totals[place]):
-            to = places[id(vertices[place].node.edges[number])]
-            totals[to] = value if to not in totals else totals[to] + value
-            inputs.append(to)
+        for _, source, value in _passed_on(vertices[place], totals[place]):
+            to = places[id(source)]
+            if value is not None:
+                totals[to] = value if to not in totals else totals[to] + value
+                inputs.append(to)
         stack.extend(reversed(inputs))
     return totals, visits, not stack
 
 
 def _values(array: Any) -> str:
+    if array is None:
+        return "nothing"
+    if isinstance(array, Parts):
+        each = sorted(array.values.items())
+        return ", ".join(f"{_values(value)} for output {place}" for place, value in each)
     return words.values(from_numpy(np.array(array)))
 
 
@@ -238,7 +259,7 @@ def _picture(
         box = box_of(vertices, group, is_result=len(vertices) - 1 in group.members)
         if len(group.members) == 1:
             place = group.members[0]
-            vertex, value = vertices[place], _values(arrived[place])
+            vertex, value = vertices[place], _values(arrived.get(place))
             box.lines = [
                 f"{vertex.name}: {vertex.form}"
                 if not vertex.is_leaf and vertex.name
@@ -247,7 +268,7 @@ def _picture(
             if vertex.is_leaf:
                 box.lines += [vertex.value, f".grad gets {value}"]
             else:
-                box.title = f"{number_of[place]}. {vertex.title}"
+                box.title = f"{number_of.get(place, '–')}. {vertex.title}"
                 box.lines.append(f"receives {value}")
         else:
             numbers = sorted(number_of[it] for it in group.members if it in number_of)
@@ -272,7 +293,7 @@ def _picture(
     for place, vertex in enumerate(vertices):
         if vertex.is_leaf:
             facts = ", ".join(filter(None, [vertex.form, vertex.value]))
-            name, gradient = _called(vertex), _values(arrived[place])
+            name, gradient = _called(vertex), _values(arrived.get(place))
             text.append(f"{name}.grad gets {gradient} ({name}: {facts})")
     if again is not None:
         text += _beside(canvas, vertices, arrived, again)
@@ -319,12 +340,12 @@ def _beside(
     for place, vertex in enumerate(vertices):
         if vertex.is_leaf or visits[place] > 1:
             got = totals.get(place)
-            same = got is not None and np.allclose(got, arrived[place], equal_nan=True)
-            shown = "nothing" if got is None else _values(got)
+            same = _values(got) == _values(arrived.get(place))
+            shown = _values(got)
             verdict = "right" if same else "wrong"
             row = (
                 _called(vertex),
-                _values(arrived[place]),
+                _values(arrived.get(place)),
                 f"{shown}, {verdict}",
                 f"{visits[place]:,}",
             )
@@ -338,7 +359,7 @@ def _beside(
     )
     header = ("gradient of", "in order", "naive recursion", "visits")
     y = canvas.extent[1] + 36
-    canvas.text(LEFT, y, "Beside it: the naive recursion", 13, bold=True)
+    canvas.text(LEFT, y, "For comparison: the naive recursion", 13, bold=True)
     y = canvas.lines(LEFT, y + 20, below, 12, SOFT, width=640)
     table.draw(canvas, LEFT, y - 4, header, rows[:12])
-    return ["", f"Beside it: the naive recursion. {below}", *table.text(header, rows[:12])]
+    return ["", f"For comparison: the naive recursion. {below}", *table.text(header, rows[:12])]

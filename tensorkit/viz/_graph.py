@@ -125,7 +125,7 @@ def _alt(
     for number, group in enumerate(groups):
         it = vertices[group.members[0]]
         if len(group.members) > 1:
-            sources = [source for source, target in edges if target == number]
+            sources = sorted({source for source, target in edges if target == number})
             head, below = _summary(vertices, group)
             text = f"{head}{_of(sources)}: {'; '.join(below)}"
         elif it.is_leaf:

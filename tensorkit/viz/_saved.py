@@ -36,7 +36,7 @@ def saved(loss: "Tensor", **named: "Tensor") -> Picture:
     <BLANKLINE>
     """
     words.must_be_tensor("viz.saved", loss)
-    if not loss.requires_grad:
+    if loss.grad_fn is None:
         return said("Nothing is kept", "This tensor has no graph: nothing is kept for backward.")
     with words.unseen():
         names = [*named.items(), *words.named_tensors(words.caller())]

@@ -1,6 +1,7 @@
 """Boxes of text joined by arrows, on a canvas: how pictures of graphs are drawn."""
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, field
 
 from tensorkit.viz import layers
@@ -33,10 +34,14 @@ def draw(
 ) -> None:
     """Draw boxes from top to bottom with an arrow for each edge."""
     placed = layers.place([box.size for box in boxes], edges)
-    for points in placed.edges:
-        canvas.path(_curve([(left + x, top + y) for x, y in points]), SOFT, width=1.3)
+    drawn: Counter[tuple[int, int]] = Counter()
+    for edge, points in zip(edges, placed.edges, strict=True):
+        # h * h takes h twice: two arrows beside each other
+        aside = left + 14 * (drawn[edge] - (edges.count(edge) - 1) / 2)
+        drawn[edge] += 1
+        canvas.path(_curve([(aside + x, top + y) for x, y in points]), SOFT, width=1.3)
         x, y = points[-1]
-        canvas.arrowhead(left + x, top + y, 0, 1, SOFT)
+        canvas.arrowhead(aside + x, top + y, 0, 1, SOFT)
     for box, (x, y) in zip(boxes, placed.boxes, strict=True):
         width, height = box.size
         at, y = left + x - width / 2, top + y

@@ -98,11 +98,14 @@ def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
 
 
 def edges(vertices: list[Vertex], groups: list[Group]) -> list[tuple[int, int]]:
-    """The edges between groups, each once: (from, to)."""
+    """The edges between groups: (from, to), each once if one of both is folded."""
     home = {place: number for number, group in enumerate(groups) for place in group.members}
-    found: dict[tuple[int, int], None] = {}
+    found: list[tuple[int, int]] = []
     for place, vertex in enumerate(vertices):
         for source in vertex.inputs:
             if source is not None and home[source] != home[place]:
-                found[home[source], home[place]] = None
-    return list(found)
+                edge = home[source], home[place]
+                folded = max(len(groups[number].members) for number in edge) > 1
+                if not folded or edge not in found:
+                    found.append(edge)
+    return found

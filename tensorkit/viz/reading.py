@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import AccumulateGrad, AutogradError, saved_as
 from tensorkit.data import is_tensor
 from tensorkit.layout import Layout
@@ -146,15 +147,15 @@ def _form(node: Any) -> str:
 def saved_by(node: Any) -> list[Saved]:
     """What a node keeps for backward, in words; a freed or a changed value is told as such."""
     inner = getattr(node, "inner", node)  # a write to a part keeps what the write kept
-    found = []
+    found: list[Saved] = []
+    if isinstance(inner, FunctionNode):
+        return _saved_by_function(inner)
     for name in sorted(inner.rule.keeps, key=lambda name: saved_as(inner.rule, name)):
         attribute = saved_as(inner.rule, name)
         try:
             value = getattr(inner, attribute)
         except AutogradError as error:
-            freed = not hasattr(error, "version")
-            text = "freed by an earlier backward" if freed else "changed since it was saved"
-            found.append(Saved(attribute, text))
+            found.append(Saved(attribute, _why_gone(error)))
             continue
         if is_tensor(value):
             told = words.form(value.shape, value.dtype)
@@ -164,6 +165,20 @@ def saved_by(node: Any) -> list[Saved]:
         elif not isinstance(value, Layout) and value not in (None, 1 if name == "alpha" else None):
             found.append(Saved(attribute, words.number(value)))
     return found
+
+
+def _saved_by_function(node: FunctionNode) -> list[Saved]:
+    """What a user's function saved by ``ctx.save_for_backward``."""
+    try:
+        kept = [it for it in node.saved_tensors if it is not None]
+    except AutogradError as error:
+        return [Saved("saved_tensors", _why_gone(error))]
+    return [Saved("saved_tensors", words.form(it.shape, it.dtype), it) for it in kept]
+
+
+def _why_gone(error: AutogradError) -> str:
+    is_changed = hasattr(error, "version")
+    return "changed since it was saved" if is_changed else "freed by an earlier backward"
 
 
 def _values_from_saved(vertices: list[Vertex]) -> None:
