@@ -87,11 +87,13 @@ class Learner:
 
     def _do_call(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
         self.memory, self.result = blocks, None
+        before = [it.copy() for it in blocks]
         decoder = Decoder(blocks, self._there, trusts=True)
         args = [decoder.decode(it) for it in message["args"]]
         options = {name: decoder.decode(it) for name, it in message["options"].items()}
         target = self._target(message["target"])
-        encoder = Encoder(self._keep)
+        objects = list(decoder.objects)
+        encoder = Encoder(self._keep, objects)
         printed = Bounded(PRINTED_LIMIT)
         reply: Message = {"ended": "returned"}
 
@@ -99,13 +101,13 @@ class Learner:
             try:
                 self.result = _METHODS[message["method"]](allowed(target), args, options)
                 reply["value"] = encoder.encode(self.result)
-                reply["args"] = [encoder.encode(it) for it in args]
+                reply["state"] = [_state(encoder, it) for it in objects]
             except (KeyboardInterrupt, TimeLimit):
                 raise
             except BaseException as error:
                 reply["ended"] = "raised"
                 reply["error"] = _described(error)
-                reply["args"] = [encoder.encode(it) for it in args]
+                reply["state"] = [_state(encoder, it) for it in objects]
             reply["warned"] = [
                 f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
             ]
@@ -119,6 +121,11 @@ class Learner:
             except TimeLimit:
                 reply = {"ended": "timed out"}
         reply["printed"] = printed.getvalue()
+        needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
+        reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
+        for block, content in zip(blocks, before, strict=True):
+            if not np.array_equal(block, content):  # written into: the checker does the same
+                encoder.share(block)
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
@@ -147,6 +154,20 @@ class Learner:
             return Decoder(blocks, self._there, trusts=True).decode(reply["value"])
 
         return call_back
+
+
+def _requires_grad(value: Any) -> bool:
+    return type(value) is tk.Tensor and value.requires_grad
+
+
+def _state(encoder: Encoder, value: Any) -> Any:
+    """What has become of an argument, its numbers aside: those share their memory."""
+    if type(value) in (list, dict):
+        return encoder.contents(type(value), value)
+    if type(value) is tk.Tensor and value.is_leaf:
+        grad = value.grad
+        return {"requires_grad": value.requires_grad, "grad": encoder.encode(grad)}
+    return None
 
 
 def _enter(target: Any, args: list[Any], options: dict[str, Any]) -> Any:

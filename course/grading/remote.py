@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ class Caller:
 
     def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
         """What the answer returns; what it wrote into its arguments is written into them here."""
-        encoder = Encoder(self._keep, names_functions=True)
+        encoder = Encoder(self._keep, is_ours=True)
         message = {
             "do": "call",
             "target": target,
@@ -95,12 +95,15 @@ class Caller:
             if memory.flags.writeable:
                 memory[:] = blocks[theirs]
                 blocks[theirs] = memory
-        decoder = Decoder(blocks, self._theirs)
-        for mine, coded in zip(args, reply["args"], strict=True):
-            _take_over(mine, coded, decoder)
+        objects = encoder.objects
+        inputs = [(objects[mine], theirs) for mine, theirs in reply["inputs"]]
+        decoder = Decoder(blocks, lambda coded: self._theirs(coded, inputs), objects)
+        # in the order in which they were packed: numbers are given along the way
+        value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
+        for mine, state in zip(objects, reply["state"], strict=True):
+            _take_over(mine, state, decoder)
         if reply["ended"] == "raised":
             raise _rebuilt(reply["error"])
-        value = decoder.decode(reply["value"])
         if self.probes and encoder.owners:
             self._try_out(encoder.owners, value)
         return value
@@ -119,14 +122,12 @@ class Caller:
                 raise WireError("Memory is shared otherwise than was said.")
 
     def _keep(self, function: Any) -> int:
-        if isinstance(function, Handle):
-            raise WireError("A handle goes back by its own number.")
         self._functions.append(function)
         return len(self._functions) - 1
 
     def _call_back(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
         """A function that was an argument is called by the answer."""
-        encoder = Encoder(self._keep, names_functions=True)
+        encoder = Encoder(self._keep, is_ours=True)
         try:
             function = self._functions[message["callback"]]
             args = [Decoder(blocks, self._theirs).decode(it) for it in message["args"]]
@@ -135,7 +136,9 @@ class Caller:
             return {"error": f"{type(error).__name__}: {error}"[:500]}, []
         return {"value": value}, encoder.blocks
 
-    def _theirs(self, coded: Message) -> Any:
+    def _theirs(self, coded: Message, inputs: Sequence[tuple[Any, int]] = ()) -> Any:
+        if coded["k"] == "history":
+            return self._with_history(coded["tensor"], coded["h"], inputs)
         kind, text = _sound_text(coded, "kind"), _sound_text(coded, "text")
         if coded["k"] == "opaque":
             return Opaque(kind, text)
@@ -145,6 +148,27 @@ class Caller:
             raise WireError("A handle is damaged.")
         return made(kind, text, self, number)
 
+    def _with_history(
+        self, result: tk.Tensor, number: int, inputs: Sequence[tuple[Any, int]]
+    ) -> tk.Tensor:
+        """A result whose gradient, should it be asked for, is asked of the other side."""
+        if not inputs:
+            return result
+        held = result.detach()
+        theirs = [Handle("a tensor", "", self, it) for _, it in inputs]
+
+        class Answered(tk.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, *mine: tk.Tensor) -> tk.Tensor:
+                return held.clone()
+
+            @staticmethod
+            def backward(ctx: Any, *upstream: tk.Tensor) -> Any:
+                return self.call(number, "gradient", [*upstream, *theirs], {})
+
+        answered: tk.Tensor = Answered.apply(*(it for it, _ in inputs))
+        return answered
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Handle(Opaque):
@@ -152,6 +176,10 @@ class Handle(Opaque):
 
     caller: Caller
     number: int
+
+    def goes_back_as(self) -> int:
+        """Its number, for the other side, which knows what it means."""
+        return self.number
 
     def ask(self, method: str, *args: Any) -> Any:
         """What this object answers, over the wire."""
@@ -275,16 +303,18 @@ def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> d
     return found
 
 
-def _take_over(mine: Any, coded: Any, decoder: Decoder) -> None:
-    """Write into an argument what the answer wrote into it; arrays share their memory already."""
+def _take_over(mine: Any, state: Any, decoder: Decoder) -> None:
+    """Do to an argument what the answer did to it; arrays share their memory already."""
+    if state is None:
+        return
     if type(mine) in (list, dict):
-        now = decoder.decode(coded)
-        if type(now) is not type(mine):
-            raise WireError("An argument is damaged.")
-        mine.clear()
-        (mine.extend if type(mine) is list else mine.update)(now)
-    elif type(mine) is tk.Tensor and mine.requires_grad and "grad" in coded:
-        mine.grad = decoder.decode(coded["grad"])
+        decoder.fill(mine, state)
+    elif type(mine) is tk.Tensor and mine.is_leaf:
+        if mine.requires_grad is not state["requires_grad"]:
+            mine.requires_grad_(state["requires_grad"] is True)
+        grad = decoder.decode(state["grad"])
+        if grad is not mine.grad:
+            mine.grad = grad
 
 
 def _numbers(value: Any) -> Any:

@@ -1,9 +1,12 @@
-"""What learners' notebooks import as `course` while they are graded: the four names, and no more.
+"""What learners' notebooks import as `course` while they are graded: the five names, and no more.
 
 It becomes `course/__init__.py` in the sandbox. The checks themselves run on the other side.
 """
 
-__all__ = ["check", "hint", "progress", "solution"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["check", "hint", "progress", "solution", "transplant"]
 
 
 class Later:
@@ -34,3 +37,9 @@ def solution(*_: object, **__: object) -> Later:
 
 def progress(*_: object, **__: object) -> Later:
     return Later("Your points stand below each exercise.")
+
+
+@contextmanager
+def transplant(*_: object, **__: object) -> Iterator[Later]:
+    """The library keeps its own functions here: what a picture shows is not graded."""
+    yield Later("Tried out in your own notebook.")

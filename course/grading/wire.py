@@ -6,7 +6,8 @@ whoever sends rubbish gets a `WireError` raised on the other side and no more.
 Values cross as plain data. Numbers, texts and containers are JSON. Arrays and tensors are a block
 of memory each and a form to look at it with, so that those which share memory share a block, and
 still do when they are rebuilt. What is none of these stays where it is and crosses as a *handle*:
-its number, its kind in words, its text.
+its number, its kind in words, its text. Lists, dictionaries, arrays and tensors are numbered as
+they cross, so that what comes back is the same object if it was the same over there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 import select
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any
 
@@ -131,13 +132,19 @@ _LIBRARIES = {"builtins": builtins, "math": math, "numpy": np, "tensorkit": tk}
 class Encoder:
     """Makes JSON of values, and collects the memory that they stand on.
 
-    keep: what is called with an object that stays here; its number. names_functions: whether a
-    function of the libraries crosses by its name; the checker calls none that a learner names.
+    keep: what is called with an object that stays here; its number. objects: those that crossed
+    before, in their order. is_ours: whether this is the checker's side, from which functions of the
+    libraries cross by their names; from the other side come results whose history stays there.
     """
 
-    def __init__(self, keep: Callable[[Any], int], *, names_functions: bool = False) -> None:
+    def __init__(
+        self, keep: Callable[[Any], int], objects: Iterable[Any] = (), *, is_ours: bool = False
+    ) -> None:
         self.keep = keep
-        self.names = (type, FunctionType, BuiltinFunctionType) if names_functions else (type,)
+        self.is_ours = is_ours
+        self.names = (type, FunctionType, BuiltinFunctionType) if is_ours else (type,)
+        self.objects = list(objects)
+        self._numbers = {id(it): n for n, it in enumerate(self.objects)}
         self.owners: list[np.ndarray] = []
         """The arrays whose memory the blocks are."""
         self._found: dict[tuple[int, int], int] = {}
@@ -154,15 +161,22 @@ class Encoder:
         if kind is int:
             text = f"<a whole number of {value.bit_length()} bits>"
             return {"k": "opaque", "kind": "a whole number", "text": text}
+        if id(value) in self._numbers:
+            return {"k": "same", "i": self._numbers[id(value)]}
         if kind is np.ndarray:
-            return self._array(value)
+            return {"i": self._number(value), **self._array(value)}
         if kind is tk.Tensor:
-            return self._tensor(value)
+            return {"i": self._number(value), **self._tensor(value)}
         if issubclass(kind, np.generic) and kind.__module__ == "numpy":
             return self._array(np.asarray(value)) | {"k": "scalar"}
         if kind in _SIMPLE:
             return {"k": kind.__name__, "v": _SIMPLE[kind](value)}
         return self._of_a_subclass(value, kind, depth)
+
+    def _number(self, value: Any) -> int:
+        self._numbers[id(value)] = number = len(self.objects)
+        self.objects.append(value)
+        return number
 
     def _of_a_subclass(self, value: Any, kind: type, depth: int) -> Any:
         for base in (list, tuple, dict):
@@ -172,6 +186,8 @@ class Encoder:
             return self.encode(int.__add__(value, 0))
         if issubclass(kind, float):
             return self.encode(float.__add__(value, 0.0))
+        if self.is_ours and hasattr(kind, "goes_back_as"):
+            return {"k": "handle", "h": kind.goes_back_as(value), "yours": True}
         named = _library_name(value) if isinstance(value, self.names) else None
         return {"k": "named", "v": named} if named else self._handle(value, kind)
 
@@ -180,11 +196,16 @@ class Encoder:
         if length > MOST_ENTRIES or depth == 0:
             kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
             return {"k": "opaque", "kind": kind, "text": text}
+        if base is tuple:
+            return {"t": [self.encode(it, depth - 1) for it in list(tuple.__iter__(value))]}
+        return {"i": self._number(value), **self.contents(base, value, depth)}
+
+    def contents(self, base: Any, value: Any, depth: int = DEEPEST) -> Message:
+        """What a list or a dictionary holds now."""
         if base is dict:
             items = list(dict.items(value))
             return {"d": [[self._key(key), self.encode(it, depth - 1)] for key, it in items]}
-        entries = [self.encode(it, depth - 1) for it in list(base.__iter__(value))]
-        return {"t" if base is tuple else "l": entries}
+        return {"l": [self.encode(it, depth - 1) for it in list(list.__iter__(value))]}
 
     def _key(self, key: Any) -> Any:
         return key if type(key) in (*_ALIKE, int) else text_of(key)
@@ -212,19 +233,23 @@ class Encoder:
         copied = not owner.flags.c_contiguous or owner.dtype.hasobject
         if copied:
             owner = array = np.array(array, order="C")
-        place = _address(owner), owner.nbytes
-        if place not in self._found:
-            self._found[place] = len(self.owners)
-            self.owners.append(owner)
         return {
             "k": "array",
-            "b": self._found[place],
+            "b": self.share(owner),
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "strides": list(array.strides),
             "offset": _address(array) - _address(owner) if array.size else 0,
             "copied": copied,
         }
+
+    def share(self, owner: np.ndarray) -> int:
+        """The number of the block that this contiguous memory is sent as."""
+        place = _address(owner), owner.nbytes
+        if place not in self._found:
+            self._found[place] = len(self.owners)
+            self.owners.append(owner)
+        return self._found[place]
 
     def _tensor(self, tensor: tk.Tensor) -> Any:
         seen = tensor.detach().cpu().numpy()
@@ -235,7 +260,9 @@ class Encoder:
             form["requires_grad"] = True
             grad = tensor.grad if tensor.is_leaf else None
             if grad is not None:
-                form["grad"] = self._tensor(grad)
+                form["grad"] = self.encode(grad)
+            if not (tensor.is_leaf or self.is_ours):
+                form["history"] = self.keep(tensor)
         return form
 
 
@@ -288,17 +315,20 @@ class Decoder:
     """Makes values of JSON and blocks; every doubt is a WireError.
 
     blocks: memory, byte by byte. handle: what becomes of an object that stayed on the other side.
-    trusts: whether the other side may name any function of the libraries; the checker's may.
+    objects: those that crossed before, in their order. trusts: whether the other side may name any
+    function of the libraries; the checker's may.
     """
 
     def __init__(
         self,
         blocks: list[np.ndarray],
         handle: Callable[[Message], Any],
+        objects: Iterable[Any] = (),
         *,
         trusts: bool = False,
     ) -> None:
         self.blocks = blocks
+        self.objects = list(objects)
         self.handle = handle
         self.trusts = trusts
         self._flat: dict[tuple[int, str], tk.Tensor] = {}
@@ -320,11 +350,15 @@ class Decoder:
             return coded
         if kind is not dict or depth == 0:
             raise WireError("A value is damaged.")
-        if "l" in coded or "t" in coded:
-            entries = [self._decode(it, depth - 1) for it in coded["l" if "l" in coded else "t"]]
-            return entries if "l" in coded else tuple(entries)
-        if "d" in coded:
-            return {_sound_key(key): self._decode(it, depth - 1) for key, it in coded["d"]}
+        if "t" in coded:
+            return tuple(self._decode(it, depth - 1) for it in coded["t"])
+        if "l" in coded or "d" in coded:
+            made: Any = [] if "l" in coded else {}
+            self._numbered(coded, made)
+            self.fill(made, coded, depth)
+            return made
+        if coded["k"] == "same":
+            return self.objects[_whole(coded["i"])]
         if coded["k"] in ("array", "scalar", "tensor"):
             return self._array(coded, depth)
         if coded["k"] in ("handle", "opaque"):
@@ -332,6 +366,23 @@ class Decoder:
         if coded["k"] == "named":
             return _named(coded["v"], trusts=self.trusts)
         return _BUILD[coded["k"]](coded["v"])
+
+    def _numbered(self, coded: Message, made: Any) -> int:
+        if "i" not in coded:  # a number of NumPy's
+            return -1
+        if coded["i"] != len(self.objects):
+            raise WireError("An object has a wrong number.")
+        self.objects.append(made)
+        return len(self.objects) - 1
+
+    def fill(self, made: Any, coded: Message, depth: int = DEEPEST) -> None:
+        """Put into a list or a dictionary what it should hold."""
+        if type(made) is list:
+            made[:] = [self._decode(it, depth - 1) for it in coded["l"]]
+        else:
+            found = {_sound_key(key): self._decode(it, depth - 1) for key, it in coded["d"]}
+            made.clear()
+            made.update(found)
 
     def _array(self, coded: Message, depth: int) -> Any:
         if _DTYPE.fullmatch(coded["dtype"]) is None or len(coded["shape"]) > 32:
@@ -344,11 +395,12 @@ class Decoder:
         offset = _whole(coded["offset"])
         # NumPy checks that all of it lies within the block
         array = np.ndarray(shape, np.dtype(coded["dtype"]), block, offset, strides)
-        if coded["k"] == "array":
-            return array
         if coded["k"] == "scalar":
             return array[()]
-        return self._tensor(coded, array, depth)
+        number = self._numbered(coded, array)
+        if coded["k"] == "tensor":
+            self.objects[number] = self._tensor(coded, array, depth)
+        return self.objects[number]
 
     def _tensor(self, coded: Message, array: np.ndarray, depth: int) -> tk.Tensor:
         size = array.itemsize
@@ -365,6 +417,8 @@ class Decoder:
             tensor = tensor.detach().requires_grad_(True)
             if "grad" in coded:
                 tensor.grad = self._decode(coded["grad"], depth - 1)
+            if "history" in coded:
+                tensor = self.handle({"k": "history", "h": coded["history"], "tensor": tensor})
         return tensor
 
 
