@@ -9,6 +9,7 @@ NumPy settings nor the warning filters, and every thread has a context of its ow
 """
 
 import contextvars
+import ctypes  # NumPy has imported it already
 import re
 import threading
 from collections.abc import Callable
@@ -213,6 +214,26 @@ def _parse(name: str) -> tuple[str, int | None]:
 _DEVICES: dict[tuple[str, int | None], Device] = {}
 BACKENDS = {"cpu": Backend(np)}
 CPU = Device("cpu")
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep freed memory, up to 512 MB, for the next array instead of giving it back.
+
+    Otherwise every large result is new to the process, and the system clears its pages one fault
+    after the other: for arrays of some megabytes that takes as long as computing them. Elsewhere
+    than under glibc this does nothing.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    # a glibc before 2.35 takes no more than 32 MB
+    _ = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
+    mallopt(_M_TRIM_THRESHOLD, 2**29)
+
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_keep_freed_memory()
 
 
 _default = CPU
