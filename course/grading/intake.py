@@ -150,10 +150,11 @@ def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str])
 
 def _content(descriptor: int, name: str) -> bytes:
     opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(opened)
+        raise Refused(f"{_shown(name)} is not a file.")
     with os.fdopen(opened, "rb") as file:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
-            raise Refused(f"{_shown(name)} is not a file.")
         if found.st_size > MOST_BYTES:
             raise Refused(_too_large(found.st_size))
         return file.read(MOST_BYTES + 1)[:MOST_BYTES]

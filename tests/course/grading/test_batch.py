@@ -1,0 +1,269 @@
+"""Whole batches: nothing lost, nothing doubled, whatever is handed in and whenever it is broken off."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from conftest import CHAPTER, LIMITS, ROOT, Class, School, cell_of, put_first
+from course.errors import CourseError
+from course.grading import batch, sandbox
+from course.grading.intake import Source
+from course.grading.result import Result
+from course.grading.writer import Writer, result_file, stored
+from course.release import nbgrader_config
+
+PROFILE = sandbox.best()
+pytestmark = pytest.mark.skipif(PROFILE is None, reason="this machine has no sandbox")
+
+
+def grade(school: School, **options: object) -> dict[str, Result]:
+    options = {"workers": 2, "limits": LIMITS, **options}
+    return {it.learner: it for it in batch.grade(school.root, CHAPTER, **options)}  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def honest(source: Source) -> bytes:
+    klass = Class(None, source)  # type: ignore[arg-type]
+    return json.dumps(klass.honest()).encode()
+
+
+@pytest.fixture
+def half(source: Source) -> bytes:
+    klass = Class(None, source)  # type: ignore[arg-type]
+    return json.dumps(klass.honest("pixels")).encode()
+
+
+def test_a_batch_with_everything_in_it_reaches_everybody(
+    school: School, source: Source, honest: bytes, half: bytes
+) -> None:
+    klass = Class(None, source)  # type: ignore[arg-type]
+    loops = put_first(klass.honest(), "while True: pass")
+    doubled = klass.honest()
+    doubled["cells"].append(dict(cell_of(doubled, "check-pixels"), id="double"))
+    school.submit("ada", honest)
+    school.submit("bob", half)
+    school.submit("eve", b"not JSON")
+    school.submit("fay", honest, name="renamed.ipynb")
+    school.submit("gil", doubled)
+    school.submit("hal", loops)
+    school.submit("ivy", b"", name="notes.txt")
+    (school.submit("jo", honest) / "link").symlink_to("/etc/passwd")
+    results = grade(school)
+    scores = {"ada": 20, "bob": 6, "eve": 0, "fay": 20, "gil": 20, "hal": 20, "ivy": 0, "jo": 20}
+    assert {name: it.score for name, it in results.items()} == scores
+    assert school.scores() == scores
+    assert results["eve"].status == results["ivy"].status == "refused"
+    assert results["hal"].troubles
+    for name in scores:
+        notebook = school.root / "course" / "autograded" / name / CHAPTER / f"{CHAPTER}.ipynb"
+        assert json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+
+
+def test_a_regrade_gives_the_same_bytes(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    grade(school)
+    first = result_file(school.root, "bob", CHAPTER).read_bytes()
+    grade(school, force=True)
+    assert result_file(school.root, "bob", CHAPTER).read_bytes() == first
+
+
+def test_what_is_graded_is_not_graded_again_and_a_newer_one_is(
+    school: School, honest: bytes, half: bytes
+) -> None:
+    school.submit("bob", half)
+    school.submit("ada", honest)
+    grade(school)
+    file = result_file(school.root, "ada", CHAPTER)
+    before = file.stat().st_mtime_ns
+    school.submit("bob", honest)
+    grade(school)
+    assert file.stat().st_mtime_ns == before
+    assert school.scores() == {"ada": 20, "bob": 20}
+
+
+def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    grade(school)
+    with school.gradebook() as book:
+        entry = book.find_submission_notebook(CHAPTER, CHAPTER, "bob")
+        grades = {it.name: it for it in entry.grades}
+        grades["check-checkerboard"].manual_score = 4.5
+        grades["check-pixels"].extra_credit = 1.0
+        next(it for it in entry.comments if it.name == "pixels").manual_comment = "Well done."
+        book.db.commit()
+    grade(school, force=True)
+    assert school.scores() == {"bob": 6 + 1 + 4.5}
+    with school.gradebook() as book:
+        entry = book.find_submission_notebook(CHAPTER, CHAPTER, "bob")
+        assert next(it for it in entry.comments if it.name == "pixels").comment == "Well done."
+        assert {it.name: it for it in entry.grades}["check-checkerboard"].needs_manual_grade
+
+
+def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
+    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = []
+    take = batch.Hand.take
+
+    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
+        take(hand, job)
+        if job.handed.learner == "bob" and not killed:
+            assert hand._process is not None
+            hand._process.send_signal(signal.SIGKILL)
+            killed.append(job)
+
+    monkeypatch.setattr(batch.Hand, "take", take_and_kill)
+    for name in ("ada", "bob", "eve"):
+        school.submit(name, honest)
+    grade(school)
+    assert killed
+    assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
+
+
+def test_a_submission_that_kills_workers_is_set_aside(
+    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = batch.Hand.take
+
+    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
+        take(hand, job)
+        if job.handed.learner == "bob":
+            assert hand._process is not None
+            hand._process.send_signal(signal.SIGKILL)
+
+    monkeypatch.setattr(batch.Hand, "take", take_and_kill)
+    for name in ("ada", "bob", "eve"):
+        school.submit(name, honest)
+    results = grade(school)
+    assert results["bob"].status == "set aside"
+    assert school.scores() == {"ada": 20, "bob": 0, "eve": 20}
+    monkeypatch.undo()
+    monkeypatch.setenv("COURSE_ROOT", str(school.root))
+    grade(school)  # it is tried again
+    assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
+
+
+@pytest.mark.parametrize("moment", ["result", "notebook", "gradebook"])
+def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    school.submit("bob", half)
+    steps = {"result": "_write_notebook", "notebook": "_grade", "gradebook": "_marker"}
+
+    def break_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, steps[moment], break_off)
+        with pytest.raises(KeyboardInterrupt):
+            grade(school)
+    grade(school)
+    assert school.scores() == {"bob": 6}
+    assert not list((school.root / "course" / "autograded" / "bob").glob(".*"))
+
+
+def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: bytes) -> None:
+    names = [f"learner{n}" for n in range(4)]
+    for name in names:
+        school.submit(name, half)
+    command = [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "2"]
+    environment = {**os.environ, "COURSE_ROOT": str(school.root), "PYTHONPATH": str(ROOT)}
+    draw = random.Random(1)
+    for _ in range(3):
+        started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        time.sleep(draw.uniform(2.0, 8.0))
+        started.kill()
+        started.wait()
+    assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    assert school.scores() == dict.fromkeys(names, 6)
+    for name in names:
+        assert stored(school.root, name, CHAPTER) is not None
+
+
+def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School, half: bytes) -> None:
+    folder = school.submit("bob", half)
+    (folder / "timestamp.txt").write_text("2026-03-02 00:00:00 UTC", encoding="ascii")
+    with school.gradebook() as book:
+        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 1)
+        book.db.commit()
+    config = nbgrader_config()
+    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
+    config.LateSubmissionPlugin.penalty_method = "zero"
+    grade(school, config=config)
+    with school.gradebook() as book:
+        entry = book.find_submission(CHAPTER, "bob")
+        assert entry.total_seconds_late == 86400
+        assert entry.late_submission_penalty == 6
+
+
+def test_a_chapter_that_the_gradebook_does_not_know_is_refused(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    (school.root / "course" / "gradebook.db").unlink()
+    with pytest.raises(CourseError, match="nbgrader generate_assignment"):
+        grade(school)
+
+
+def test_without_a_sandbox_nothing_is_graded(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    school.submit("bob", half)
+    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"No {profile} here.")
+    with pytest.raises(CourseError, match="--unsafe"):
+        grade(school)
+    assert school.scores() == {}
+
+
+def test_unsafe_is_said_in_the_result_and_in_the_notebook(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    result = grade(school, unsafe=True)["bob"]
+    assert (result.profile, result.score) == ("unsafe", 6)
+    folder = school.root / "course" / "autograded" / "bob" / CHAPTER
+    assert "without a sandbox" in (folder / f"{CHAPTER}.ipynb").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(shutil.which("pg_virtualenv") is None, reason="pg_virtualenv is not installed")
+def test_the_gradebook_may_be_postgresql(school: School, half: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    school.submit("bob", half)
+    program = tmp_path / "program.py"
+    program.write_text(POSTGRES.format(root=str(school.root), chapter=CHAPTER), encoding="utf-8")
+    command = ["pg_virtualenv", sys.executable, str(program)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["[('bob', 6.0)]"], done.stdout + done.stderr
+
+
+POSTGRES = """
+import os
+from pathlib import Path
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from course.grading import batch
+from course.release import nbgrader_config
+
+root, chapter = {root!r}, {chapter!r}
+it = os.environ
+url = f"postgresql://{{it['PGUSER']}}:{{it['PGPASSWORD']}}@{{it['PGHOST']}}:{{it['PGPORT']}}/postgres"
+os.environ["COURSE_ROOT"] = root
+config = nbgrader_config()
+config.CourseDirectory.root, config.CourseDirectory.db_url = root, url
+config.CourseDirectory.assignment_id = chapter
+folder = CourseDirectory(config=config)
+GenerateAssignment(coursedir=folder, config=config, force=True).start()
+for _ in range(2):
+    batch.grade(Path(root), chapter, workers=1, config=config, force=True)
+with Gradebook(url) as book:
+    print([(it.student_id, it.score) for it in book.assignment_submissions(chapter)])
+"""

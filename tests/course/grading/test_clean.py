@@ -1,0 +1,136 @@
+"""What a browser is given of a learner's notebook, and what it is not."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from course.grading.clean import clean_html, clean_markdown, clean_outputs
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '<img src="x" onerror="alert(1)">',
+    '<a href="javascript:alert(1)">x</a>',
+    '<a href="data:text/html,<script>alert(1)</script>">x</a>',
+    "[x](javascript:alert(1))",
+    "![x](https://tracker.example/pixel.png)",
+    '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<SVG/onload=alert(1)>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)></style></mglyph></table>",
+    '<form action="/hub"><input name="x"></form>',
+    '<div style="background: url(javascript:alert(1))">x</div>',
+    "<details ontoggle=alert(1) open>x</details>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "`<img src=x onerror=alert(1)>`\n\n<img src=x onerror=alert(1)>",
+    "<div>\n\n<script>alert(1)</script>\n\n</div>",
+    "<p>a\n\n    <img src=x onerror=alert(1)>",
+    "$<img src=x onerror=alert(1)>$",
+    "[x]: javascript:alert(1)\n[x]",
+    "<base href='//evil.example'><link rel=stylesheet href='//evil.example'>",
+    "<object data='x'></object><embed src='x'>",
+    '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
+]
+
+
+def dangers(html: str) -> list[str]:
+    """What a browser would run or load in a page."""
+    from bs4 import BeautifulSoup
+
+    found = []
+    for tag in BeautifulSoup(html, "html.parser").find_all(True):
+        if tag.name in (
+            "script",
+            "iframe",
+            "object",
+            "embed",
+            "form",
+            "base",
+            "link",
+            "style",
+            "svg",
+        ):
+            found.append(tag.name)
+        for name, value in tag.attrs.items():
+            text = str(value).strip().lower()
+            if name.startswith("on") or name in ("style", "srcdoc", "action", "formaction"):
+                found.append(f"{tag.name} {name}")
+            if name in ("href", "src") and not text.startswith(
+                ("http", "mailto", "data:image/", "#")
+            ):
+                found.append(f"{tag.name} {name}={text}")
+            if name == "src" and not text.startswith("data:image/"):
+                found.append(f"{tag.name} loads {text}")
+    return found
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_html_runs_and_loads_nothing(text: str) -> None:
+    assert dangers(clean_html(text)) == []
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_runs_and_loads_nothing(text: str) -> None:
+    from nbconvert.filters.markdown import markdown2html
+
+    assert dangers(markdown2html(clean_markdown(text))) == []
+
+
+def test_markdown_still_says_what_it_said() -> None:
+    from nbconvert.filters.markdown import markdown2html
+
+    source = "# Mine\n\nSee [this](https://example.com), and `a < b`:\n\n```\nx = 1\n\ny = 2\n```\n"
+    shown = markdown2html(clean_markdown(source))
+    for wanted in ("<h1", "Mine", 'href="https://example.com"', "a &lt; b", "x = 1", "y = 2"):
+        assert wanted in shown
+
+
+def test_a_drawing_becomes_a_picture_with_its_title() -> None:
+    svg = "<svg><title>Six cells</title><script>alert(1)</script></svg>"
+    html = clean_html(f"<figure>{svg}</figure>")
+    assert html.startswith('<figure><img src="data:image/svg+xml;base64,')
+    assert 'alt="Six cells"' in html
+
+
+def test_outputs_of_known_shapes_stay() -> None:
+    png = base64.b64encode(b"\x89PNG").decode()
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": "1\n"},
+        {"output_type": "execute_result", "execution_count": 3, "data": {"text/plain": "2"}},
+        {"output_type": "display_data", "data": {"image/png": png + "\n", "text/plain": "x"}},
+        {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["\x1b[31mE\x1b[0m"]},
+    ]
+    cleaned = clean_outputs(outputs)
+    assert [it["output_type"] for it in cleaned] == [it["output_type"] for it in outputs]
+    assert cleaned[2]["data"]["image/png"] == png
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        None,
+        [],
+        {"output_type": "update_display_data", "data": {}},
+        {"output_type": ["stream"]},
+    ],
+)
+def test_outputs_of_other_shapes_go(output: object) -> None:
+    assert clean_outputs([output]) == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"application/javascript": "alert(1)"},
+        {"application/vnd.jupyter.widget-view+json": "{}"},
+        {"text/markdown": "<script>alert(1)</script>"},
+        {"text/latex": r"\href{javascript:alert(1)}{x}"},
+        {"image/png": '" onerror="alert(1)'},
+        {"image/png": {"x": 1}},
+        {"text/html": "<script>alert(1)</script>"},
+    ],
+)
+def test_an_output_that_would_run_loses_what_runs(data: dict[str, object]) -> None:
+    (cleaned,) = clean_outputs([{"output_type": "display_data", "data": data}])
+    assert "alert" not in "".join(cleaned["data"].values())

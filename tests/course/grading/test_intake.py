@@ -1,0 +1,220 @@
+"""Intake: what is read of a submission, and how it is repaired."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from conftest import CHAPTER, FILE, Notebook, cell_of
+from course.grading import intake
+from course.grading.intake import Refused, Source
+
+
+def repaired(source: Source, notebook: Notebook) -> intake.Repaired:
+    return intake.repair(json.dumps(notebook).encode(), source)
+
+
+def by_id(found: intake.Repaired) -> dict[str, intake.Cell]:
+    ids = [it["id"] for it in found.cells]
+    assert len(ids) == len(set(ids)), "an id stands twice"
+    return {it["id"]: it for it in found.cells}
+
+
+@pytest.fixture
+def notebook(source: Source) -> Notebook:
+    return deepcopy(source.released)
+
+
+def test_an_untouched_notebook_needs_no_repair(source: Source, notebook: Notebook) -> None:
+    found = repaired(source, notebook)
+    assert found.notes == ()
+    assert [it["id"] for it in found.cells] == [it["id"] for it in notebook["cells"]]
+
+
+def test_the_answer_is_the_learners_and_all_else_the_instructors(
+    source: Source, notebook: Notebook
+) -> None:
+    cell_of(notebook, "pixels").update(source="mine", metadata={"nbgrader": {"grade_id": "pixels"}})
+    cell = by_id(repaired(source, notebook))["pixels"]
+    assert cell["source"] == "mine"
+    assert cell["metadata"] == cell_of(source.released, "pixels")["metadata"]
+
+
+@pytest.mark.parametrize("first_is_answered", [True, False])
+def test_of_a_doubled_cell_the_answered_one_counts(
+    source: Source, notebook: Notebook, first_is_answered: bool
+) -> None:
+    where = notebook["cells"].index(cell_of(notebook, "pixels"))
+    double = deepcopy(notebook["cells"][where])
+    double["id"] = "copied"
+    notebook["cells"].insert(where + 1, double)
+    (notebook["cells"][where] if first_is_answered else double)["source"] = "mine"
+    found = repaired(source, notebook)
+    assert by_id(found)["pixels"]["source"] == "mine"
+    assert any("more than once" in it for it in found.notes)
+
+
+def test_a_deleted_check_comes_back(source: Source, notebook: Notebook) -> None:
+    notebook["cells"].remove(cell_of(notebook, "check-pixels"))
+    found = repaired(source, notebook)
+    ids = [it["id"] for it in found.cells]
+    assert ids.index("check-pixels") == ids.index("pixels") + 1
+    assert any("check-pixels had been deleted" in it for it in found.notes)
+
+
+def test_a_changed_check_is_as_released(source: Source, notebook: Notebook) -> None:
+    cell_of(notebook, "check-pixels")["source"] = "6.0"
+    found = repaired(source, notebook)
+    assert by_id(found)["check-pixels"]["source"] == 'check("pixels")'
+    assert any("check-pixels had been changed" in it for it in found.notes)
+
+
+def test_an_answer_that_became_text_is_code_again(source: Source, notebook: Notebook) -> None:
+    cell_of(notebook, "pixels").update(cell_type="markdown", source="mine")
+    cell = by_id(repaired(source, notebook))["pixels"]
+    assert (cell["cell_type"], cell["source"]) == ("code", "mine")
+
+
+def test_an_answer_without_its_id_is_found_by_what_it_defines(
+    source: Source, notebook: Notebook
+) -> None:
+    cell = cell_of(notebook, "pixels")
+    cell.update(
+        id="pasted", metadata={}, source="def to_unit_range(image):\n    return image / 255"
+    )
+    found = repaired(source, notebook)
+    assert by_id(found)["pixels"]["source"].endswith("image / 255")
+    assert any("pixels had lost its id" in it for it in found.notes)
+
+
+def test_moved_cells_stand_in_order_again(source: Source, notebook: Notebook) -> None:
+    cell = cell_of(notebook, "pixels")
+    notebook["cells"].remove(cell)
+    notebook["cells"].append(cell)
+    found = repaired(source, notebook)
+    assert [it["id"] for it in found.cells] == [it["id"] for it in source.released["cells"]]
+    assert any("moved" in it for it in found.notes)
+
+
+def test_own_cells_stay_where_they_are_and_lose_their_marks(
+    source: Source, notebook: Notebook
+) -> None:
+    own = {"cell_type": "code", "id": "x", "source": "1", "metadata": {"tags": ["show"]}}
+    own["metadata"]["nbgrader"] = {"grade_id": "check-of-mine", "grade": True, "points": 100}
+    where = notebook["cells"].index(cell_of(notebook, "pixels"))
+    notebook["cells"].insert(where, own)
+    cell = repaired(source, notebook).cells[where]
+    assert cell["metadata"] == {}
+    assert cell["source"] == "1"
+
+
+# the folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, notebook: Notebook) -> Path:
+    (tmp_path / FILE).write_text(json.dumps(notebook), encoding="utf-8")
+    return tmp_path
+
+
+def read(folder: Path) -> intake.Handed:
+    return intake.read(folder, "ada", CHAPTER)
+
+
+def test_a_renamed_notebook_is_found(folder: Path) -> None:
+    (folder / FILE).rename(folder / "Copy of mine.ipynb")
+    assert "Copy of mine" in read(folder).repaired[0]
+
+
+def test_an_archive_is_opened(folder: Path) -> None:
+    content = (folder / FILE).read_bytes()
+    (folder / FILE).unlink()
+    with zipfile.ZipFile(folder / "work.zip", "w") as archive:
+        archive.writestr(f"deep/{FILE}", content)
+        archive.writestr("../../escape.txt", "x")
+    assert read(folder).content == content
+    assert not (folder.parent.parent / "escape.txt").exists()
+
+
+def bomb() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(FILE, b"0" * (intake.MOST_BYTES * 2))
+    return written.getvalue()
+
+
+def put_bomb(folder: Path) -> None:
+    (folder / FILE).unlink()
+    (folder / "x.zip").write_bytes(bomb())
+
+
+def put_two(folder: Path) -> None:
+    (folder / FILE).rename(folder / "a.ipynb")
+    (folder / "b.ipynb").write_text("{}", encoding="utf-8")
+
+
+def put_large(folder: Path) -> None:
+    with (folder / FILE).open("wb") as file:
+        file.truncate(200 << 20)
+
+
+def put_fifo(folder: Path) -> None:
+    (folder / FILE).unlink()
+    os.mkfifo(folder / FILE)
+
+
+def put_link(folder: Path) -> None:
+    (folder / FILE).unlink()
+    (folder / FILE).symlink_to("/etc/passwd")
+
+
+def put_folder(folder: Path) -> None:
+    (folder / FILE).unlink()
+    (folder / FILE).mkdir()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (put_bomb, "MB are read"),
+        (put_two, "2 notebooks"),
+        (put_large, "210 MB; 21 MB are read"),
+        (put_fifo, "not a file"),
+        (put_link, "no notebook"),
+        (put_folder, "not a file"),
+        (lambda it: (it / FILE).unlink(), "no notebook"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_sentence(
+    folder: Path, change: Callable[[Path], None], words: str
+) -> None:
+    change(folder)
+    with pytest.raises(Refused, match=words):
+        read(folder)
+
+
+def test_odd_names_do_no_harm(folder: Path) -> None:
+    for name in ("\n.ipynb~", "a\tb", "$(reboot)", "ü" * 60):
+        (folder / name).write_text("x", encoding="utf-8")
+    assert read(folder).repaired == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("2026-03-01 10:00:00 UTC", "2026-03-01T10:00:00+00:00"),
+        ("tomorrow", None),
+        ("", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_the_collectors_time_is_read(folder: Path, text: str, known: str | None) -> None:
+    (folder / "timestamp.txt").write_text(text, encoding="utf-8")
+    assert read(folder).timestamp == known
