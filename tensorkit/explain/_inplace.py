@@ -54,9 +54,12 @@ def _in_graph(t: "Tensor") -> Explanation:
         return Explanation("Nothing was saved", [sentence], [])
     found = None
     for node in reversed(reading.order(t.grad_fn)):
-        for name in () if is_tensor(node) else [it.name for it in reading.saved_by(node)]:
+        if is_tensor(node):
+            continue
+        inner = getattr(node, "inner", node)
+        for name in inner.rule.keeps or ("saved_tensors",):
             try:
-                getattr(getattr(node, "inner", node), name)
+                inner.value(name) if inner.rule.keeps else getattr(inner, name, None)
             except AutogradError as error:
                 if hasattr(error, "expected"):
                     return _story(error)

@@ -377,12 +377,12 @@ def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
 
 
 def _results_of(t: "Tensor", names: Names) -> list[tuple[str, Any]]:
-    """Tensors with a name that were computed from ``t``."""
-    found = []
-    for called, it in names.tensors:
-        if it.grad_fn is not None and any(node is t for node in reading.order(it.grad_fn)):
-            found.append((called, it))
-    return sorted(found, key=lambda pair: pair[1].numel() == 1)
+    """The first tensor with a name that was computed from ``t``, numbers before all others."""
+    tracked = [pair for pair in names.tensors if pair[1].grad_fn is not None]
+    for called, it in sorted(tracked, key=lambda pair: pair[1].numel() != 1):
+        if reading.leads_to(it.grad_fn, t, MOST_LOOKED_AT):
+            return [(called, it)]
+    return []
 
 
 def _can_run(nodes: list[Any]) -> bool:

@@ -45,7 +45,10 @@ def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor"
         )
     with words.unseen():
         names = [*named.items(), *words.named_tensors(words.caller())]
-        vertices = reading.read(t, names, values=values)
+        return _picture(reading.read(t, names, values=values), most)
+
+
+def _picture(vertices: list[Vertex], most: int) -> Picture:
     groups = folding.fold(vertices, most)
     edges = folding.edges(vertices, groups)
     n_leaves = sum(it.is_leaf for it in vertices)
@@ -104,6 +107,7 @@ def _summary(vertices: list[Vertex], group: Group) -> tuple[str, list[str]]:
             lines.append(operations[0].form)
     elif operations:
         title = words.count(len(operations), "operation")
+        title = f"{group.module}, {title}" if group.module else title
         lines = [", ".join(f"{n} {kind}" for kind, n in kinds[:3])]
         lines[0] += f" and {len(kinds) - 3} other kinds" if len(kinds) > 3 else ""
     else:

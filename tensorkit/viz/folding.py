@@ -7,6 +7,8 @@ box without making a circle, because every way out of it and back would lie insi
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from tensorkit.viz.reading import Vertex
 
 LONGEST_BLOCK = 80
@@ -15,11 +17,13 @@ MOST_LEAVES_AT_ONE = 5
 
 @dataclass
 class Group:
-    """Some vertices drawn as one box; ``times`` and ``block`` if they are a repeated block."""
+    """Some vertices drawn as one box; ``times`` and ``block`` if they are a repeated block,
+    ``module`` if they belong to one."""
 
     members: list[int]
     times: int = 1
     block: int = 1
+    module: str = ""
 
 
 def fold(vertices: list[Vertex], most: int) -> list[Group]:
@@ -27,33 +31,60 @@ def fold(vertices: list[Vertex], most: int) -> list[Group]:
     if len(vertices) <= most:
         return [Group([place]) for place in range(len(vertices))]
     operations = [place for place, it in enumerate(vertices) if not it.is_leaf]
-    groups = _blocks(vertices, operations)
-    if len(groups) > most:
-        groups = _stretches(groups, max(most // 2, 2))
-    return _with_leaves(vertices, groups)
+    blocks = _blocks(vertices, operations)
+    folded = _with_leaves(vertices, blocks)
+    if len(folded) > most:
+        alone = [Group([place]) for place in operations]
+        parts = _modules(vertices, alone, most) or _stretches(blocks, max(most // 2, 2))
+        folded = _with_leaves(vertices, parts)
+    return folded
 
 
 def _blocks(vertices: list[Vertex], operations: list[int]) -> list[Group]:
     """The operations, with each block that follows itself at least twice as one group."""
     labels = [(vertices[place].title, vertices[place].form) for place in operations]
     n = len(labels)
-    # repeats[block][place]: how many labels from here on are as those one block later
-    repeats: dict[int, list[int]] = {}
-    for block in range(1, min(LONGEST_BLOCK, n // 2) + 1):
-        run = [0] * (n + 1)
-        for place in reversed(range(n - block)):
-            run[place] = run[place + 1] + 1 if labels[place] == labels[place + block] else 0
-        repeats[block] = run
+    number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    numbers = np.array([number_of[label] for label in labels])
+    longest = min(LONGEST_BLOCK, n // 3)
+    # how often the block of each length that begins at each place follows itself
+    times = np.ones((longest + 1, n), int)
+    for block in range(1, longest + 1):
+        ends = np.where(numbers[:-block] == numbers[block:], n, np.arange(n - block))
+        first_end = np.minimum.accumulate(np.append(ends, n - block)[::-1])[::-1]
+        times[block, : n - block] = (first_end[:-1] - np.arange(n - block)) // block + 1
+    gains = np.where(times >= 3, np.arange(longest + 1)[:, None] * (times - 1), 0)
+    best = gains.argmax(axis=0)  # of equal gains the shortest block
     groups, place = [], 0
     while place < n:
-        best, best_times = 1, 1
-        for block, run in repeats.items():
-            times = run[place] // block + 1
-            if times >= 3 and block * (times - 1) > best * (best_times - 1):
-                best, best_times = block, times
-        groups.append(Group(operations[place : place + best * best_times], best_times, best))
-        place += best * best_times
+        block, n_times = max(int(best[place]), 1), int(times[best[place], place])
+        groups.append(Group(operations[place : place + block * n_times], n_times, block))
+        place += block * n_times
     return groups
+
+
+def _modules(vertices: list[Vertex], groups: list[Group], most: int) -> list[Group]:
+    """Neighbours that use parameters of one module joined, as deep in its tree as ``most`` permits.
+
+    Operations without parameters belong to the module before them. Empty if there are no modules.
+    """
+    paths, current = [], ""
+    for group in groups:
+        sources = [at for it in group.members for at in vertices[it].inputs if at is not None]
+        named = [vertices[at].name for at in sources if "." in vertices[at].name]
+        current = named[-1].rpartition(".")[0] if named else current
+        paths.append(current.split("."))
+    for depth in range(max(map(len, paths)), 0, -1):
+        joined: list[Group] = []
+        for path, group in zip(paths, groups, strict=True):
+            module = ".".join(path[:depth])
+            if joined and joined[-1].module == module:
+                joined[-1].members.extend(group.members)
+            else:
+                joined.append(Group(list(group.members), module=module))
+        if 1 < len(joined) <= most:
+            return joined
+    return []
 
 
 def _stretches(groups: list[Group], wanted: int) -> list[Group]:

@@ -1,16 +1,17 @@
 """The autograd graph as plain data: what ``graph``, ``backward`` and ``saved`` draw.
 
 A ``Vertex`` is an operation or a leaf. ``read`` lists them so that inputs come before what uses
-them. It reads ``grad_fn``, ``next_functions`` and the ``_saved_`` attributes, and, for values that
+them. It reads the edges of nodes and the ``_saved_`` attributes, and, for values that
 nobody saved, tensors that have a name in the caller's code or that a recording remembers.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.autograd.function import FunctionNode
-from tensorkit.autograd.graph import AccumulateGrad, AutogradError, saved_as
+from tensorkit.autograd.graph import AutogradError, saved_as
 from tensorkit.data import is_tensor
 from tensorkit.layout import Layout
 from tensorkit.viz import words
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 MOST_RECORDED = 500
+_PLAIN = (("alpha", 1), ("beta", 1))  # factors that change nothing
 
 
 @dataclass
@@ -32,7 +34,10 @@ class Saved:
 
 @dataclass
 class Vertex:
-    """An operation or a leaf. ``inputs`` are places in the list, None where no gradient goes."""
+    """An operation or a leaf. ``inputs`` are places in the list, None where no gradient goes.
+
+    What it kept and its value are looked up when asked for: of a large graph few are drawn.
+    """
 
     node: Any  # a Node, or the leaf itself
     is_leaf: bool
@@ -40,10 +45,9 @@ class Vertex:
     title: str
     form: str
     name: str = ""
-    value: str = ""
-    retains_grad: bool = False
-    line: str = ""  # of the code, if a recording was on
-    saved: list[Saved] = field(default_factory=list)
+    tensor: Any = None  # the leaf, or a result that is still known
+    shows_value: bool = True
+    users: list[tuple["Vertex", int]] = field(default_factory=list)  # and the number of the input
 
     @property
     def label(self) -> str:
@@ -51,6 +55,36 @@ class Vertex:
         return (
             f"{self.title} ({self.name})" if self.name and self.name != self.title else self.title
         )
+
+    @cached_property
+    def saved(self) -> list[Saved]:
+        """What the operation keeps for backward."""
+        return [] if self.is_leaf else saved_by(self.node)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether ``retain_grad`` was called on the result."""
+        return not self.is_leaf and self.tensor is not None and bool(self.tensor.retains_grad)
+
+    @property
+    def line(self) -> str:
+        """The line of code, if a recording was on."""
+        hooks = None if self.is_leaf else self.node.hooks
+        return words.place(*hooks.line) if hooks is not None and hooks.line is not None else ""
+
+    @cached_property
+    def value(self) -> str:
+        """The value in words, as far as the tensor or somebody who saved it is still there."""
+        if not self.shows_value:
+            return ""
+        kept = {it.name: it.tensor for it in self.saved}
+        found = [self.tensor, kept.get("_saved_result")]
+        for user, number in self.users:
+            rule = user.node.rule
+            if number < len(rule.inputs):
+                name = saved_as(rule, rule.inputs[number])
+                found += [it.tensor for it in user.saved if it.name == name]
+        return next((words.values(it) for it in found if it is not None), "")
 
 
 def order(root: Any) -> list[Any]:
@@ -69,11 +103,29 @@ def order(root: Any) -> list[Any]:
     return done
 
 
+def leads_to(root: Any, leaf: "Tensor", most: int) -> bool:
+    """Whether a leaf is among the first ``most`` nodes below ``root``."""
+    seen = {id(root)}
+    waiting = [root]
+    for node in waiting:  # grows while it is walked
+        for it in () if is_tensor(node) else node.edges:
+            if it is leaf:
+                return True
+            if it is not None and id(it) not in seen and len(waiting) < most:
+                seen.add(id(it))
+                waiting.append(it)
+    return False
+
+
 def inputs_of(node: Any) -> list[Any]:
-    """Where the gradients of a node go: nodes, leaf tensors, or None."""
+    """Where the gradients of a node go, as in ``next_functions``: nodes, leaf tensors, or None."""
     if is_tensor(node):
         return []
-    return [it.variable if isinstance(it, AccumulateGrad) else it for it, _ in node.next_functions]
+    return [
+        it if it is None or is_tensor(it) else it.whole
+        for place, it in enumerate(node.edges)
+        if not node.is_option(place)
+    ]
 
 
 def read(
@@ -83,25 +135,19 @@ def read(
     known = _known(root, named)
     nodes = order(root.grad_fn if root.grad_fn is not None else root)
     place = {id(node): number for number, node in enumerate(nodes)}
-    vertices = []
+    vertices: list[Vertex] = []
     for node in nodes:
         is_leaf = is_tensor(node)
         name, tensor = known.get(id(node), ("", node if is_leaf else None))
         inputs = [None if it is None else place[id(it)] for it in inputs_of(node)]
-        vertex = Vertex(node, is_leaf, inputs, "", "", name)
-        if is_leaf:
-            vertex.title, vertex.form = name or "leaf", words.form(node.shape, node.dtype)
-        else:
-            vertex.title, vertex.form = node.name().rpartition(":")[2], _form(node)
-            vertex.saved = saved_by(node)
-            vertex.retains_grad = tensor is not None and tensor.retains_grad
-            if node.hooks is not None and node.hooks.line is not None:
-                vertex.line = words.place(*node.hooks.line)
-        if tensor is not None and values:
-            vertex.value = words.values(tensor)
+        title = name or "leaf" if is_leaf else node.name().rpartition(":")[2]
+        # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
+        form = words.form(node._form.shape, node._form.dtype)
+        vertex = Vertex(node, is_leaf, inputs, title, form, name, tensor, values)
+        for number, source in enumerate(inputs):
+            if source is not None:
+                vertices[source].users.append((vertex, number))
         vertices.append(vertex)
-    if values:
-        _values_from_saved(vertices)
     return vertices
 
 
@@ -139,11 +185,6 @@ def _add_recorded(known: dict[int, tuple[str, "Tensor"]], root: "Tensor") -> Non
                 waiting.append((tensor, source))
 
 
-def _form(node: Any) -> str:
-    # PyTorch has this as _input_metadata: what the gradient that arrives must be like
-    return words.form(node._form.shape, node._form.dtype)
-
-
 def saved_by(node: Any) -> list[Saved]:
     """What a node keeps for backward, in words; a freed or a changed value is told as such."""
     inner = getattr(node, "inner", node)  # a write to a part keeps what the write kept
@@ -162,7 +203,7 @@ def saved_by(node: Any) -> list[Saved]:
             if not value.ndim:
                 told += f" = {words.values(value)}"
             found.append(Saved(attribute, told, value))
-        elif not isinstance(value, Layout) and value not in (None, 1 if name == "alpha" else None):
+        elif not (value is None or isinstance(value, (bool, Layout)) or (name, value) in _PLAIN):
             found.append(Saved(attribute, words.number(value)))
     return found
 
@@ -179,21 +220,3 @@ def _saved_by_function(node: FunctionNode) -> list[Saved]:
 def _why_gone(error: AutogradError) -> str:
     is_changed = hasattr(error, "version")
     return "changed since it was saved" if is_changed else "freed by an earlier backward"
-
-
-def _values_from_saved(vertices: list[Vertex]) -> None:
-    """Fill in the values of results that the operation using them, or making them, saved."""
-    for vertex in vertices:
-        rule = None if vertex.is_leaf else getattr(vertex.node, "rule", None)
-        if rule is None:
-            continue
-        for place, source in enumerate(vertex.inputs):
-            if source is None or vertices[source].value or place >= len(rule.inputs):
-                continue
-            name = saved_as(rule, rule.inputs[place])
-            for saved in vertex.saved:
-                if saved.name == name and saved.tensor is not None:
-                    vertices[source].value = words.values(saved.tensor)
-        for saved in vertex.saved:
-            if saved.name == "_saved_result" and saved.tensor is not None and not vertex.value:
-                vertex.value = words.values(saved.tensor)

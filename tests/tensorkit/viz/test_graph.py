@@ -86,3 +86,15 @@ def test_unusual_tensors_are_summarised(shape):
 def test_what_is_no_tensor_is_refused_with_a_sentence():
     with pytest.raises(TypeError, match=r"viz\.graph\(\) wants a tensor"):
         viz.graph([1.0])
+
+
+def test_modules_fold_by_their_names():
+    tk.manual_seed(0)
+    linear = tk.nn.Linear
+    sizes = [(2 + at % 3, 2 + (at + 1) % 3 + at // 9) for at in range(20)]
+    layers = [linear(2 if not at else sizes[at - 1][1], sizes[at][1]) for at in range(20)]
+    model = tk.nn.Sequential(*layers)
+    text = viz.graph(model(tk.ones(1, 2)).relu().sum()).alt
+    assert "model.3, 2 operations of " in text
+    assert "model.19, 4 operations of " in text
+    assert len(text.splitlines()) == 21
