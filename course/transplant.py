@@ -249,6 +249,7 @@ PLACES: dict[str, Callable[[Any], list[Undo]]] = {
         "tensorkit.layout", "broadcast_shapes", _ours_where_it_refuses
     ),
     "tanh_gradient": _formula("tanh"),
+    "sigmoid_gradient": _formula("sigmoid"),
     "backward_order": _engine_order,
     "unbroadcast": _unbroadcasting,
     "sgd_step": _optimizer_step,

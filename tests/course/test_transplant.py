@@ -11,6 +11,7 @@ from course.exercises import ch03_memory as ch03
 from course.exercises import ch04_broadcasting as ch04
 from course.exercises import ch05_autograd as ch05
 from course.exercises import ch06_gradient_control as ch06
+from course.exercises import ch07_higher_order as ch07
 from course.transplant import PLACES, transplant
 from tensorkit import optim
 
@@ -33,6 +34,13 @@ def slopes():
     w = tk.tensor([0.5, -1.0], requires_grad=True)
     (tk.tanh(w) ** 2).sum().backward()
     return w.grad.tolist()
+
+
+def curvatures():
+    x = tk.tensor([0.5, -1.0], requires_grad=True)
+    (slope,) = tk.autograd.grad(tk.sigmoid(x).sum(), x, create_graph=True)
+    slope.sum().backward()
+    return [round(it, 5) for it in (*slope.tolist(), *x.grad.tolist())]
 
 
 def several_ways():
@@ -64,6 +72,7 @@ USES = {
     "contiguous_by_hand": (ch03.contiguous_by_hand, contiguity),
     "broadcast_shape": (ch04.broadcast_shape, sums),
     "tanh_gradient": (ch05.tanh_gradient, slopes),
+    "sigmoid_gradient": (ch07.sigmoid_gradient, curvatures),
     "backward_order": (ch05.backward_order, several_ways),
     "unbroadcast": (ch05.unbroadcast, stretched),
     "sgd_step": (ch06.sgd_step, steps),
