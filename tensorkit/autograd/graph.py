@@ -171,9 +171,10 @@ class Saved:
     __slots__ = ("tensor", "version")
 
     def __init__(self, tensor: TensorBase) -> None:
-        refuse_inference(tensor)
+        if tensor._node is INFERENCE:
+            refuse_inference(tensor)
         self.tensor = tensor
-        self.version = version_of(tensor)
+        self.version = 0 if tensor._storage is None else tensor._storage.version
 
 
 class SavedResult:
@@ -557,22 +558,32 @@ class GeneralNode(Node):
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for all edges."""
         rule = self.rule
-        formulas = rule.on_arrays
+        formulas, needs, array = rule.on_arrays, rule.needs, self.array
+        if len(self._edges) == 1:
+            formula = formulas[0] or self._formula(0)
+            return (formula(g, *[array(name) for name in needs[0]]),)
         return tuple(
             None
             if edge is None
             else (formulas[place] or self._formula(place))(
-                g, *[self.array(name) for name in rule.needs[place]]
+                g, *[array(name) for name in needs[place]]
             )
             for place, edge in enumerate(self._edges)
         )
 
     def array(self, name: str) -> Any:
         """A saved tensor as an array; everything else as it is."""
-        saved = self._checked(name)
-        if isinstance(saved, Saved):
-            return saved.tensor._array
-        return saved.array if isinstance(saved, SavedResult) else saved
+        saved = self.saved.get(name)
+        kind = saved.__class__
+        if kind is Saved:
+            tensor = saved.tensor
+            if tensor._storage is not None and tensor._storage.version != saved.version:
+                self._checked(name)
+            return tensor._array
+        if kind is SavedResult or kind is Mark:
+            self._checked(name)
+            return saved.array
+        return saved
 
     def _checked(self, name: str) -> Any:
         saved = self.saved.get(name)
@@ -606,10 +617,14 @@ class GeneralNode(Node):
 
     def release(self) -> None:
         """Forget the saved inputs and result; the options stay."""
-        rule = self.rule
+        inputs, option = self.rule.inputs, self.rule.option
         for name, saved in self.saved.items():
-            is_number = name in rule.inputs and name != rule.option and saved is not None
-            if is_number or isinstance(saved, (Saved, SavedResult)):
+            kind = saved.__class__
+            if (
+                kind is Saved
+                or kind is SavedResult
+                or (name in inputs and name != option and saved is not None)  # a number
+            ):
                 self.saved[name] = FREED
 
 

@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -102,6 +103,55 @@ def test_training_steps_leave_no_objects_behind(no_collector):
         step()
     assert len(gc.get_objects()) <= before + 5
     assert gc.collect() == 0
+
+
+def test_a_thousand_training_steps_do_not_grow(no_collector):
+    w1, w2 = tk.rand(8, 16, requires_grad=True), tk.rand(16, 4, requires_grad=True)
+    x = tk.rand(4, 8)
+
+    def step():
+        hidden = (x @ w1).relu()
+        loss = ((hidden @ w2)[1:] ** 2).mean() + hidden.T[0].sum() * 0.1
+        loss.backward()
+        with tk.no_grad():
+            for w in (w1, w2):
+                w -= 0.001 * w.grad
+                w.grad = None
+
+    for _ in range(50):
+        step()
+    tracemalloc.start()
+    step()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(1000):
+        step()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 500_000  # the lists of free tuples that Python keeps, which have a limit
+    assert gc.collect() == 0
+
+
+def test_gradients_of_rows_add_into_one_array():
+    x = tk.ones(100, 1000, requires_grad=True)
+    total = x[0]
+    for i in range(1, 100):
+        total = total + x[i]
+    loss = total.sum()
+    tracemalloc.start()
+    loss.backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert x.grad.eq(1).all()
+    assert peak < 3 * x.untyped_storage().nbytes()
+
+
+def test_rows_that_also_get_other_gradients_keep_them_apart():
+    x = tk.ones(3, 2, requires_grad=True)
+    y = x * 1
+    start = tk.ones(3, 2)
+    tk.autograd.backward([y, y[0], y, y[1:]], [start, tk.ones(2), start, tk.ones(2, 2)])
+    assert x.grad.tolist() == [[3, 3], [3, 3], [3, 3]]
+    assert start.tolist() == [[1, 1], [1, 1], [1, 1]]
 
 
 def test_saved_tensors_are_freed_by_backward():
