@@ -283,7 +283,7 @@ def grade(
     with Writer(root, source, config or nbgrader_config()) as writer:
 
         def finish(result: Result) -> None:
-            if not writer.is_applied(result):
+            if force or not writer.is_applied(result):
                 writer.apply(result)
             done.append(result)
             watch(result, len(done), len(found))

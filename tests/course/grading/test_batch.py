@@ -1,4 +1,4 @@
-"""Whole batches: nothing lost, nothing doubled, whatever is handed in and whenever it is broken off."""
+"""Whole batches: nothing lost, nothing doubled, whatever is handed in and whenever they stop."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_the_gradebook_may_be_postgresql(school: School, half: bytes, tmp_path: 
     command = ["pg_virtualenv", sys.executable, str(program)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1:] == ["[('bob', 6.0)]"], done.stdout + done.stderr
+    assert "[('bob', 6.0)]" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
 POSTGRES = """
