@@ -72,6 +72,7 @@ class Rule:
         "inputs",
         "is_pair",
         "keeps",
+        "keeps_no_tensor",
         "name",
         "needs",
         "node",
@@ -96,6 +97,7 @@ class Rule:
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
         self.keeps = {name for needs in self.needs for name in needs}
         self.reads_window = False  # a view of which no element appears twice; for the engine
+        self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
         self._kept: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -573,7 +575,7 @@ class GeneralNode(Node):
 
     def array(self, name: str) -> Any:
         """A saved tensor as an array; everything else as it is."""
-        saved = self.saved.get(name)
+        saved: Any = self.saved.get(name)
         kind = saved.__class__
         if kind is Saved:
             tensor = saved.tensor

@@ -105,6 +105,16 @@ def record(
     return result
 
 
+def record_one(rule: Rule, result: "Tensor", x: "Tensor", known: dict[str, Any]) -> None:
+    """The short way for one tensor, of which the formula needs no values."""
+    if state.inference:
+        result._node = INFERENCE
+    elif state.grad and result._form.dtype.is_floating_point:
+        edge = x._node if x._node.__class__ is not Mark else edge_of(x)
+        if edge is not None:
+            result._node = _chain(((rule, result._form, known),), edge)
+
+
 def pair_recorder(rule: Rule) -> Callable[..., None]:
     """The short way for two tensors of one form and formulas that need nothing but them.
 

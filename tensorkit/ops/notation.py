@@ -404,9 +404,15 @@ def _function(definition: Definition) -> Operation:
             arrays = [x._array if isinstance(x, TensorBase) else x for x in inputs]
             array = quietly(forward, device.backend.xp, *arrays, **options)
         result = general.contiguous_result(array, device)
+        rule = definition.rules.get(None)
+        if len(inputs) == 1 and rule is not None and rule.keeps_no_tensor:
+            x = inputs[0]
+            if x._node is not None:
+                history.record_one(rule, result, x, {"shape": x._form.whole.shape, **options})
+                return result
+            return general.finished(result)
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
-                rule = definition.rules.get(None)
                 if (
                     rule is not None
                     and rule.is_pair

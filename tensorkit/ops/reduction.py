@@ -4,6 +4,7 @@ from math import inf
 from math import prod as prod_of
 from typing import TYPE_CHECKING, Any
 
+from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
@@ -43,6 +44,9 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
+    is_plain = dim is None and dtype is None and isinstance(input, TensorBase)
+    if is_plain and input._form.dtype.is_floating_point:
+        return _sum(input)  # the commonest, without questions
     input = summable("sum", input, dtype)
     if dim is None:
         return _sum(input)

@@ -417,7 +417,7 @@ def _(m: Any) -> Any:
         loss.backward()
         with m.no_grad():
             for w in (w1, w2):
-                w.sub_(w.grad, alpha=1e-6)
+                w -= 1e-6 * w.grad
                 w.grad = None
         return loss.detach()
 
