@@ -48,6 +48,15 @@ if importlib.util.find_spec("course.grading") is not None:
     ]
     c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.without_links"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
+    # formulas are drawn without a network, and the feedback's page may run no script
+    formulas = "course.grading.feedback.Formulas"
+    c.GenerateFeedback.preprocessors = [
+        "nbgrader.preprocessors.GetGrades",
+        formulas,
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    ]
+    c.GenerateFeedback.exporter_class = "course.grading.feedback.FeedbackPage"
+    c.HTMLExporter.preprocessors = [formulas]  # of Formgrader
 
 c.CourseDirectory.course_id = settings().course_id
 c.CourseDirectory.source_directory = "solutions"

@@ -1,0 +1,109 @@
+"""Feedback and Formgrader's pages without a network: formulas become MathML when they are made.
+
+nbgrader leaves formulas to MathJax, which its pages load from elsewhere. `Formulas` writes them as
+MathML, which browsers draw themselves; the template `offline` then needs no script, and forbids
+the browser to run any.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import nbgrader
+from latex2mathml.converter import convert_to_element
+from nbconvert.exporters import HTMLExporter
+from nbconvert.preprocessors import Preprocessor
+from traitlets.config import Config
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_OF_NBGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader", "templates")
+MOST = 2000
+"""Characters of one formula."""
+
+_FORMULA = re.compile(
+    r"(?P<code>```.*?```|~~~.*?~~~|`[^`\n]*`|<(?P<tag>pre|code)\b.*?</(?P=tag)>|\\\$)"
+    r"|\$\$(?P<block>.+?)\$\$|(?<!\$)\$(?=\S)(?P<inline>[^$\n]+?)(?<=\S)\$(?!\d)",
+    re.DOTALL | re.IGNORECASE,
+)
+_TAGS = set(
+    """
+    math menclose mfenced mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow mspace
+    msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none
+    """.split()
+)
+_ATTRIBUTES = set(
+    """
+    accent columnalign display displaystyle fence form height linethickness lspace mathvariant
+    maxsize minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy width
+    """.split()
+)
+
+
+class FeedbackPage(HTMLExporter):
+    """nbgrader's page of feedback, without a script and without anything from elsewhere."""
+
+    @property
+    def default_config(self) -> Config:
+        """nbgrader gives every page of HTML its own template; this name is more particular."""
+        config = Config()
+        config.FeedbackPage.template_name = "offline"
+        config.FeedbackPage.extra_template_basedirs = [str(_TEMPLATES), str(_OF_NBGRADER)]
+        config.merge(super().default_config)
+        return config
+
+
+class Formulas(Preprocessor):
+    """Writes the formulas in texts and in graders' comments as MathML."""
+
+    def preprocess_cell(
+        self, cell: Any, resources: dict[str, Any], index: int
+    ) -> tuple[Any, dict[str, Any]]:
+        """The cell, with MathML where it is markdown."""
+        if cell.cell_type == "markdown":
+            cell.source = with_mathml(cell.source)
+        marks = cell.metadata.get("nbgrader", {})
+        if isinstance(marks.get("comment"), str):
+            marks["comment"] = with_mathml(marks["comment"])
+        return cell, resources
+
+
+def with_mathml(text: str) -> str:
+    r"""Markdown or HTML with its formulas as MathML; code, and what cannot be read, as it was.
+
+    >>> with_mathml("Take $x$, not `$x$`.")
+    'Take <math display="inline"><mrow><mi>x</mi></mrow></math>, not `$x$`.'
+    """
+    return _FORMULA.sub(_replaced, text)
+
+
+def _replaced(found: re.Match[str]) -> str:
+    if found["code"]:
+        return found[0]
+    latex = unescape(found["block"] or found["inline"])
+    if len(latex) > MOST:
+        return found[0]
+    try:
+        tree = convert_to_element(latex, display="block" if found["block"] else "inline")
+        return _text(tree)
+    except (Exception, RecursionError):  # whatever the converter makes of a learner's formula
+        return found[0]
+
+
+def _text(element: Element) -> str:
+    """An element as text; nothing that a formula does not need, and nothing that markdown reads."""
+    if element.tag not in _TAGS:
+        return ""
+    kept = "".join(
+        f' {name}="{escape(value)}"' for name, value in element.items() if name in _ATTRIBUTES
+    )
+    inside = _plain(element.text) + "".join(_text(it) + _plain(it.tail) for it in element)
+    return f"<{element.tag}{kept}>{inside}</{element.tag}>"
+
+
+def _plain(text: str | None) -> str:
+    escaped = escape(unescape(text or ""))
+    return re.sub(r"[*_`~\[\]\\$\n^|!]", lambda sign: f"&#{ord(sign[0])};", escaped)

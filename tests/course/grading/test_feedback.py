@@ -1,0 +1,86 @@
+"""Feedback: formulas without a network, no source of what was hidden, no script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import CHAPTER, Class, School, cell_of
+
+from course.grading.batch import grade
+from course.grading.feedback import with_mathml
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("costs 5$ or 6$ a piece", "costs 5$ or 6$ a piece"),
+        ("`$x$`", "`$x$`"),
+        ("```\n$x$\n```", "```\n$x$\n```"),
+        (r"\$x\$", r"\$x\$"),
+        ("$\\bad{$", "$\\bad{$"),
+    ],
+)
+def test_what_is_no_formula_stays(text: str, kept: str) -> None:
+    assert with_mathml(text) == kept
+
+
+def test_a_formula_is_one_element_without_signs_that_markdown_reads() -> None:
+    found = with_mathml(r"$a * b * c_1 < \frac{1}{2}$ and $$\tanh^2 u$$")
+    assert re.findall(r'<math display="(\w+)">', found) == ["inline", "block"]
+    assert "$" not in found
+    assert "*" not in found
+    assert "_" not in found
+    assert "&lt;" in found
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{&lt;script&gt;alert(1)&lt;/script&gt;}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\style{background:url(x)}{x}",
+        r'\class{a" onclick="alert(1)}{x}',
+    ],
+)
+def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None:
+    found = with_mathml(f"${latex}$")
+    assert "<math" in found
+    assert not re.search(r"<script|href=|style=|class=|onclick=", found)
+
+
+@pytest.fixture
+def page(school: School, klass_once: Class) -> str:
+    """The feedback of a learner who wrote a formula, a script and one wrong answer."""
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.coursedir import CourseDirectory
+
+    from course.release import nbgrader_config
+
+    notebook = klass_once.honest()
+    text = "Mine: $E = m c^2$ <script>alert(1)</script>"
+    notebook["cells"].insert(
+        1, {"cell_type": "markdown", "id": "m", "metadata": {}, "source": text}
+    )
+    id = next(iter(klass_once.exercises))
+    cell_of(notebook, id)["source"] = cell_of(klass_once.blank(), id)["source"]
+    school.submit("ada", notebook)
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(school.root)
+    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
+    config.CourseDirectory.assignment_id = CHAPTER
+    grade(school.root, CHAPTER, workers=1, config=config)
+    GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
+    file = Path(school.root, "course", "feedback", "ada", CHAPTER, f"{CHAPTER}.html")
+    return file.read_text(encoding="utf-8")
+
+
+def test_the_page_of_feedback_is_whole_without_a_network(page: str) -> None:
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', re.sub(r"<a [^>]*>", "", page))
+    assert re.search(r"<math display=\"inline\">.*<mi>E</mi>", page)
+    assert "default-src 'none'" in page
+    assert "not started" in page
+    assert page.count("<table") > 3
