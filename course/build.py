@@ -70,6 +70,39 @@ def build(
     return changed
 
 
+def build_pages(root: Path) -> list[Path]:
+    """Execute the texts docs/NAME.py into docs/NAME.ipynb, pages without exercises.
+
+    Gives the files that changed; raises CourseError as `build` does.
+    """
+    changed = []
+    with _workshop(root) as shop:
+        for text in _pages(root):
+            page = chapter_from(text, {})
+            (paths.solutions(shop) / text.stem).mkdir(parents=True)
+            _execute(page, shop, lambda what, done, total: None)
+            committed = text.with_suffix(".ipynb")
+            _keep_equal_outputs(page.notebook, _read(committed))
+            _write(shop / committed.name, page.notebook)
+            changed += _copy_if_new(shop / committed.name, committed)
+    return changed
+
+
+def differing_pages(root: Path) -> list[str]:
+    """What in `docs/` is not what the texts say: a sentence for each cell."""
+    return [
+        sentence
+        for text in _pages(root)
+        for sentence in _differing_cells(
+            root, text.with_suffix(".ipynb"), chapter_from(text, {}).notebook
+        )
+    ]
+
+
+def _pages(root: Path) -> list[Path]:
+    return sorted((root / "docs").glob("*.py"))
+
+
 def differences(root: Path, chapters: Iterable[str]) -> list[str]:
     """What in `solutions/` and `notebooks/` is not what the texts say: a sentence for each cell.
 

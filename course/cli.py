@@ -129,12 +129,15 @@ def build(
     chosen = [paths.chapter_named(it, written) for it in chapters or []] or written
     if check:
         found = builder.differences(root, chosen) + builder.without_text(root)
+        found += builder.differing_pages(root)
         if found:
             raise CourseError("\n".join(found))
         print(f"Built as their texts say: {', '.join(chosen) or 'no chapter'}.")
         return
     with _progress_bars() as watch:
         changed = builder.build(root, chosen, watch=watch)
+    if not chapters:
+        changed += builder.build_pages(root)
     for path in changed:
         print(f"written: {path.relative_to(root).as_posix()}")
     print(f"{len(chosen)} built, {len(changed)} files changed.")

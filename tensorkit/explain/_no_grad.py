@@ -30,8 +30,9 @@ class Names(NamedTuple):
     left: list[Any]
 
     def of(self, x: Any, otherwise: str = "a tensor without a name") -> str:
-        """The name of a tensor."""
-        return next((name for name, it in self.tensors if it is x), otherwise)
+        """The name of a tensor, as code: ``model[0].weight``."""
+        name = next((name for name, it in self.tensors if it is x), otherwise)
+        return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
 
 
 def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
@@ -107,7 +108,11 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
         )
         code = f"{name} = {name}.float().requires_grad_()"
         repairs = trial.offered(
-            (code, "use floating-point numbers", lambda: trial.gets_gradient(_float_leaf(t)))
+            (
+                code,
+                "use floating-point numbers",
+                lambda: trial.gets_gradient(trial.stand_in(t).float().requires_grad_()),
+            )
         )
         return Explanation(
             f"{name}.grad is None: it holds no floating-point numbers", [sentence], repairs
@@ -134,10 +139,6 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
         )
     )
     return Explanation(none, sentences, repairs)
-
-
-def _float_leaf(t: "Tensor") -> "Tensor":
-    return trial.stand_in(t).float().requires_grad_()
 
 
 def _where_made(x: "Tensor") -> str:
@@ -188,11 +189,7 @@ def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair
             return sentence, trial.offered(_in_place(update, updated[0]))
         block = "no_grad block" if "no_grad" in reason else "inference_mode block"
         return sentence, trial.offered(
-            (
-                line or f"{name} = ...",
-                f"move this line out of the {block}",
-                lambda: _again(origin),
-            )
+            (line or f"{name} = ...", f"move this line out of the {block}", lambda: _again(origin))
         )
     if "dtype" in reason:
         return sentence, trial.offered(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorkit.data import is_tensor
-from tensorkit.viz import grid, words
+from tensorkit.viz import grid, table, words
 from tensorkit.viz.drawing import Canvas, Picture, heading, text_width
 from tensorkit.viz.grid import Cell
 from tensorkit.viz.palette import INK, LEAF, PLAIN, RIGHT, SERIES, SOFT, WRONG
@@ -145,7 +145,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
             end = max(right, x + text_width(title, 12)) + 28
             # the next one begins below if it will not fit beside
             x, low = (18.0, lowest + 6) if 2 * end - x > grid.WIDEST else (end, low)
-            text += [f"{title}:", *_grid_text(rows, columns, reads)]
+            text += [f"{title}:", *grid.text(rows, columns, reads)]
         stretched = "Dashed: read again, not stored again (stride 0)."
         canvas.text(18, lowest + 24, stretched, 11.5, SOFT)
     return Picture("Broadcasting", canvas, "\n".join(text))
@@ -171,19 +171,6 @@ def _reader(operand: Operand, n_axes: int) -> Callable[[int, int], Cell]:
     return read
 
 
-def _grid_text(rows: int, columns: int, cell: Callable[[int, int], Cell]) -> list[str]:
-    return [
-        "  ..."
-        if row is None
-        else "  "
-        + " ".join(
-            "..." if column is None else cell(row, column).text
-            for column in grid.shown(columns, grid.MOST_COLUMNS)
-        )
-        for row in grid.shown(rows, grid.MOST_ROWS)
-    ]
-
-
 def _rows(alignment: Alignment) -> list[list[str]]:
     """The table of axes as text: a heading, then a line per operand."""
     axes = range(len(alignment.result))
@@ -192,26 +179,21 @@ def _rows(alignment: Alignment) -> list[list[str]]:
 
 
 def _table_text(alignment: Alignment) -> list[str]:
-    table = _rows(alignment)
+    header, *rows = _rows(alignment)
     if alignment.wrong:
-        table.append(["fits", *("no" if s is None else "yes" for s in alignment.result)])
-    lengths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lengths[0] = max(lengths[0], 5)
-    return [
-        "  ".join(cell.ljust(length) for cell, length in zip(line, lengths, strict=True)).rstrip()
-        for line in table
-    ]
+        rows.append(["fits", *("no" if it is None else "yes" for it in alignment.result)])
+    return table.text(header, rows)
 
 
 def _table(canvas: Canvas, alignment: Alignment, top: float) -> float:
     """Draw the table of axes; gives the y below it."""
-    table = _rows(alignment)
-    names = ["result", *(line[0] for line in table)]
+    lines = _rows(alignment)
+    names = ["result", *(line[0] for line in lines)]
     first = 14 + max(text_width(name, 12.5, bold=True) for name in names)
-    width = 24 + max((text_width(c, 12.5) for line in table for c in line[1:]), default=0)
+    width = 24 + max((text_width(c, 12.5) for line in lines for c in line[1:]), default=0)
     if alignment.wrong:
         width = max(width, 24 + text_width("✗ no fit", 12))
-    for number, line in enumerate(table):
+    for number, line in enumerate(lines):
         y = top + 26 * number
         if number:
             canvas.rect(18, y + 8, 10, 10, SERIES[(number - 1) % 6][0], radius=2)
@@ -227,7 +209,7 @@ def _table(canvas: Canvas, alignment: Alignment, top: float) -> float:
                 canvas.rect(x, y + 1, width - 4, 24, ground, SOFT, dash=dash, line=1)
             ink = INK if number else SOFT
             canvas.text(x + (width - 4) / 2, y + 18, cell, 12.5, ink, anchor="middle")
-    y = top + 26 * len(table) + 4
+    y = top + 26 * len(lines) + 4
     canvas.text(34, y + 16, "result", 12.5, SOFT, bold=True)
     for axis, result in enumerate(alignment.result):
         x = 34 + first + axis * width

@@ -134,12 +134,7 @@ def _draw(
         end = max(right, at + text_width(label, 11)) + 20
         at, low = (18.0, lowest + 8) if 2 * end - at > grid.WIDEST else (end, low)
         text += [f"  {label}:"] if label else []
-        for row in grid.shown(rows, grid.MOST_ROWS) if columns else []:
-            cells = [
-                "..." if row is None or column is None else _marked(cell(row, column))
-                for column in grid.shown(columns, grid.MOST_COLUMNS)
-            ]
-            text.append("  " + (" ".join(cells) if row is not None else "..."))
+        text += grid.text(rows, columns, cell)
     left_out = prod(lead) - len(shown)
     if left_out > 0:
         more = f"and {words.count(left_out, 'more matrix').replace('matrixs', 'matrices')}"
@@ -147,7 +142,3 @@ def _draw(
         text.append(f"  {more}")
         lowest += 20
     return lowest
-
-
-def _marked(cell: Cell) -> str:
-    return f"({cell.text})" if cell.ground == RESULT else cell.text

@@ -15,11 +15,7 @@ Point = tuple[float, float]
 
 
 def landscape(
-    f: Callable[[Any, Any], Any],
-    path: Any = (),
-    *,
-    x: Point | None = None,
-    y: Point | None = None,
+    f: Callable[[Any, Any], Any], path: Any = (), *, x: Point | None = None, y: Point | None = None
 ) -> Picture:
     """Lines of equal height of ``f(x, y)``, and the path of an optimizer upon them.
 

@@ -187,22 +187,8 @@ class Canvas:
         self.marks.append(Shape(corners, fill, stroke, line, dash))
 
     def dot(self, x: float, y: float, radius: float, fill: str = "", stroke: str = "") -> None:
-        """Draw a disc."""
-        r, k = radius, 0.5523 * radius
-        self.marks.append(
-            Shape(
-                (
-                    ("M", x + r, y),
-                    ("C", x + r, y + k, x + k, y + r, x, y + r),
-                    ("C", x - k, y + r, x - r, y + k, x - r, y),
-                    ("C", x - r, y - k, x - k, y - r, x, y - r),
-                    ("C", x + k, y - r, x + r, y - k, x + r, y),
-                    ("Z",),
-                ),
-                fill,
-                stroke,
-            )
-        )
+        """Draw a disc: a square that is all corners."""
+        self.rect(x - radius, y - radius, 2 * radius, 2 * radius, fill, stroke, radius=radius)
 
     def line(
         self,

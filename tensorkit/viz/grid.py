@@ -27,6 +27,20 @@ def shown(size: int, most: int) -> list[int | None]:
     return [*range(most - 2), None, size - 1]
 
 
+def text(rows: int, columns: int, cell: Callable[[int, int], Cell]) -> list[str]:
+    """The same cells as lines of text; heavy ones in brackets."""
+    lines = []
+    for row in shown(rows, MOST_ROWS) if columns else []:
+        cells = ["..." if row is None else ""]
+        if row is not None:
+            told = [None if it is None else cell(row, it) for it in shown(columns, MOST_COLUMNS)]
+            cells = [
+                "..." if it is None else f"({it.text})" if it.strong else it.text for it in told
+            ]
+        lines.append("  " + " ".join(cells))
+    return lines
+
+
 def draw(
     canvas: Canvas,
     x: float,

@@ -7,20 +7,13 @@ Every picture lies on paper of its own, so that it reads the same in a dark them
 
 PAPER, EDGE = "#fbfaf7", "#d8d4ca"
 WHITE = "#ffffff"
-INK, SOFT, FAINT = "#1b1b1b", "#4a4a4a", "#b9b4a8"
+INK, SOFT, FAINT = "#141414", "#4a4a4a", "#b9b4a8"
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 RED, SKY, PINK = "#D55E00", "#56B4E9", "#CC79A7"
 
 # colour, and the colour of text upon it
-SERIES = (
-    (BLUE, WHITE),
-    (ORANGE, INK),
-    (GREEN, WHITE),
-    (RED, WHITE),
-    (SKY, INK),
-    (PINK, INK),
-)
+SERIES = ((BLUE, WHITE), (ORANGE, INK), (RED, INK), (SKY, INK), (GREEN, INK), (PINK, INK))
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 2")
 
 # light grounds for boxes with text: what they mean

@@ -188,3 +188,18 @@ def test_an_explanation_in_a_notebook_is_text():
     html = explain.no_grad(_leaf() * 2).html
     assert "<ol>" in html
     assert "<script" not in html
+
+
+def test_a_frozen_parameter_is_named_as_code():
+    model = tk.nn.Sequential(tk.nn.Linear(2, 2))
+    model[0].weight.requires_grad_(False)
+    explanation = explain.no_grad(model[0].weight)
+    exec(explanation.repairs[0], {"model": model})
+    assert model[0].weight.requires_grad
+
+
+def test_a_parameter_replaced_after_the_loss_is_recognised():
+    w = _leaf()
+    loss = (w * 3.0).sum()
+    w = _leaf()
+    assert "replaced by assignment after loss was computed" in explain.no_grad(w, loss).alt

@@ -1,0 +1,215 @@
+# %% [markdown]
+# # Gallery of pictures and explanations
+#
+# Every picture here is drawn from live tensors. It shows itself in a notebook, carries the same in
+# words (`picture.alt`), and is written to a file by `picture.save("name.svg")` (also `.png`,
+# `.html`, `.txt`). The colours can be told apart by colour-blind readers, and nothing is said by
+# colour alone.
+
+# %%
+from types import SimpleNamespace
+
+import numpy as np
+
+import tensorkit as tk
+from tensorkit import explain, viz
+
+# %% [markdown]
+# ## Memory: which tensors see which box
+#
+# `viz.memory` draws a storage and the tensors over it. With `live=True` it finds every other tensor
+# that still lives there.
+
+# %%
+a = tk.arange(6).reshape(2, 3)
+turned = a.T
+row = a[1]
+viz.memory(a, live=True)
+
+# %% [markdown]
+# A large storage is shortened; a stride of 0 shows as `:`.
+
+# %%
+big = tk.arange(1000).reshape(20, 50)
+viz.memory(big=big, column=big[:, 7], wide=big[3].unsqueeze(0).expand(4, 50))
+
+# %% [markdown]
+# ## Indexing: what an index takes, view or copy
+
+# %%
+viz.indexing(tk.arange(24).reshape(4, 6), np.s_[1:3, ::2])
+
+# %%
+viz.indexing(tk.arange(12).reshape(3, 4), tk.tensor([2, 0]))
+
+# %%
+viz.indexing(tk.arange(24).reshape(2, 3, 4), np.s_[..., 1])
+
+# %% [markdown]
+# ## Broadcasting
+
+# %%
+viz.broadcast(tk.tensor([[1], [2], [3]]), tk.tensor([10, 20, 30, 40]))
+
+# %%
+viz.broadcast((8, 1, 6, 1), (7, 1, 5))
+
+# %%
+scores = tk.ones(3, 4)
+weights = tk.ones(3)
+explain.broadcast(scores, weights)
+
+# %% [markdown]
+# ## The autograd graph
+
+# %%
+x = tk.tensor([[1.0, 2.0], [3.0, 4.0]])
+w = tk.tensor([[0.5, -1.0], [0.25, 2.0]], requires_grad=True)
+b = tk.zeros(2, requires_grad=True)
+h = (x @ w + b).tanh()
+loss = (h * h).mean()
+viz.graph(loss)
+
+# %% [markdown]
+# What repeats is folded.
+
+# %%
+layers = [tk.eye(2).mul(0.9).requires_grad_() for _ in range(30)]
+deep = x
+for layer in layers:
+    deep = (deep @ layer).relu()
+viz.graph(deep.sum())
+
+# %% [markdown]
+# ## Backward, step by step
+#
+# The numbers are the engine's order. Below, for comparison, the recursion that does not wait: where
+# paths meet, it gets the gradient wrong.
+
+# %%
+x = tk.tensor([1.0, 2.0], requires_grad=True)
+a = x * 3.0
+b = a.sin()
+loss = (a * b + a).sum()
+viz.backward(loss, naive=True)
+
+# %% [markdown]
+# ## What is kept for backward
+
+# %%
+inputs = tk.ones(64, 20)
+first = tk.full((20, 30), 0.1, requires_grad=True)
+second = tk.full((30, 1), 0.1, requires_grad=True)
+loss = (((inputs @ first).tanh() @ second).sigmoid() ** 2).mean()
+viz.saved(loss)
+
+# %% [markdown]
+# ## Why is my grad None?
+
+# %%
+w = tk.tensor([1.0, 2.0], requires_grad=True)
+h = w * 3
+h.sum().backward()
+explain.no_grad(h)
+
+# %% [markdown]
+# Under `autograd.recording()` causes and lines are known.
+
+# %%
+w = tk.tensor([1.0, 2.0], requires_grad=True)
+with tk.autograd.recording():
+    h = w * 3
+    cut = h.detach()
+    result = cut * 2
+explain.no_grad(result)
+
+# %%
+w = tk.tensor([1.0, 2.0], requires_grad=True)
+with tk.autograd.recording(), tk.no_grad():
+    w = w - 0.1
+explain.no_grad(w)
+
+# %% [markdown]
+# ## Who changed my saved tensor?
+
+# %%
+x = tk.tensor([1.0, 2.0], requires_grad=True)
+with tk.autograd.recording():
+    y = x.exp()
+    loss = (y * y).sum()
+    y += 1
+try:
+    loss.backward()
+except RuntimeError as error:
+    explanation = explain.inplace(error)
+explanation
+
+# %% [markdown]
+# ## Training
+
+# %%
+target = tk.tensor([1.0, -1.0, 0.5])
+guess = tk.zeros(3, requires_grad=True)
+history = {"loss": [], "accuracy": []}
+for _ in range(25):
+    error = ((guess - target) ** 2).mean()
+    history["loss"].append(error.item())
+    history["accuracy"].append((guess - target).abs().lt(0.1).float().mean().item())
+    guess.grad = None
+    error.backward()
+    with tk.no_grad():
+        guess -= 0.3 * guess.grad
+viz.training(history)
+
+# %%
+module = {"first": first, "second": second, "unused": tk.ones(3, requires_grad=True)}
+(((inputs @ first).tanh() @ second).sigmoid() ** 2).mean().backward()
+viz.gradients(module)
+
+# %%
+path, point = [], [-1.5, 2.0]
+for _ in range(30):
+    path.append(tuple(point))
+    point = [point[0] - 0.2 * point[0], point[1] - 0.4 * point[1]]
+viz.landscape(lambda x, y: x * x + 10 * y * y, path)
+
+# %% [markdown]
+# ## CPU and GPU
+#
+# The numbers of these two are made up: they show how the pictures look.
+
+# %%
+cpu = {10**k: 1e-6 + 10**k * 1e-9 for k in range(1, 8)}
+cuda = {10**k: 2e-5 + 10**k * 1e-11 for k in range(1, 8)}
+viz.benchmark({"cpu": cpu, "cuda": cuda})
+
+
+# %%
+def event(kind, name, start, duration, **more):
+    return SimpleNamespace(kind=kind, name=name, start=start, duration=duration, **more)
+
+
+to_device = {"direction": "host to device", "bytes": 4096}
+to_host = {"direction": "device to host", "bytes": 4}
+naive = []
+for step in range(5):
+    start = 0.00065 * step
+    naive += [
+        event("transfer", "batch", start, 0.0002, **to_device),
+        event("launch", "matmul", start + 0.0002, 0.0001),
+        event("synchronise", "item", start + 0.0003, 0.0003),
+        event("transfer", "item", start + 0.0006, 0.00001, **to_host),
+    ]
+right = [event("transfer", "all batches", 0, 0.0004, direction="host to device", bytes=20480)]
+right += [event("launch", "matmul", 0.0004 + 0.0001 * step, 0.0001) for step in range(5)]
+right += [event("synchronise", "item", 0.0009, 0.0001)]
+viz.timeline(naive, right)
+
+# %% [markdown]
+# ## What cannot be drawn gets a sentence
+
+# %%
+viz.graph(tk.ones(3))
+
+# %%
+viz.indexing(tk.arange(6), 9)

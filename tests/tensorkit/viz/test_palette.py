@@ -1,0 +1,41 @@
+"""The colours: every text can be read upon its ground, and neighbours differ in grey."""
+
+from itertools import pairwise
+
+import pytest
+
+from tensorkit.viz import palette
+from tensorkit.viz.drawing import text_width, wrapped
+
+
+def _luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in parts]
+    return sum(share * it for share, it in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _contrast(one, other):
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+GROUNDS = ["PAPER", "LEAF", "RESULT", "FOLDED", "PLAIN", "WRONG", "RIGHT"]
+PAIRS = [*palette.SERIES, *((getattr(palette, it), palette.INK) for it in GROUNDS)]
+PAIRS += [(getattr(palette, it), palette.SOFT) for it in GROUNDS]
+
+
+@pytest.mark.parametrize(("ground", "text"), PAIRS)
+def test_text_has_the_contrast_that_wcag_asks_for(ground, text):
+    assert _contrast(ground, text) >= 4.5
+
+
+def test_neighbours_differ_in_grey():
+    for (one, _), (other, _) in pairwise(palette.SERIES):
+        assert _contrast(one, other) > 1.1
+
+
+@pytest.mark.parametrize("text", ["a few words", "x" * 300, "two\nlines", "", "  indented", "数字"])
+def test_wrapped_text_fits_and_loses_nothing(text):
+    lines = wrapped(text, 60, 12)
+    assert all(text_width(line, 12) <= 60 for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
