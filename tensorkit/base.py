@@ -207,6 +207,13 @@ def remember_view(form: Form, key: Any, plan: ViewPlan) -> None:
     form.views[key] = plan
 
 
+def forget_views() -> None:
+    """Find out anew what views look like."""
+    for form in _forms.values():
+        form.views.clear()
+        form.parts.clear()
+
+
 def plan_view(
     x: TensorBase, target: Layout, steps: tuple[Any, ...], take: Any = None, *args: Any
 ) -> ViewPlan:

@@ -5,6 +5,7 @@ first compares categories and only then widths. NumPy's promotion is never asked
 supplies ``numpy``, the dtype in which the elements are stored.
 """
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -76,6 +77,7 @@ _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32
 
 _NOT_GIVEN: Any = object()  # an argument that was not given, where None is refused
 _default = float32
+when_default_changes: "list[Callable[[], None]]" = []  # called after `set_default_dtype`
 
 
 def get_default_dtype() -> DType:
@@ -103,6 +105,8 @@ def set_default_dtype(d: DType) -> None:
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default = d
+    for tell in when_default_changes:
+        tell()
 
 
 def as_dtype(function: str, value: Any) -> DType:

@@ -72,6 +72,7 @@ class Definition:
         self.rules: dict[str | None, Rule] = {}
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
+        _tables.extend((self.plans, self.writes))
         # The short ways to record a result; without a gradient there is nothing to record.
         self.record: Callable[..., None] = _no_record
         self.record_number: dict[bool, Callable[..., None]] = {True: _no_record, False: _no_record}
@@ -112,6 +113,17 @@ class Plan(NamedTuple):
 
 
 _MOST_PLANS = 1000
+_tables: list[dict[Any, Plan]] = []  # of all operations
+
+
+def forget_plans() -> None:
+    """Find everything out anew: a rule by which plans were made has changed."""
+    for table in _tables:
+        table.clear()
+    base.forget_views()
+
+
+dtypes.when_default_changes.append(forget_plans)
 
 
 def _remember(plans: dict[Any, Plan], key: Any, plan: Plan) -> None:
@@ -518,7 +530,7 @@ def binary(
     plan = definition.plans.get(key)
     if plan is None:
         operands = _operands(definition, x, y, called)
-        plan = _plan(definition, _device(x, y), operands, options)
+        plan = quietly(_plan, definition, _device(x, y), operands, options)
         if key is not None:
             _remember(definition.plans, key, plan)
     result = base.new(quietly(plan.compute, *_arrays(plan, x, y)), plan.form)
@@ -563,7 +575,7 @@ def unary(definition: Definition, x: Any) -> "Tensor":
     need_tensor(definition.name, x)
     plan = definition.plans.get(x._form)
     if plan is None:
-        plan = _plan(definition, _device(x), (as_operand(x),), {})  # type: ignore[arg-type]
+        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {})  # type: ignore[arg-type]
         _remember(definition.plans, x._form, plan)
     result = base.new(quietly(plan.compute, x._array), plan.form)
     if x._node is None or not definition.rules:
@@ -709,7 +721,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     operands = _operands(definition, x, y, "in place") if plan is None else ()
     tracked = history.check_write(x, y)
     if plan is None:
-        plan = _plan(definition, _device(x), operands, options, (x, y))
+        plan = quietly(_plan, definition, _device(x), operands, options, (x, y))
         _remember(definition.writes, key, plan)
     check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
@@ -724,7 +736,7 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     tracked = history.check_write(x)
     plan = definition.writes.get(x._form)
     if plan is None:
-        plan = _plan(definition, _device(x), (as_operand(x),), {}, (x,))  # type: ignore[arg-type]
+        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {}, (x,))  # type: ignore[arg-type]
         _remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
     write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})

@@ -245,3 +245,25 @@ def test_mixing_with_an_array_names_from_numpy():
     for run in (lambda a, t: a * t, lambda a, t: t * a, lambda a, t: t < a):
         with pytest.raises(TypeError, match=r"tk\.from_numpy"):
             run(np.ones(3), tk.ones(3))
+
+
+def test_a_new_default_dtype_is_used_at_once():
+    a = tk.arange(3)
+    assert [(a / 2).dtype, (a * 1.5).dtype, a.exp().dtype] == [tk.float32] * 3
+    try:
+        tk.set_default_dtype(tk.float64)
+        assert [(a / 2).dtype, (a * 1.5).dtype, a.exp().dtype] == [tk.float64] * 3
+    finally:
+        tk.set_default_dtype(tk.float32)
+    assert [(a / 2).dtype, (a * 1.5).dtype, a.exp().dtype] == [tk.float32] * 3
+
+
+def test_numbers_that_are_equal_but_not_the_same_are_told_apart():
+    x = tk.ones(2)
+    for _ in range(2):  # the second time by the plan of the first
+        assert (x / 0.0).tolist() == [float("inf")] * 2
+        assert (x / -0.0).tolist() == [float("-inf")] * 2
+        assert (tk.arange(2) * 1).dtype is tk.int64
+        assert (tk.arange(2) * 1.0).dtype is tk.float32
+        assert (tk.arange(2) * True).dtype is tk.int64
+        assert (x * 1e300).tolist() == [float("inf")] * 2
