@@ -280,28 +280,24 @@ def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
     old = _former_self(t, names)
     if old is None:
         return Explanation(f"{name}.grad is None: {name} is no leaf", [why], trial.offered(retain))
-    gradient = old.grad
-    held = (
-        f"has the gradient {words.values(gradient)}"
-        if gradient is not None
-        else "has no gradient yet"
-    )
-    replaced = (
-        f"A leaf of the same shape is behind it that no name of yours refers to now; it {held}. "
-        f"It looks as if {name} was replaced by assignment."
+    held = "no gradient yet" if old.grad is None else f"the gradient {words.values(old.grad)}"
+    behind = f"The leaf behind it has the same shape, {held}, and no name of yours refers to it now"
+    own_leaf = (
+        f"{name} = {name}.detach().requires_grad_()",
+        f"make {name} a leaf, from here on",
+        lambda: trial.gets_gradient(trial.stand_in(t).detach().requires_grad_()),
     )
     line = words.source(t.origin.file, t.origin.line) if t.origin is not None else ""
-    update = _ASSIGNED_AGAIN.match(line) or _ASSIGNED_AGAIN.match(f"{name} = {name} - step")
-    repairs = trial.offered(
-        _in_place(update, old),
-        (
-            f"{name} = {name}.detach().requires_grad_()",
-            f"make {name} a leaf, from here on",
-            lambda: trial.gets_gradient(trial.stand_in(t).detach().requires_grad_()),
-        ),
-        retain,
-    )
-    return Explanation(f"{name}.grad is None: {name} is no leaf", [why, replaced], repairs)
+    update = _ASSIGNED_AGAIN.match(line)
+    if not line and node.name() in ("SubBackward0", "AddBackward0"):
+        update = _ASSIGNED_AGAIN.match(f"{name} = {name} - step")
+    if update is None:
+        repairs = trial.offered(own_leaf, retain)
+        behind += f". Set requires_grad when the values of {name} are final."
+    else:
+        repairs = trial.offered(_in_place(update, old), own_leaf, retain)
+        behind += f": it looks as if {name} was replaced by assignment."
+    return Explanation(f"{name}.grad is None: {name} is no leaf", [why, behind], repairs)
 
 
 def _retains(t: "Tensor") -> bool:

@@ -69,29 +69,37 @@ def _picture(vertices: list[Vertex], most: int) -> Picture:
 
 def key(canvas: Canvas, drawn: list[Box]) -> None:
     """Write what the boxes' grounds mean, below the graph."""
-    meanings = [
-        (LEAF, "", "leaf: backward adds to its .grad"),
-        (PLAIN, "", "operation"),
-        (RESULT, "", "result"),
-        (FOLDED, "5 3", "several, folded"),
-    ]
     used = {box.ground for box in drawn}
-    boxes.key(canvas, LEFT, canvas.extent[1] + 28, [it for it in meanings if it[0] in used])
+    samples = [Box(title, ground=ground, **style) for ground, (title, style) in _STYLES.items()]
+    boxes.key(canvas, LEFT, canvas.extent[1] + 28, [it for it in samples if it.ground in used])
+
+
+# What a box on each ground is, and the outline that tells it apart without colour.
+_STYLES: dict[str, tuple[str, Any]] = {
+    LEAF: ("leaf: backward adds to its .grad", {"radius": 12}),
+    PLAIN: ("operation", {}),
+    RESULT: ("result", {"outline": 2.6}),
+    FOLDED: ("several, folded", {"dash": "5 3"}),
+}
 
 
 def box_of(vertices: list[Vertex], group: Group, *, is_result: bool = False) -> Box:
     """The box of a vertex or of a folded group."""
     if len(group.members) > 1:
-        return Box(*_summary(vertices, group), ground=FOLDED, dash="5 3")
+        return _box(*_summary(vertices, group), FOLDED)
     it = vertices[group.members[0]]
     if it.is_leaf:
         lines = [it.form, *filter(None, [it.value]), "gradient → .grad"]
-        return Box(it.title, lines, LEAF, radius=12)
+        return _box(it.title, lines, LEAF)
     lines = [f"{it.name}: {it.form}" if it.name else it.form, *filter(None, [it.value])]
     lines += [f"keeps {saved.name.removeprefix('_saved_')} {saved.words}" for saved in it.saved]
     lines += ["gradient → .grad (retain_grad)"] if it.retains_grad else []
     lines += [it.line] if it.line else []
-    return Box(it.title, lines, RESULT if is_result else PLAIN)
+    return _box(it.title, lines, RESULT if is_result else PLAIN)
+
+
+def _box(title: str, lines: list[str], ground: str) -> Box:
+    return Box(title, lines, ground, **_STYLES[ground][1])
 
 
 def _summary(vertices: list[Vertex], group: Group) -> tuple[str, list[str]]:

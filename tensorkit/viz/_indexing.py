@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import creation
 from tensorkit.data import is_tensor
+from tensorkit.dtypes import bool_
 from tensorkit.viz import grid, words
 from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
 from tensorkit.viz.grid import Cell
@@ -42,21 +43,20 @@ def _taken(t: "Tensor", index: Any) -> Picture:
         result = t[index]
     except (IndexError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         return said(f"{code} does not work", f"{type(error).__name__}: {error}")
-    title = f"{code} takes {_share(t, result)}: {_kind(t, result)}"
+    taken = creation.zeros(tuple(t.shape), dtype=bool_)
+    taken[index] = True
+    n_taken = int(taken.sum().item())
+    again = "" if n_taken == result.numel() else ", some several times"
+    title = f"{code} takes {n_taken:,} of {words.count(t.numel(), 'element')}{again}: "
+    title += _kind(t, result)
+    consequence = _consequence(t, result)
+    if t.numel() > MOST_ELEMENTS:
+        return said(title, f"{consequence} Values of the result: {words.values(result)}")
     canvas = Canvas()
     text = [title]
-    low = heading(canvas, title, _consequence(t, result))
-    if t.numel() > MOST_ELEMENTS:
-        return said(
-            title, f"{_consequence(t, result)} Values of the result: {words.values(result)}"
-        )
-    numbers = creation.arange(t.numel()).reshape(tuple(t.shape))
-    taken = set(numbers[index].reshape(-1).tolist())
-    low = _draw(
-        canvas, text, f"t, shape {tuple(t.shape)}", t, numbers.reshape(-1).tolist(), taken, low
-    )
-    everything = list(range(result.numel()))
-    _draw(canvas, text, f"result, shape {tuple(result.shape)}", result, everything, set(), low + 12)
+    low = heading(canvas, title, consequence)
+    low = _draw(canvas, text, f"t, shape {tuple(t.shape)}", t, taken, low)
+    _draw(canvas, text, f"result, shape {tuple(result.shape)}", result, None, low + 12)
     return Picture(title, canvas, "\n".join(text))
 
 
@@ -73,11 +73,10 @@ def index_text(index: Any) -> str:
         if index.numel() > words.MOST_VALUES:
             return f"{words.form(index.shape, index.dtype)} tensor"
         return f"tensor({words.values(index)})"
-    return str(index)
-
-
-def _share(t: "Tensor", result: "Tensor") -> str:
-    return f"{result.numel():,} of {words.count(t.numel(), 'element')}"
+    text = str(index)
+    return (
+        text if len(text) <= 40 else f"{type(index).__name__} of {words.count(len(index), 'entry')}"
+    )
 
 
 def _is_view(t: "Tensor", result: "Tensor") -> bool:
@@ -102,28 +101,22 @@ def _consequence(t: "Tensor", result: "Tensor") -> str:
 
 
 def _draw(
-    canvas: Canvas,
-    text: list[str],
-    title: str,
-    x: "Tensor",
-    numbers: list[int],
-    taken: set[int],
-    top: float,
+    canvas: Canvas, text: list[str], title: str, x: "Tensor", taken: "Tensor | None", top: float
 ) -> float:
     """Draw a tensor as matrices; write the same as text. Gives the lower end."""
     canvas.text(18, top + 14, title, 12, INK, bold=True)
-    text.append(f"{title}; (taken)" if taken else title)
+    text.append(title if taken is None else f"{title}; (taken)")
     rows, columns = (1, 1, *x.shape)[-2:]
     lead = tuple(x.shape[:-2])
     shown = [it for it, _ in zip(product(*map(range, lead)), range(MOST_BLOCKS), strict=False)]
     at, low, lowest = 18.0, top + 22, top + 22
-    for block, place in enumerate(shown):
+    for place in shown:
 
-        def cell(row: int, column: int, block: int = block, place: Any = place) -> Cell:
+        def cell(row: int, column: int, place: Any = place) -> Cell:
             index = (*place, row, column)[-x.ndim :] if x.ndim else ()
             value = words.number(x[index].item())
-            number = numbers[(block * rows + row) * columns + column]
-            return Cell(value, RESULT if number in taken else PLAIN, strong=number in taken)
+            is_taken = taken is not None and bool(taken[index].item())
+            return Cell(value, RESULT if is_taken else PLAIN, strong=is_taken)
 
         label = f"[{', '.join(map(str, place))}]" if lead else ""
         if label:
@@ -137,7 +130,7 @@ def _draw(
         text += grid.text(rows, columns, cell)
     left_out = prod(lead) - len(shown)
     if left_out > 0:
-        more = f"and {words.count(left_out, 'more matrix').replace('matrixs', 'matrices')}"
+        more = f"and {words.count(left_out, 'matrix')} more"
         canvas.text(18, lowest + 16, more, 11.5, SOFT)
         text.append(f"  {more}")
         lowest += 20

@@ -228,7 +228,7 @@ def _cut(
         if vertex.is_leaf or place == len(vertices) - 1:
             continue
         _, left = next(numbers)
-        if reach <= place and left <= total / 2:
+        if reach <= place and 0 < left <= total / 2:
             return vertex.label, left
         reach = max(reach, last_use[place])
     return None

@@ -60,7 +60,6 @@ def _summary(events: Sequence[Any]) -> str:
         words.count(sum(it.kind == kind for it in events), noun)
         for kind, noun in zip(KINDS, ("transfer", "launch", "synchronisation"), strict=True)
     ]
-    counts[1] = counts[1].replace("launchs", "launches")
     return f"{counts[0]} of {words.n_bytes(moved)}, {counts[1]}, {counts[2]}"
 
 

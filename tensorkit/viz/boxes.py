@@ -20,6 +20,7 @@ class Box:
     ground: str = PLAIN
     dash: str = ""
     radius: float = 4.0
+    outline: float = 1.2
 
     @property
     def size(self) -> tuple[float, float]:
@@ -45,7 +46,7 @@ def draw(
     for box, (x, y) in zip(boxes, placed.boxes, strict=True):
         width, height = box.size
         at, y = left + x - width / 2, top + y
-        canvas.rect(at, y, width, height, box.ground, SOFT, radius=box.radius, dash=box.dash)
+        _ground(canvas, at, y, width, height, box)
         y += 0.6 * PAD + 0.72 * LINE
         title = shortened(box.title, WIDEST / 1.1, SIZE)
         canvas.text(at + width / 2, y, title, SIZE, INK, anchor="middle", bold=True)
@@ -66,8 +67,13 @@ def _curve(points: list[tuple[float, float]]) -> list[Command]:
     return commands
 
 
-def key(canvas: Canvas, left: float, y: float, entries: list[tuple[str, str, str]]) -> None:
-    """Write what the grounds mean, in a row: ground, dash, words."""
-    for ground, dash, text in entries:
-        canvas.rect(left, y - 10, 15, 12, ground, SOFT, radius=2, dash=dash, line=1)
-        left = canvas.text(left + 21, y, text, 11.5, SOFT) + 20
+def key(canvas: Canvas, left: float, y: float, samples: list[Box]) -> None:
+    """Write in a row what grounds and outlines mean: the title of each sample."""
+    for sample in samples:
+        _ground(canvas, left, y - 11, 20, 14, sample)
+        left = canvas.text(left + 26, y, sample.title, 11.5, SOFT) + 20
+
+
+def _ground(canvas: Canvas, x: float, y: float, width: float, height: float, box: Box) -> None:
+    style = {"radius": box.radius, "line": box.outline, "dash": box.dash}
+    canvas.rect(x, y, width, height, box.ground, SOFT, **style)  # type: ignore[arg-type]

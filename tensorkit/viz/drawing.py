@@ -332,10 +332,11 @@ def said(title: str, text: str) -> Picture:
 
 def heading(canvas: Canvas, title: str, below: str = "") -> float:
     """Write the picture's title, and a line below it; gives the y where the picture may begin."""
-    canvas.text(_MARGIN, 30, title, 14, bold=True)
-    if not below:
-        return 48.0
-    return canvas.lines(_MARGIN, 49, below, 12, SOFT, width=820) + 2
+    y = 30.0
+    for line in wrapped(title, 760, 14):
+        canvas.text(_MARGIN, y, line, 14, bold=True)
+        y += 19
+    return canvas.lines(_MARGIN, y, below, 12, SOFT, width=820) + 2 if below else y - 1
 
 
 def _png(canvas: Canvas, size: tuple[float, float]) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit.viz.reading import Vertex
 
 LONGEST_BLOCK = 80
-MOST_LEAVES_AT_ONE = 5
+MOST_LEAVES_AT_ONE = 4
 
 
 @dataclass

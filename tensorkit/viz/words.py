@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 MOST_VALUES = 6
+_PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -29,7 +30,7 @@ def number(value: Any) -> str:
 
 def count(n: int, noun: str) -> str:
     """``1 element``, ``6 elements``."""
-    plural = "leaves" if noun == "leaf" else f"{noun}s"
+    plural = _PLURALS.get(noun, f"{noun}s")
     return f"{n:,} {noun if n == 1 else plural}"
 
 

@@ -203,3 +203,14 @@ def test_a_parameter_replaced_after_the_loss_is_recognised():
     loss = (w * 3.0).sum()
     w = _leaf()
     assert "replaced by assignment after loss was computed" in explain.no_grad(w, loss).alt
+
+
+def test_a_conversion_after_requires_grad_is_no_update():
+    with tk.autograd.recording():
+        weights = tk.tensor([0.5, 1.5], requires_grad=True).double()
+    explanation = explain.no_grad(weights)
+    assert "Set requires_grad when the values of weights are final" in explanation.alt
+    names = {"weights": weights}
+    exec(explanation.repairs[0], names)
+    assert names["weights"].is_leaf
+    assert names["weights"].dtype is tk.float64

@@ -92,3 +92,13 @@ def test_after_backward_nothing_is_kept():
     loss.backward()
     assert "Nothing is kept any more" in viz.saved(loss).alt
     assert "Nothing is kept" in viz.saved(tk.ones(3)).alt
+
+
+def test_an_element_taken_twice_is_said():
+    text = viz.indexing(tk.arange(3), tk.tensor([0, 0, 2, 2])).alt
+    assert "takes 2 of 3 elements, some several times: a copy of shape (4,)" in text
+    assert "  (0) 1 (2)" in text
+
+
+def test_a_long_index_is_not_written_out():
+    assert "t[list of 60 entries]" in viz.indexing(tk.arange(100), list(range(60))).alt
