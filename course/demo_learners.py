@@ -81,14 +81,17 @@ def mistaken_in(exercises: Sequence[Exercise]) -> Slip:
 
     Raises CourseError if no usual mistake of these exercises stands alone in a cell.
     """
-    found = [slip for it in exercises for mistake in it.mistakes() if (slip := _slip(it, mistake))]
+    found = [one for it in exercises for mistake in it.mistakes() if (one := slip(it, mistake))]
     if not found:
         raise CourseError("None of these exercises has a usual mistake that stands alone.")
-    return min(found, key=lambda slip: not 0 < slip.points < slip.exercise.points)
+    return min(found, key=lambda one: not 0 < one.points < one.exercise.points)
 
 
-def _slip(it: Exercise, mistake: Mistake) -> Slip | None:
-    """None for a mistake that is no function, or that needs more than stands in its own lines."""
+def slip(it: Exercise, mistake: Mistake) -> Slip | None:
+    """A usual mistake as it is typed.
+
+    None for a mistake that is no function, or that needs more than stands in its own lines.
+    """
     function = mistake.answer
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None

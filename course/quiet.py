@@ -96,7 +96,8 @@ def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Calla
         instead[id(vars(home)[attribute])] = refusal
         refusals.append((home, attribute, refusal))
     originals = [vars(owner)[attribute] for owner, attribute, _ in refusals]
-    aliases = {name: value for name, value in namespace.items() if id(value) in instead}
+    mine = list(namespace.items()) if instead else []
+    aliases = {name: value for name, value in mine if id(value) in instead}
     for owner, attribute, refusal in refusals:
         setattr(owner, attribute, refusal)
     namespace.update({name: instead[id(value)] for name, value in aliases.items()})

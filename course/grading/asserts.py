@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course import compare
 from course.errors import TimeLimit
-from course.grading.remote import Caller, Raised
+from course.grading.remote import Caller, words_of
 from course.grading.session import Died
 from course.grading.wire import WireError
 from course.limited import limited
@@ -44,11 +43,10 @@ def judge(caller: Caller, source: str, name: str, points: float) -> Report:
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
-    except Raised as raised:
-        kind = type(raised.error).__name__
-        return _report(name, points, 0.0, f"Your code raised {kind}: {raised.message[0]}")
-    except Exception as error:
-        return _report(name, points, 0.0, _why(error, source))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return _report(name, points, 0.0, _why(error))
     earned = last[0]
     if type(earned) in (int, float) and 0 <= earned <= points:
         return _report(name, points, float(earned), "")
@@ -76,9 +74,11 @@ def _free(tree: ast.Module) -> set[str]:
     return {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)}
 
 
-def _why(error: Exception, source: str) -> str:
-    """The line of the check that failed, without showing it where it may be hidden."""
-    first = compare.text_of(error)[0]
+def _why(error: BaseException) -> str:
+    """What failed, without the line of a check that may be hidden."""
+    (first, _), where = words_of(error)
+    if where:
+        return f"Your code raised {type(error).__name__}: {first} ({where})"
     if isinstance(error, AssertionError):
         return first or "One of the instructor's checks failed."
     frames = [it for it in traceback.extract_tb(error.__traceback__) if it.filename == "<check>"]

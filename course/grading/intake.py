@@ -224,12 +224,13 @@ def repair(content: bytes, source: Source) -> Repaired:
     notes: list[str] = []
     theirs = _cells(content)
     ours = source.released["cells"]
+    by_id = {it["id"]: it for it in ours}
     marked = {id: it for it in ours if (id := grade_id(it)) is not None}
     placed: dict[str, Cell] = {}  # by the id of our own cell
     after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
     last: str | None = None
     for cell in theirs:
-        known = _which(cell, ours, marked)
+        known = _which(cell, by_id, marked)
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
         if known is None:
@@ -239,7 +240,8 @@ def repair(content: bytes, source: Source) -> Repaired:
             last = known["id"]
     _adopt_renamed(placed, after, marked, notes)
     cells = list(after.get(None, []))
-    positions = [ours.index(_by_id(ours, id)) for id in placed]
+    order = list(by_id)
+    positions = [order.index(id) for id in placed]
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
     for our in ours:
@@ -318,16 +320,12 @@ def _joined(text: Any) -> str:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
 
 
-def _which(cell: Cell, ours: list[Cell], marked: Mapping[str, Cell]) -> Cell | None:
+def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) -> Cell | None:
     """The cell of the instructor's that this one is, by nbgrader's id or else by its own."""
     name = grade_id(cell)
     if name is not None:
         return marked.get(name)
-    return next((it for it in ours if it["id"] == cell["id"] != ""), None)
-
-
-def _by_id(ours: list[Cell], id: str) -> Cell:
-    return next(it for it in ours if it["id"] == id)
+    return by_id.get(cell["id"])
 
 
 def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> Cell | None:

@@ -94,6 +94,7 @@ class Learner:
         target = self._target(message["target"])
         objects = list(decoder.objects)
         encoder = Encoder(self._keep, objects)
+        encoder.memory = blocks
         printed = Bounded(PRINTED_LIMIT)
         reply: Message = {"ended": "returned"}
 
@@ -133,6 +134,7 @@ class Learner:
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
+        encoder.memory = self.memory
         return {"value": encoder.encode(self.result)}, encoder.blocks
 
     def _target(self, named: Any) -> Any:

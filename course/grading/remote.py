@@ -28,14 +28,6 @@ from course.runner import Budget, Outcome
 from tensorkit import errors as tk_errors
 
 
-class Raised(Exception):
-    """Raised by a call whose answer raised on the other side."""
-
-    def __init__(self, error: BaseException, message: tuple[str, str], where: str) -> None:
-        super().__init__(*message)
-        self.error, self.message, self.where = error, message, where
-
-
 @dataclass
 class Caller:
     """Makes the calls of one check on one session, and notes what they print."""
@@ -81,13 +73,19 @@ class Caller:
         if reply.get("ended") == "timed out":
             raise TimeLimit
         try:
-            return self._returned(reply, blocks, encoder, args)
+            value, error = self._returned(reply, blocks, encoder)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
             raise WireError("A reply is damaged.") from problem
+        if error is not None:
+            raise error
+        if self.probes and encoder.owners:
+            self._try_out(encoder.owners, value)
+        return value
 
     def _returned(
-        self, reply: Message, blocks: list[np.ndarray], encoder: Encoder, args: list[Any]
-    ) -> Any:
+        self, reply: Message, blocks: list[np.ndarray], encoder: Encoder
+    ) -> tuple[Any, BaseException | None]:
+        """What the answer returned, or the exception that it raised."""
         self.warned += [text for text in reply["warned"] if type(text) is str][:20]
         shared = _shared(reply["same"], blocks, encoder.owners)
         for theirs, mine in shared.items():
@@ -102,11 +100,7 @@ class Caller:
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
         for mine, state in zip(objects, reply["state"], strict=True):
             _take_over(mine, state, decoder)
-        if reply["ended"] == "raised":
-            raise _rebuilt(reply["error"])
-        if self.probes and encoder.owners:
-            self._try_out(encoder.owners, value)
-        return value
+        return value, _rebuilt(reply["error"]) if reply["ended"] == "raised" else None
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
         """Write other numbers through the arguments on both sides; both results must show them."""
@@ -195,18 +189,11 @@ class Handle(Opaque):
         while True:
             try:
                 yield iterator.ask("next")
-            except Raised as raised:
-                if isinstance(raised.error, StopIteration):
-                    return
-                raise
+            except StopIteration:
+                return
 
     def __next__(self) -> Any:
-        try:
-            return self.ask("next")
-        except Raised as raised:
-            if isinstance(raised.error, StopIteration):
-                raise StopIteration from None
-            raise
+        return self.ask("next")
 
     def __getitem__(self, key: Any) -> Any:
         return self.ask("entry", key)
@@ -269,14 +256,12 @@ def run_case(
         arguments = [plain(it) for it in given.args]
     except TimeLimit:
         outcome.ended = "timed out"
-    except Raised as raised:
-        outcome.ended, outcome.error = "raised", raised.error
-        outcome.message, outcome.where = raised.message, raised.where
-    except (Died, WireError):
+    except (Died, WireError, KeyboardInterrupt):
         raise
-    except Exception as error:  # what the definition does with what came back
+    except BaseException as error:
         outcome.ended, outcome.error = "raised", error
-        outcome.message = compare.text_of(error)
+        # without words of its own it was raised by what the definition does with the answer's
+        outcome.message, outcome.where = words_of(error)
     outcome.printed, outcome.warned = caller.printed, caller.warned
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = [
@@ -330,16 +315,27 @@ def _numbers(value: Any) -> Any:
     return None
 
 
-def _rebuilt(coded: Message) -> Raised:
+def _rebuilt(coded: Message) -> BaseException:
     """The exception that was raised: of its own class if both sides know that, else of its name."""
     name, module = _sound_text(coded, "type"), _sound_text(coded, "module")
-    first, *rest = _sound_text(coded, "text").strip().splitlines() or [""]
+    text = _sound_text(coded, "text").strip()
     homes = {"builtins": builtins, "tensorkit.errors": tk_errors}
     kind: Any = vars(homes[module]).get(name) if module in homes else None
     if module == "course":
         kind = NotAllowed
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
-    rest_text = " ".join(filter(None, (line.strip() for line in rest)))
-    message = compare.cut(first.strip(), compare.SHOWN), compare.cut(rest_text, compare.SHOWN)
-    return Raised(kind.__new__(kind), message, _sound_text(coded, "where"))
+    if kind is KeyboardInterrupt:
+        kind = Exception
+    error: BaseException = kind.__new__(kind, text)
+    first, *rest = text.splitlines() or [""]
+    second = " ".join(filter(None, (line.strip() for line in rest)))
+    message = compare.cut(first.strip(), compare.SHOWN), compare.cut(second, compare.SHOWN)
+    error.__dict__["_told"] = message, _sound_text(coded, "where")
+    return error
+
+
+def words_of(error: BaseException) -> tuple[tuple[str, str], str]:
+    """The message of an exception and the line that raised it, as the other side told them."""
+    told: tuple[tuple[str, str], str] = getattr(error, "_told", (compare.text_of(error), ""))
+    return told

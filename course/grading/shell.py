@@ -153,6 +153,9 @@ class Shell(InteractiveShell):
     def enable_gui(self, gui: Any = None) -> None:
         """No windows here."""
 
+    def ask_exit(self) -> None:
+        raise SystemExit
+
     def init_sys_modules(self) -> None:
         super().init_sys_modules()
         sys.modules["__main__"] = self.user_module

@@ -59,6 +59,7 @@ class Wire:
         self.descriptor = descriptor
         self.watch = watch
         """Called while the other side lets wait; may raise."""
+        self._arrived = bytearray()
         os.set_blocking(descriptor, False)
 
     def send(self, message: Message, blocks: list[Any], *, until: float = math.inf) -> None:
@@ -68,11 +69,15 @@ class Wire:
         if len(text) > MOST_JSON or sum(sizes) > MOST_BYTES or len(blocks) > MOST_BLOCKS:
             raise WireError("This is too large to be sent.")
         head = _HEAD.pack(_MARK, len(text), len(blocks)) + struct.pack(f"<{len(sizes)}I", *sizes)
-        for part in (head + text, *blocks):
+        # small messages in one piece: the other side wakes up once
+        parts = (
+            [b"".join([head, text, *blocks])] if sum(sizes) < 1 << 16 else [head + text, *blocks]
+        )
+        for part in parts:
             rest = memoryview(part)
             while rest:
                 try:
-                    rest = rest[os.write(self.descriptor, rest[:65536]) :]
+                    rest = rest[os.write(self.descriptor, rest) :]
                 except BlockingIOError:
                     self._wait(select.POLLOUT, until)
                 except OSError as problem:
@@ -97,10 +102,9 @@ class Wire:
         return message, blocks
 
     def _read(self, size: int, until: float) -> bytearray:
-        found = bytearray()
-        while len(found) < size:
+        while len(self._arrived) < size:
             try:
-                piece = os.read(self.descriptor, min(size - len(found), 1 << 20))
+                piece = os.read(self.descriptor, 1 << 18)
             except BlockingIOError:
                 self._wait(select.POLLIN, until)
                 continue
@@ -108,7 +112,9 @@ class Wire:
                 raise Closed from problem
             if not piece:
                 raise Closed
-            found += piece
+            self._arrived += piece
+        found = self._arrived[:size]
+        del self._arrived[:size]
         return found
 
     def _wait(self, event: int, until: float) -> None:
@@ -143,6 +149,8 @@ class Encoder:
         self.keep = keep
         self.is_ours = is_ours
         self.names = (type, FunctionType, BuiltinFunctionType) if is_ours else (type,)
+        self.memory: list[np.ndarray] = []
+        """What came from the other side, where an object may lie in it."""
         self.objects = list(objects)
         self._numbers = {id(it): n for n, it in enumerate(self.objects)}
         self.owners: list[np.ndarray] = []
@@ -225,13 +233,8 @@ class Encoder:
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.hasobject or array.dtype.fields is not None:
             return {"k": "opaque", "kind": "a NumPy array of objects", "text": "<array of objects>"}
-        owner = array
-        while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
-            owner = owner.base
-        # axes in the order of memory, so that a transposed owner is still one piece
-        owner = owner.transpose(np.argsort([-abs(it) for it in owner.strides], kind="stable"))
-        copied = not owner.flags.c_contiguous or owner.dtype.hasobject
-        if copied:
+        owner = self._owner_of(array)
+        if owner is None:
             owner = array = np.array(array, order="C")
         return {
             "k": "array",
@@ -240,8 +243,20 @@ class Encoder:
             "shape": list(array.shape),
             "strides": list(array.strides),
             "offset": _address(array) - _address(owner) if array.size else 0,
-            "copied": copied,
         }
+
+    def _owner_of(self, array: np.ndarray) -> np.ndarray | None:
+        """One piece of memory in which an array lies; None if there is none that can be sent."""
+        first, last = np.lib.array_utils.byte_bounds(array)
+        for owner in (*self.memory, *self.owners):
+            if _address(owner) <= first and last <= _address(owner) + owner.nbytes:
+                return owner
+        owner = array
+        while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
+            owner = owner.base
+        # axes in the order of memory, so that a transposed owner is still one piece
+        owner = owner.transpose(np.argsort([-abs(it) for it in owner.strides], kind="stable"))
+        return owner if owner.flags.c_contiguous and not owner.dtype.hasobject else None
 
     def share(self, owner: np.ndarray) -> int:
         """The number of the block that this contiguous memory is sent as."""
@@ -252,10 +267,15 @@ class Encoder:
         return self._found[place]
 
     def _tensor(self, tensor: tk.Tensor) -> Any:
-        seen = tensor.detach().cpu().numpy()
-        form = self._array(seen) | {"k": "tensor"}
-        if not form.pop("copied"):
-            form["stride"] = list(tensor.stride())
+        here = tensor.detach().cpu()
+        flat = here.untyped_storage().flat
+        form = self._array(flat) | {
+            "k": "tensor",
+            "shape": list(here.shape),
+            "stride": list(here.stride()),
+        }
+        form["strides"] = [it * flat.itemsize for it in form["stride"]]
+        form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
         if tensor.requires_grad:
             form["requires_grad"] = True
             grad = tensor.grad if tensor.is_leaf else None
@@ -411,7 +431,7 @@ class Decoder:
             self._flat[key] = tk.from_numpy(flat)
         if coded["offset"] % size:
             raise WireError("A tensor is damaged.")
-        stride = [_whole(it) for it in coded.get("stride", [it // size for it in array.strides])]
+        stride = [_whole(it) for it in coded["stride"]]
         tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
         if coded.get("requires_grad") is True:
             tensor = tensor.detach().requires_grad_(True)

@@ -13,6 +13,7 @@ Each step gives the same when it is done twice. What people entered by hand is k
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import shutil
@@ -271,10 +272,11 @@ def _note(result: Result) -> Cell | None:
     said = [result.sentence, *result.repaired, *result.troubles]
     if result.profile == "unsafe":
         said.append("This was graded without a sandbox.")
-    lines = [f"- {clean.clean_html(it)}" for it in said if it]
+    lines = [f"<li>{html.escape(it)}</li>" for it in said if it]
     if not lines:
         return None
-    text = "\n".join(["**About this submission**", "", *lines])
+    # one block of HTML: names of files stand in these sentences, and are no markdown
+    text = f"<div><strong>About this submission</strong><ul>{''.join(lines)}</ul></div>"
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
 
 

@@ -1,0 +1,298 @@
+"""The checker's side: what it can grade of an answer that it never runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorkit as tk
+from conftest import Class, cell_of
+from course import demo_learners, exercise
+from course.check import judge as check_here
+from course.exercise import Case, Draw, Exercise, case
+from course.grading import asserts
+from course.grading.judge import Judging
+from course.grading.remote import Caller
+from course.grading.session import Session, Warm
+from course.report import Report
+from course.runner import Budget
+
+
+@pytest.fixture
+def session(warm_once: Warm) -> Iterator[Session]:
+    started = warm_once.fork()
+    yield started
+    started.end()
+
+
+def run(session: Session, source: str) -> None:
+    source = "import tensorkit as tk\nimport numpy as np\n" + source
+    ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    assert ran["error"] is None, ran
+
+
+def made(observe: Callable[..., Any], *args: Any, changes: bool = False) -> Exercise:
+    """An exercise about `answer` with one case, in which this is observed of it."""
+
+    class Made(Exercise):
+        """Made
+
+        For a test.
+        """
+
+        changes_arguments = changes
+
+        def cases(self, draw: Draw) -> Iterator[Case]:
+            yield case(*args, label="the case")
+
+        def run(self, answer: Any, *args: Any) -> Any:
+            return observe(answer, *args)
+
+        def expected(self, *args: Any) -> Any:
+            return True
+
+        def is_not_started(self, answer: Any, source: str | None) -> bool:
+            return False
+
+    it = Made()
+    it.id, it.chapter, it.points, it.kind, it.without, it.further = (
+        "made",
+        "",
+        1.0,
+        "write",
+        (),
+        False,
+    )
+
+    def answer() -> None: ...
+
+    it.reference = answer
+    return it
+
+
+def graded(session: Session, it: Exercise, seconds: float = 2.0) -> Report:
+    return Judging(session, it.without, [], "seed").exercise(it, seconds)
+
+
+SHAPES = [
+    ("def answer(x): return x + 1", lambda f: f(1) == 2),
+    ("def answer(x): return [x, (x, {'a': None})]", lambda f: f(1) == [1, (1, {"a": None})]),
+    ("answer = lambda t: t.t()", lambda f: f(tk.arange(6).reshape(2, 3)).shape == (3, 2)),
+    ("answer = lambda t: t.t()", lambda f: f(tk.arange(6).reshape(2, 3)).stride() == (1, 3)),
+    ("answer = lambda a: a[::2]", lambda f: f(np.arange(5)).tolist() == [0, 2, 4]),
+    ("answer = lambda: float('nan')", lambda f: f() != f()),
+    ("answer = lambda: (tk.float16, tk.Size([2]), ..., 1j)", lambda f: f()[0] is tk.float16),
+    ("answer = lambda f, x: f(x) + 1", lambda f: f(lambda x: 2 * x, 3) == 7),
+    ("answer = lambda f, x: f(x)", lambda f: f(tk.exp, tk.zeros(2)).tolist() == [1.0, 1.0]),
+    ("answer = lambda *a, key=0: len(a) + key", lambda f: f(1, 2, key=5) == 7),
+    ("def answer(n):\n  for i in range(n): yield i", lambda f: list(f(3)) == [0, 1, 2]),
+    ("def answer():\n  yield 1\n  raise ValueError", lambda f: next(iter(f())) == 1),
+    (
+        "class answer:\n  def __init__(self, n): self.n = n\n  def twice(self): return 2 * self.n",
+        lambda f: (f(3).n, f(3).twice()) == (3, 6),
+    ),
+    (
+        "class answer:\n  def __enter__(self): return 5\n  def __exit__(self, *a): self.left = 1",
+        lambda f: left_after(f()) == (5, 1),
+    ),
+    ("answer = lambda: (lambda x: x * 2)", lambda f: f()(4) == 8),
+    ("class answer:\n  def __getitem__(s, i): return i\n  def __len__(s): return 4",
+     lambda f: (f()[3], len(f())) == (3, 4)),
+]  # fmt: skip
+
+
+def left_after(manager: Any) -> tuple[Any, Any]:
+    with manager as entered:
+        pass
+    return entered, manager.left
+
+
+@pytest.mark.parametrize(("source", "observe"), SHAPES)
+def test_what_an_answer_is_and_returns(session: Session, source: str, observe: Any) -> None:
+    run(session, source)
+    report = graded(session, made(lambda f: bool(observe(f))))
+    assert report.status == "passed", str(report)
+
+
+CHANGES: list[tuple[str, Callable[[Any], bool]]] = [
+    ("def answer(t): t += 1", lambda f: changed(f, tk.zeros(2)).tolist() == [1.0, 1.0]),
+    ("def answer(a): a[0] = 7", lambda f: changed(f, np.zeros(2)).tolist() == [7.0, 0.0]),
+    ("def answer(x): x.append(3)", lambda f: changed(f, [1]) == [1, 3]),
+    ("def answer(d): d['b'] = 2", lambda f: changed(f, {"a": 1}) == {"a": 1, "b": 2}),
+    ("def answer(x): x[0] = x[1]", lambda f: same_tensors(f)),
+    ("def answer(t): t.requires_grad_(False)",
+     lambda f: not changed(f, tk.ones(2, requires_grad=True)).requires_grad),
+    ("def answer(t): (t * 3).sum().backward()",
+     lambda f: changed(f, tk.ones(2, requires_grad=True)).grad.tolist() == [3.0, 3.0]),
+]  # fmt: skip
+
+
+def changed(answer: Any, value: Any) -> Any:
+    answer(value)
+    return value
+
+
+def same_tensors(answer: Any) -> bool:
+    pair = [tk.ones(1), tk.zeros(1)]
+    second = pair[1]
+    answer(pair)
+    return pair[0] is second
+
+
+@pytest.mark.parametrize(("source", "observe"), CHANGES)
+def test_what_an_answer_does_to_its_arguments(session: Session, source: str, observe: Any) -> None:
+    run(session, source)
+    assert graded(session, made(lambda f: observe(f))).status == "passed"
+
+
+def shares(answer: Any) -> bool:
+    array = np.ones(3)
+    result = answer(array)
+    array[...] = 5
+    return bool(result.tolist() == [5.0, 5.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("answer = tk.from_numpy", True),
+        ("answer = lambda a: tk.from_numpy(a).clone()", False),
+        ("answer = lambda a: a", True),
+        ("answer = lambda a: a[:]", True),
+        ("answer = lambda a: a.copy()", False),
+    ],
+)
+def test_sharing_memory_is_seen(session: Session, source: str, expected: bool) -> None:
+    run(session, source)
+    report = graded(session, made(lambda f: shares(f) is expected))
+    assert report.status == "passed", str(report)
+
+
+def test_a_claim_about_memory_is_tried_out(session: Session) -> None:
+    # an agent that says the result shares no memory, although it does
+    run(
+        session,
+        "import course.grading.learner as agent\n"
+        "agent._same = lambda owners, blocks: []\n"
+        "def answer(array): return tk.from_numpy(array)",
+    )
+    report = graded(session, made(lambda f, array: f(array) is not None, np.ones(3)))
+    assert report.status == "failed"
+
+
+def test_a_gradient_is_asked_of_the_other_side(session: Session) -> None:
+    run(session, "def answer(x): return (x * x).sum()")
+
+    def slope(answer: Any) -> bool:
+        x = tk.tensor([1.0, 3.0], requires_grad=True)
+        (answer(x) * 2).backward()
+        return bool(x.grad.tolist() == [4.0, 12.0])
+
+    assert graded(session, made(slope)).status == "passed"
+
+
+@pytest.mark.parametrize(
+    "use", [bool, lambda it: it == 1, lambda it: it < 1, lambda it: it + 1, float]
+)
+def test_an_object_of_the_learners_has_no_value_here(session: Session, use: Any) -> None:
+    run(
+        session,
+        "class Always:\n"
+        "  __bool__ = __eq__ = __lt__ = lambda *a: True\n"
+        "  __add__ = __float__ = lambda *a: 1.0\n"
+        "answer = Always",
+    )
+    report = graded(session, made(lambda f: use(f()) is not None))
+    assert report.status == "failed"
+    assert "has no value here" in report.rows[0].got
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("raise ValueError('no')", "ValueError: no"),
+        ("raise KeyError('k')", "KeyError: 'k'"),
+        ("class Own(Exception): pass\n  raise Own('mine')", "Own: mine"),
+        ("tk.zeros(2) @ tk.zeros(3)", "ShapeError"),
+        ("exit()", "SystemExit"),
+    ],
+)
+def test_an_exception_crosses_with_its_words(session: Session, source: str, kind: str) -> None:
+    run(session, f"def answer():\n  {source}")
+    report = graded(session, made(lambda f: f()))
+    assert report.status == "failed"
+    assert report.rows[0].got.startswith(kind), report.rows[0].got
+
+
+def test_an_endless_answer_is_stopped_and_the_session_goes_on(session: Session) -> None:
+    run(session, "def answer():\n  while True: pass")
+    report = graded(session, made(lambda f: f()), seconds=0.3)
+    assert "did not end within 0.3 seconds" in str(report)
+    run(session, "answer = lambda: True")
+    assert graded(session, made(lambda f: f())).status == "passed"
+
+
+# plain asserts
+
+ASSERTS = [
+    ("def double(n): return 2 * n", "assert double(3) == 6", 2.0),
+    ("def double(n): return n", "assert double(3) == 6", 0.0),
+    ("def double(n): return 2.5", "assert double(3) == 2.5\n1.5", 1.5),
+    ("", "assert double(3) == 6", 0.0),
+    ("x = tk.ones(3)", "assert x.sum().item() == 3", 2.0),
+    ("x = 3", "np.testing.assert_allclose(x, 3.0)", 2.0),
+    ("def f(): raise ValueError", "try:\n    f()\nexcept Exception: pass\nelse: assert False", 2.0),
+    (
+        "class Yes:\n  __eq__ = lambda *a: True\n  __bool__ = __eq__\nf = Yes",
+        "assert f() == 6",
+        0.0,
+    ),
+    ("def f():\n  while True: pass", "assert f() == 1", 0.0),
+    ("import os\ndef f(): os._exit(0)", "f()", 0.0),
+]
+
+
+@pytest.mark.parametrize(("mine", "check", "earned"), ASSERTS)
+def test_plain_asserts_are_graded_apart(
+    session: Session, mine: str, check: str, earned: float
+) -> None:
+    run(session, mine)
+    caller = Caller(session, budget=Budget(1.0))
+    report = asserts.judge(caller, check, "check-double", 2.0)
+    assert report.score == earned, str(report)
+
+
+# the same points as in the notebook
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_points_are_those_of_the_check_in_the_notebook(klass_once: Class, turn: int) -> None:
+    """Every exercise with one of its usual mistakes, on another draw each time."""
+    notebook = klass_once.honest()
+    texts: dict[str, str] = {}
+    for it in klass_once.exercises.values():
+        texts[it.id] = typed(it, turn)
+        cell_of(notebook, it.id)["source"] = texts[it.id]
+    seed = f"seed {turn}"
+    for found in klass_once.grade(notebook, seed).exercises:
+        it = klass_once.exercises[found.report.exercise_id]
+        namespace: dict[str, Any] = {"np": np, "tk": tk}
+        exec(texts[it.id], namespace)
+        here = check_here(it, namespace[it.name], seed=seed)
+        if found.report.status == "not started":  # the mistake is the code as it was released
+            continue
+        assert (found.report.score, found.report.mistake) == (here.score, here.mistake), it.id
+        assert [row.status for row in found.report.rows] == [row.status for row in here.rows]
+
+
+def typed(it: Exercise, turn: int) -> str:
+    """The answer cell of a learner who makes the exercise's next usual mistake."""
+    if isinstance(it, exercise.Prediction):
+        mistake = random.Random(turn).choice(it.mistakes())
+        return f"{it.name} = {mistake.answer!r}"
+    slips = [slip for one in it.mistakes() if (slip := demo_learners.slip(it, one)) is not None]
+    return slips[turn % len(slips)].text if slips else it.solution_source
