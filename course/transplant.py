@@ -21,7 +21,7 @@ from course.exercise import Exercise, load
 from tensorkit import base, optim
 from tensorkit.autograd import engine
 from tensorkit.devices import quiet
-from tensorkit.ops import reduction
+from tensorkit.ops import general, reduction
 
 
 class Asked:
@@ -98,9 +98,7 @@ def _exercise_of(name: str) -> Exercise | None:
 
 def _forget() -> None:
     """Drop what the library has found out: forms hold strides, and plans go by forms."""
-    for form in base._forms.values():
-        form.views.clear()
-        form.parts.clear()
+    general.forget_plans()
     base._forms.clear()
     base._contiguous_forms.clear()
 

@@ -443,7 +443,8 @@ def _plan(
         layout.is_contiguous(each.shape, each.strides) for each in operands
     )
     if not (shape and all_contiguous):
-        compute = partial(_arranged, compute, form)
+        itemsize = form.dtype.itemsize
+        compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
     if into and not (isinstance(compute, np.ufunc) and result_dtype is into[0]._form.dtype):
         compute = partial(_copied, compute)  # a ufunc writes by itself
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
@@ -454,9 +455,12 @@ def _copied(compute: Callable[..., Any], *arrays: Any) -> None:
     arrays[-1][...] = compute(*arrays[:-1])
 
 
-def _arranged(compute: Callable[..., Any], form: Form, *arrays: Any) -> Any:
+def _arranged(compute: Callable[..., Any], form: Form, byte_strides: Ints, *arrays: Any) -> Any:
     """What ``compute`` gives, as an array with the strides of ``form``."""
-    array = form.device.backend.xp.asarray(compute(*arrays))
+    array = compute(*arrays)
+    if array.__class__ is np.ndarray and array.strides == byte_strides:
+        return array
+    array = form.device.backend.xp.asarray(array)
     return base.arranged(array, form.device, form.strides)
 
 
