@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check browser-test parity build demo bundle bench format lock clean
+.PHONY: help lab test check browser-test parity build demo demo-cluster bundle bench bench-grading format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,11 +39,18 @@ build: $(READY)  ## build the notebooks from their texts (CHAPTER=01_tensors)
 demo: $(READY)  ## rehearse a class with nbgrader, from release to feedback
 	$(BIN)/course demo
 
+demo-cluster: $(READY)  ## grade 200 made-up learners on a scheduler and two workers, into PostgreSQL
+	$(BIN)/python -c 'import distributed, psycopg' 2>/dev/null || $(PIP) 'distributed' 'psycopg[binary]'
+	PYTHONPATH=$(CURDIR) pg_virtualenv $(BIN)/python tests/benchmarks/demo_cluster.py
+
 bundle: $(READY)  ## make the folder that learners get
 	$(BIN)/course bundle
 
 bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
+
+bench-grading: $(READY)  ## measure grading against nbgrader's, write docs/grading.md
+	$(BIN)/python tests/benchmarks/grading.py --write
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix

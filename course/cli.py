@@ -167,6 +167,9 @@ def grade(
     workers: Annotated[
         int | None, typer.Option(min=1, help="How many at once; by default one for each core.")
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Grade on the workers of this dask scheduler: tcp://...")
+    ] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Without a sandbox: learners' code can do anything.")
     ] = False,
@@ -183,6 +186,7 @@ def grade(
             batch.chapter_in(root, chapter),
             learners=learner or (),
             workers=workers,
+            cluster=cluster,
             unsafe=unsafe,
             force=force,
             watch=watch,

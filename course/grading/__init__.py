@@ -11,6 +11,8 @@
     clean        makes a learner's text and pictures harmless for whoever opens them
     writer       the one writer of gradebook and autograded notebooks
     batch        many submissions: workers, retries, progress
+    cluster      the same with workers on other machines, by way of dask.distributed
+    feedback     the pages that learners get back
 
 Only `warm`, `learner` and what they import run beside learners' code; definitions, expected values
 and seeds stay on this side of the wire.

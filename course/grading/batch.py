@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,9 @@ def results(
     limits: Limits | None = None,
 ) -> Iterator[Result]:
     """The result of every job, in the order in which they are done."""
-    pool = [Hand(number, source, profile, limits or Limits()) for number in range(workers)]
     waiting = deque(jobs)
+    count = min(workers, len(waiting))
+    pool = [Hand(number, source, profile, limits or Limits()) for number in range(count)]
     try:
         while waiting or any(it.job for it in pool):
             for hand in pool:
@@ -152,10 +154,11 @@ def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iter
         if job.tries < TRIES:
             waiting.append(job)
         else:
-            yield _set_aside(job, source)
+            yield set_aside(job, source)
 
 
-def _set_aside(job: Job, source: Source) -> Result:
+def set_aside(job: Job, source: Source) -> Result:
+    """The result of a submission that ends whatever grades it."""
     refused = judge.refused(source, job.handed, job.seed, "")
     sentence = f"It ended the worker that graded it, {TRIES} times, and was set aside."
     return replace(refused, status="set aside", sentence=sentence)
@@ -256,6 +259,7 @@ def grade(
     force: bool = False,
     profile: str | None = None,
     limits: Limits | None = None,
+    cluster: str | None = None,
     watch: Watch = lambda result, done, total: None,
     config: Any = None,
 ) -> list[Result]:
@@ -263,10 +267,12 @@ def grade(
 
     learners: by default all. workers: by default one for each core. unsafe: without a sandbox.
     force: grade again what is graded. profile: of the sandbox, by default the strongest.
+    cluster: the address of a scheduler, whose workers grade instead of this machine's.
     config: nbgrader's; by default that of the course.
 
     Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook.
     """
+    from course.grading.cluster import Cluster
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
     from course.release import nbgrader_config
 
@@ -275,12 +281,20 @@ def grade(
     found = submissions(root, chapter, learners)
     if not found:
         raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
-    profile = profile or profile_for(unsafe=unsafe)
     secret = secret_of(root)
     done: list[Result] = []
     jobs: list[Job] = []
 
-    with Writer(root, source, config or nbgrader_config()) as writer:
+    with contextlib.ExitStack() as stack:
+        run: Callable[..., Iterator[Result]]
+        if cluster is not None:
+            there = stack.enter_context(Cluster(cluster, unsafe=unsafe))
+            profile, run = there.profile, there.results
+        else:
+            profile = profile or profile_for(unsafe=unsafe)
+            count = workers or len(os.sched_getaffinity(0))
+            run = partial(results, workers=count, profile=profile)
+        writer = stack.enter_context(Writer(root, source, config or nbgrader_config()))
 
         def finish(result: Result) -> None:
             if force or not writer.is_applied(result):
@@ -299,8 +313,7 @@ def grade(
                 finish(earlier)
             else:
                 jobs.append(job)
-        count = min(len(jobs), workers or len(os.sched_getaffinity(0)))
-        for result in results(source, jobs, workers=count, profile=profile, limits=limits):
+        for result in run(source, jobs, limits=limits):
             finish(result)
     return done
 

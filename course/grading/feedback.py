@@ -29,18 +29,14 @@ _FORMULA = re.compile(
     r"|\$\$(?P<block>.+?)\$\$|(?<!\$)\$(?=\S)(?P<inline>[^$\n]+?)(?<=\S)\$(?!\d)",
     re.DOTALL | re.IGNORECASE,
 )
-_TAGS = set(
-    """
-    math menclose mfenced mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow mspace
-    msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none
-    """.split()
-)
-_ATTRIBUTES = set(
-    """
-    accent columnalign display displaystyle fence form height linethickness lspace mathvariant
-    maxsize minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy width
-    """.split()
-)
+_TAGS = """
+math menclose mfenced mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow mspace msqrt
+mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none
+"""
+_ATTRIBUTES = """
+accent columnalign display displaystyle fence form height linethickness lspace mathvariant maxsize
+minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy width
+"""
 
 
 class FeedbackPage(HTMLExporter):
@@ -95,10 +91,12 @@ def _replaced(found: re.Match[str]) -> str:
 
 def _text(element: Element) -> str:
     """An element as text; nothing that a formula does not need, and nothing that markdown reads."""
-    if element.tag not in _TAGS:
+    if element.tag not in _TAGS.split():
         return ""
     kept = "".join(
-        f' {name}="{escape(value)}"' for name, value in element.items() if name in _ATTRIBUTES
+        f' {name}="{escape(value)}"'
+        for name, value in element.items()
+        if name in _ATTRIBUTES.split()
     )
     inside = _plain(element.text) + "".join(_text(it) + _plain(it.tail) for it in element)
     return f"<{element.tag}{kept}>{inside}</{element.tag}>"

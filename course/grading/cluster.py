@@ -1,0 +1,152 @@
+"""Grading on other machines, by way of a scheduler of dask.distributed.
+
+A worker gets bytes and gives a result as JSON; it needs neither the gradebook nor a shared disk,
+only this package and a sandbox of its own. Who can reach the scheduler can run programs on the
+workers: keep it on a private network, or use TLS (`tls://`, configured as dask describes).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from course.errors import CourseError
+from course.grading import batch, sandbox, session
+from course.grading.batch import Hand, Job
+from course.grading.intake import Source
+from course.grading.result import Result
+from course.grading.sandbox import Limits
+
+AHEAD = 2
+"""How many submissions each thread of the workers has beside the one that it grades."""
+SECONDS = 15
+
+_own = threading.local()
+
+
+class Cluster:
+    """The workers behind a scheduler, all with the same sandbox and the same release.
+
+    address: `tcp://host:8786`, or the file `.json` that a scheduler wrote.
+    Raises CourseError if nothing answers there, or if a worker could not give the results that
+    this machine would.
+    """
+
+    def __init__(self, address: str, *, unsafe: bool = False) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise CourseError(
+                "Grading on a cluster needs dask.distributed: pip install '.[cluster]'"
+            ) from None
+        try:
+            at = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+            self._client: Any = Client(**at, timeout=SECONDS, set_as_default=False)
+            self._client.wait_for_workers(1, timeout=SECONDS)
+            found: dict[str, Any] = self._client.run(_described)
+        except (OSError, TimeoutError, ValueError) as problem:
+            raise CourseError(f"No worker answers at {address} ({problem}).") from None
+        ours = dict(session.versions())
+        for name, (versions, _) in found.items():
+            if versions != ours:
+                self.close()
+                raise CourseError(f"{name} has {versions}, this machine {ours}: install the same.")
+        self.profile = sandbox.UNSAFE if unsafe else _common([has for _, has in found.values()])
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the scheduler; the workers stay."""
+        self._client.close()
+
+    def results(
+        self, source: Source, jobs: Iterable[Job], limits: Limits | None = None
+    ) -> Iterator[Result]:
+        """The result of every job, in the order in which they are done.
+
+        No more is sent than the workers can take soon. One that dies is replaced by another; a
+        submission that ended `batch.TRIES` of them is set aside.
+        """
+        from distributed import KilledWorker, as_completed
+
+        chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+        waiting = iter(jobs)
+        sent: dict[str, Job] = {}
+
+        def send(job: Job) -> Any:
+            future = self._client.submit(
+                _graded,
+                chapter,
+                source.digest,
+                job,
+                self.profile,
+                limits or Limits(),
+                pure=False,
+                retries=0,
+            )
+            sent[future.key] = job
+            return future
+
+        done = as_completed(loop=self._client.loop)
+
+        def fill() -> None:
+            threads = sum(self._client.nthreads().values())  # workers come and go
+            room = max(1, threads) * (AHEAD + 1) - len(sent)
+            done.update([send(job) for job in islice(waiting, max(0, room))])
+
+        fill()
+        for future in done:
+            job = sent.pop(future.key)
+            try:
+                text, timings = future.result()
+                yield Result.from_json(text, timings=timings)
+            except KilledWorker:
+                yield batch.set_aside(job, source)
+            except Exception as problem:
+                # what was scattered went with the last worker that had it, or a worker cannot start
+                job.tries += 1
+                if job.tries >= batch.TRIES:
+                    raise CourseError(f"The cluster does not grade: {problem}") from None
+                chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+                done.add(send(job))
+            fill()
+
+
+def _common(profiles: list[list[str]]) -> str:
+    """The strongest sandbox that all workers have, so that all results name the same."""
+    for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
+        if all(profile in has for has in profiles):
+            return profile
+    raise CourseError(
+        "A worker of this cluster has no sandbox: run `course doctor --server` on each."
+    )
+
+
+# what runs on a worker
+
+
+def _described() -> tuple[dict[str, str], list[str]]:
+    """This machine's versions, and the sandboxes that work on it."""
+    safe = (sandbox.NAMESPACES, sandbox.LANDLOCK)
+    return dict(session.versions()), [it for it in safe if sandbox.why_not(it) is None]
+
+
+def _graded(
+    chapter: str, digest: str, job: Job, profile: str, limits: Limits
+) -> tuple[str, dict[str, float]]:
+    """One result, from a checker that stays for this thread's next submission."""
+    wanted = (digest, profile, limits)
+    if getattr(_own, "wanted", None) != wanted:
+        if hasattr(_own, "hand"):
+            _own.hand.close()
+        number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
+        _own.hand, _own.wanted = Hand(number, Source.from_json(chapter), profile, limits), wanted
+    result = batch.one(_own.hand, job)
+    return result.to_json(), dict(result.timings)

@@ -1,0 +1,72 @@
+"""A made-up class: a course folder, its gradebook, and as many submissions as one likes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from copy import deepcopy
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from traitlets.config import Config
+
+from course import exercise
+from course.demo_learners import _as_typed
+from course.exercise import Exercise
+from course.release import nbgrader_config
+
+ROOT = Path(__file__).parents[2]
+LOOP = "while True: pass"
+TROUBLES = (LOOP, "import os\nos._exit(1)", "print('x' * 200_000_000)")
+
+
+def school(folder: Path, chapter: str, *, db_url: str | None = None) -> Config:
+    """A course with this one chapter, whose gradebook knows it; nbgrader's configuration for it."""
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.coursedir import CourseDirectory
+
+    for name in ("notebooks", "solutions"):
+        shutil.copytree(ROOT / name / chapter, folder / name / chapter)
+    (folder / "course").mkdir()
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.db_url = db_url or f"sqlite:///{folder}/course/gradebook.db"
+    config.CourseDirectory.assignment_id = chapter
+    directory = CourseDirectory(config=config)
+    GenerateAssignment(coursedir=directory, config=config, force=True).start()
+    return config
+
+
+def submit(folder: Path, chapter: str, count: int, *, troubled: int = 0, seed: int = 0) -> None:
+    """Hand in `count` notebooks, the last `troubled` of them with a loop, a crash or a flood."""
+    released = json.loads((folder / "notebooks" / chapter / f"{chapter}.ipynb").read_text())
+    exercises = exercise.load(chapter)
+    for number in range(count):
+        rng = random.Random(seed * 100_000 + number)
+        notebook = deepcopy(released)
+        answers = {cell["id"]: cell for cell in notebook["cells"] if cell["id"] in exercises}
+        for id, cell in answers.items():
+            text = answer(exercises[id], rng)
+            cell["source"] = f"# {number}\n{text}" if text else cell["source"]
+        if number >= count - troubled:
+            first = next(iter(answers.values()))
+            first["source"] = TROUBLES[number % len(TROUBLES)]
+        to = folder / "course" / "submitted" / f"learner-{number:04}" / chapter
+        to.mkdir(parents=True)
+        (to / f"{chapter}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def answer(it: Exercise, rng: random.Random) -> str:
+    """A right answer, a usual mistake, or none."""
+    mistakes = [_typed(it, mistake.answer) for mistake in it.mistakes()]
+    return rng.choices(
+        [it.solution_source, rng.choice([text for text in mistakes if text] or [""]), ""],
+        weights=(0.7, 0.2, 0.1),
+    )[0]
+
+
+def _typed(it: Exercise, function: Any) -> str:
+    is_plain = isinstance(function, FunctionType) and function.__name__ != "<lambda>"
+    return _as_typed(function, it.name) if is_plain else ""

@@ -1,0 +1,101 @@
+"""Grading by way of dask.distributed: the same points, and no worker's death loses anything."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import CHAPTER, LIMITS, ROOT, Class, School, put_first
+from course.errors import CourseError
+from course.grading import batch, cluster, sandbox
+from course.grading.intake import Handed, Source
+
+distributed = pytest.importorskip("distributed", reason="needs dask.distributed: pip install")
+
+pytestmark = [
+    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    # dask's own: it closes its sockets in threads, which end after the test
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Any]:
+    """A scheduler and two workers on loopback; a task that ends two of them is given up."""
+    import dask
+
+    quick = {"distributed.scheduler.allowed-failures": 1, "distributed.admin.log-format": ""}
+    os.environ["PYTHONPATH"] = str(ROOT)
+    with (
+        dask.config.set(quick),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as started,
+    ):
+        yield started
+
+
+def test_a_cluster_gives_the_points_that_this_machine_gives(
+    school: School, source: Source, workers: Any
+) -> None:
+    klass = Class(None, source)  # type: ignore[arg-type]
+    for number in range(4):
+        school.submit(f"learner-{number}", klass.honest("pixels") if number % 2 else klass.honest())
+    school.submit("crash", put_first(klass.honest(), "import os\nos._exit(1)"))
+    school.submit("eve", b"not JSON")
+    killed: list[int] = []
+
+    def watch(result: object, done: int, total: int) -> None:
+        if done == 2 and not killed:
+            killed.append(next(iter(workers.workers.values())).process.pid)
+            os.kill(killed[0], 9)
+
+    there = batch.grade(
+        school.root, CHAPTER, cluster=workers.scheduler_address, limits=LIMITS, watch=watch
+    )
+    assert killed
+    scores = school.scores()
+    here = batch.grade(school.root, CHAPTER, force=True, workers=1, limits=LIMITS)
+    assert {it.learner: it.to_json() for it in there} == {it.learner: it.to_json() for it in here}
+    assert scores == school.scores() == {it.learner: it.score for it in here}
+
+
+def test_what_kills_workers_is_set_aside_and_the_others_are_graded(
+    source: Source, workers: Any, monkeypatch: pytest.MonkeyPatch, honest: bytes
+) -> None:
+    def killing(chapter: str, digest: str, job: Any, *rest: Any) -> Any:
+        from course.grading.cluster import _graded  # the worker's own
+
+        if job.handed.learner == "killer":
+            os._exit(1)
+        return _graded(chapter, digest, job, *rest)
+
+    monkeypatch.setattr(cluster, "_graded", killing)
+    names = ["ada", "killer", "bob"]
+    jobs = [batch.Job(Handed(it, CHAPTER, honest), "seed") for it in names]
+    with cluster.Cluster(workers.scheduler_address) as there:
+        found = {it.learner: it for it in there.results(source, jobs, LIMITS)}
+    assert {name: it.status for name, it in found.items()} == {
+        "ada": "graded",
+        "killer": "set aside",
+        "bob": "graded",
+    }
+    assert found["ada"].score == found["ada"].possible
+
+
+@pytest.fixture
+def honest(source: Source) -> bytes:
+    return json.dumps(Class(None, source).honest()).encode()  # type: ignore[arg-type]
+
+
+def test_an_address_where_nothing_answers_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    with pytest.raises(CourseError, match="No worker answers at tcp://127"):
+        cluster.Cluster("tcp://127.0.0.1:9")
