@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 MOST_LOOKED_AT = 5_000
-OUT_OF_THE_LIBRARY = ("item", "tolist", "numpy", "bool", "int", "float", "index", "array")
 HOW_TO_SEE = (
     "Which operation made it, and where, cannot be known: no recording was on. To see it, run the "
     "lines again inside `with tk.autograd.recording():`."
@@ -120,7 +119,10 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
     if t.is_inference():
         sentence = f"{name} was made in inference_mode; it can never take part in autograd."
         code = f"{name} = {name}.clone().requires_grad_()"
-        repairs = trial.offered((code, "outside of inference_mode, take a copy", lambda: True))
+        copy = "outside of inference_mode, take a copy"
+        repairs = trial.offered(
+            (code, copy, lambda: trial.gets_gradient(t.clone().requires_grad_()))
+        )
         return Explanation(none, [sentence], repairs)
     if t.origin is None:
         sentences = [f"{name} is a leaf that does not ask for a gradient.", HOW_TO_SEE]

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tensorkit.autograd.history import is_ours
 from tensorkit.autograd.modes import state
 from tensorkit.data import is_tensor
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 6
 _PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def number(value: Any) -> str:
@@ -119,7 +119,7 @@ def place(file: str, line: int) -> str:
 def caller() -> FrameType:
     """The first frame outside tensorkit: where the names are that a learner gave."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and is_ours(frame):
         frame = frame.f_back
     return frame
 

@@ -214,3 +214,13 @@ def test_a_conversion_after_requires_grad_is_no_update():
     exec(explanation.repairs[0], names)
     assert names["weights"].is_leaf
     assert names["weights"].dtype is tk.float64
+
+
+def test_inference_mode_is_named():
+    with tk.inference_mode():
+        y = tk.ones(2) * 2
+    explanation = explain.no_grad(y)
+    assert "inference_mode" in explanation.alt
+    names = {"y": y}
+    exec(explanation.repairs[0], names)
+    assert names["y"].requires_grad
