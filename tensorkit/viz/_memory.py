@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.data import is_tensor
+from tensorkit.base import TensorBase
 from tensorkit.viz import words
 from tensorkit.viz.drawing import Canvas, Picture, text_width
 from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
@@ -109,7 +109,8 @@ def _others_alive(
     found = [
         (known.get(id(it), "no name"), it)
         for it in gc.get_objects()
-        if is_tensor(it) and id(it) not in given and _place(it) in places
+        # the type itself: asking an object for its __class__ may run code of anybody's
+        if issubclass(type(it), TensorBase) and id(it) not in given and _place(it) in places
     ]
     return sorted(found, key=lambda pair: (pair[0] == "no name", pair[0], _numbers(pair[1])))
 

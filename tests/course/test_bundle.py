@@ -24,8 +24,8 @@ CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
     *("__init__", "__main__", "answer", "check", "cli", "compare", "errors", "exercise", "files"),
-    *("hints", "history", "lab", "learner", "paths", "plain", "record", "report", "runner"),
-    "settings",
+    *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
+    *("report", "runner", "settings", "transplant"),
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
 AUTHORING = {it.removesuffix(".py") for it in bundle.AUTHORS_ONLY if it.endswith(".py")}
@@ -73,11 +73,14 @@ def _of_course(wheel: Path) -> set[str]:
 def _expected_of_course(modules: set[str]) -> set[str]:
     sources = (ROOT / "course" / "exercises").glob("*.py")
     configuration = (it for it in (ROOT / "course" / "jupyter").iterdir() if it.is_file())
+    inside = (ROOT / "course" / "grading").rglob("*.*") if modules >= AUTHORING else ()
+    grading = (it for it in inside if it.suffix in {".py", ".json", ".j2"})
     return {
         *(f"{module}.py" for module in modules),
         "settings.toml",
         *(f"exercises/{it.name}" for it in sources),
         *(f"jupyter/{it.name}" for it in configuration),
+        *(it.relative_to(ROOT / "course").as_posix() for it in grading),
     }
 
 
