@@ -579,7 +579,7 @@ def unary(definition: Definition, x: Any) -> "Tensor":
     need_tensor(definition.name, x)
     plan = definition.plans.get(x._form)
     if plan is None:
-        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {})  # type: ignore[arg-type]
+        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {})
         _remember(definition.plans, x._form, plan)
     result = base.new(quietly(plan.compute, x._array), plan.form)
     if x._node is None or not definition.rules:
@@ -740,7 +740,7 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     tracked = history.check_write(x)
     plan = definition.writes.get(x._form)
     if plan is None:
-        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {}, (x,))  # type: ignore[arg-type]
+        plan = quietly(_plan, definition, _device(x), (as_operand(x),), {}, (x,))
         _remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
     write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})
