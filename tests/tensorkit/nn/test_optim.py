@@ -200,7 +200,7 @@ def test_a_training_loop_leaves_nothing_behind():
     gc.disable()
     tracemalloc.start()
     try:
-        _train(tk, net, optimizer, 400)  # until NumPy, Python and our plans have filled their caches
+        _train(tk, net, optimizer, 400)  # until all caches and plans are there
         before = tracemalloc.get_traced_memory()[0]
         _train(tk, net, optimizer, 200)
         grown = tracemalloc.get_traced_memory()[0] - before
