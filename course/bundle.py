@@ -44,6 +44,9 @@ AUTHORS_ONLY = (
 )
 """What of `course` stays at home: writing, releasing and grading."""
 
+READING = ("grading/__init__.py", "grading/intake.py")
+"""What of these learners get all the same: their doctor reads a notebook as grading does."""
+
 README = """\
 # {title}
 
@@ -190,6 +193,9 @@ def _staged(root: Path, stage: Path, readme: bytes) -> Path:
     for name in AUTHORS_ONLY:
         path = stage / "course" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for name in READING:
+        (stage / "course" / name).parent.mkdir(exist_ok=True)
+        shutil.copy(root / "course" / name, stage / "course" / name)
     return stage
 
 

@@ -111,6 +111,57 @@ def progress() -> None:
         print(show())
 
 
+@app.command(rich_help_panel=LEARN)
+def doctor(
+    chapter: Annotated[
+        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default all you have.")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="For instructors: what this learner handed in.")
+    ] = None,
+    submitted: Annotated[
+        bool, typer.Option("--submitted", help="For instructors: everything that was handed in.")
+    ] = False,
+    server: Annotated[
+        bool, typer.Option("--server", help="For instructors: what this machine has for grading.")
+    ] = False,
+) -> None:
+    """Say what is wrong with your notebook before you hand it in; nothing is changed."""
+    from course import doctor as medicine
+    from course import learner as learners
+    from course import paths
+
+    root = paths.course_root()
+    if server:
+        from course.grading.server import examine
+
+        for sentence in examine(root):
+            print(sentence)
+        return
+    chapters = paths.released_chapters(root)
+    if chapter is not None:
+        chapters = [paths.chapter_named(chapter, chapters)]
+    is_wrong = False
+    for name in chapters:
+        if learner or submitted:
+            from course.grading.batch import submissions
+
+            folders = submissions(root, name, learner or ())
+        else:
+            folders = [("", it) for it in [paths.work(root) / name] if it.is_dir()]
+            if chapter is not None and not folders:
+                learners.chapter_in_work(root, name)  # says what to do
+        source = medicine.source_for(root, name) if folders else None
+        for who, folder in folders:
+            assert source is not None
+            found = medicine.examine(folder, source)
+            is_wrong = is_wrong or any(it.kind == medicine.WRONG for it in found)
+            print(f"{name}{f', {who}' if who else ''}: {'' if found else 'nothing is wrong.'}")
+            for it in found:
+                print(f"  {it}")
+    raise typer.Exit(1 if is_wrong else 0)
+
+
 @app.command(rich_help_panel=TEACH)
 def build(
     chapters: Annotated[

@@ -38,7 +38,7 @@ c.GenerateAssignment.preprocessors = [
 
 # learners' code runs in a sandbox and is judged apart from it, also where a button is pressed;
 # a learner's own installation has nothing to grade with
-if importlib.util.find_spec("course.grading") is not None:
+if importlib.util.find_spec("course.grading.nbgrader_way") is not None:
     c.Autograde.sanitize_preprocessors = ["course.grading.nbgrader_way.Intake"]
     c.Autograde.autograde_preprocessors = [
         "course.grading.nbgrader_way.Judged",

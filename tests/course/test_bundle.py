@@ -23,11 +23,13 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
-    *("__init__", "__main__", "answer", "check", "cli", "compare", "errors", "exercise", "files"),
-    *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
-    *("report", "runner", "settings", "transplant"),
+    *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "errors", "exercise"),
+    *("files", "grading/__init__", "grading/intake", "hints", "history", "lab", "learner"),
+    *("limited", "paths", "plain", "quiet", "record", "report", "runner", "settings"),
+    "transplant",
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
+DUNDER = {"__init__", "__main__", "grading/__init__"}
 AUTHORING = {it.removesuffix(".py") for it in bundle.AUTHORS_ONLY if it.endswith(".py")}
 CONFIGURATION = {
     "etc/jupyter/nbgrader_config.py",
@@ -91,7 +93,12 @@ def _rest(wheel: Path) -> set[str]:
 
 
 def test_the_projects_wheel_holds_both_packages_and_nothing_else(project_wheel: Path) -> None:
-    assert _of_course(project_wheel) == _expected_of_course(CHECKING | AUTHORING)
+    grading = {
+        it.relative_to(ROOT / "course").as_posix()
+        for it in (ROOT / "course" / "grading").rglob("*")
+        if it.suffix in (".py", ".json", ".j2")
+    }
+    assert _of_course(project_wheel) == _expected_of_course(CHECKING | AUTHORING) | grading
     assert _of_tensorkit(project_wheel) == _sources_of_tensorkit()
     assert _rest(project_wheel) == _metadata_and_data()
 
@@ -209,7 +216,7 @@ def _python(
 def test_every_module_that_travels_can_be_imported(
     installed: Mapping[str, str], unpacked: Path
 ) -> None:
-    modules = ", ".join(f"course.{it}" for it in sorted(CHECKING - {"__init__", "__main__"}))
+    modules = ", ".join(f"course.{it.replace('/', '.')}" for it in sorted(CHECKING - DUNDER))
     code = f"import course, tensorkit, {modules}; print(course.__file__, tensorkit.__file__)"
     done = _python("-c", code, environment=installed, folder=unpacked)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,173 @@
+"""What is wrong with a notebook, before it is handed in or graded, and what mends it.
+
+The notebook is read as grading reads it (`grading.intake`), and looked at without being run. Each
+finding is a sentence of one of three kinds:
+
+    wrong       it costs points as it stands: what to do is said
+    look        it may be meant; worth a look
+    repaired    grading mends it by itself, nothing to do
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course import paths
+from course.grading import intake
+from course.grading.intake import Cell, Refused, Source
+
+WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
+THERE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
+"""What notebooks may import while they are graded, beside Python's own library."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a notebook."""
+
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:<9} {self.sentence}"
+
+
+def source_for(root: Path, chapter: str) -> Source:
+    """The released notebook of a chapter, all that a learner has of it."""
+    file = paths.notebook_in(paths.notebooks(root), chapter)
+    released = json.loads(file.read_text(encoding="utf-8"))
+    for cell in released["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return Source(chapter, released, {})
+
+
+def examine(folder: Path, source: Source) -> list[Finding]:
+    """What there is to say about the notebook in a folder, the worst first."""
+    try:
+        handed = intake.read(folder, "", source.chapter)
+        repaired = intake.repair(handed.content, source)
+    except Refused as refusal:
+        return [Finding(WRONG, f"It cannot be graded. {refusal}")]
+    except OSError as problem:
+        return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
+    found = [Finding(REPAIRED, it) for it in (*handed.repaired, *repaired.notes)]
+    found += _about_file(handed.content, source)
+    for cell in repaired.cells:
+        if cell["cell_type"] == "code" and not intake.is_check(cell):
+            found += [Finding(kind, f"{_named(cell)}: {it}") for kind, it in _about_cell(cell)]
+    found += _not_started(repaired.cells, source)
+    order = (WRONG, LOOK, REPAIRED)
+    return sorted(found, key=lambda it: order.index(it.kind))
+
+
+def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
+    """The kernel, the release, the order in which cells were run."""
+    notebook = json.loads(content)
+    metadata = notebook.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kernel, ours = (_kernel(it) for it in (metadata, source.released["metadata"]))
+    if kernel != ours:
+        yield Finding(REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {ours!r}.")
+    release = source.released["metadata"].get("course")
+    if release is not None and metadata.get("course") != release:
+        chapter = source.chapter.partition("_")[0]
+        yield Finding(
+            LOOK,
+            "It was made from another release of the chapter. Answers are found by their exercise; "
+            f"to take the newest release over: course update {chapter}",
+        )
+    cells = notebook.get("cells")
+    counts = [it.get("execution_count") for it in cells or [] if isinstance(it, dict)]
+    numbers = [it for it in counts if isinstance(it, int)]
+    if numbers != sorted(numbers):
+        yield Finding(
+            LOOK,
+            "Its cells were run in another order than they stand. Kernel > Restart Kernel and Run "
+            "All Cells shows what grading will see.",
+        )
+
+
+def _kernel(metadata: dict[str, Any]) -> str:
+    spec = metadata.get("kernelspec")
+    return str(spec.get("name", "")) if isinstance(spec, dict) else ""
+
+
+def _about_cell(cell: Cell) -> Iterator[tuple[str, str]]:
+    from IPython.core.inputtransformer2 import TransformerManager  # half a second
+
+    try:
+        tree = ast.parse(TransformerManager().transform_cell(cell["source"]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        line = getattr(problem, "lineno", None)
+        where = f" in line {line}" if line else ""
+        yield WRONG, f"Python cannot read it ({type(problem).__name__}{where})."
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and never_ends(node):
+            yield WRONG, f"The loop in line {node.lineno} never ends as it is written."
+        elif isinstance(node, ast.Call) and _called(node) == "input":
+            yield WRONG, "input() waits for somebody; nobody is there when it is graded."
+        elif isinstance(node, ast.Call) and _called(node) in ("system", "getoutput"):
+            yield LOOK, "Lines that begin with ! start a program; none starts while it is graded."
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for name in sorted(_imported(node) - THERE - sys.stdlib_module_names):
+                yield LOOK, f"`{name}` is not there when it is graded; NumPy and tensorkit are."
+
+
+def never_ends(loop: ast.While) -> bool:
+    """Whether nothing in a loop's body can end it: no way out, and no name of its test touched.
+
+    >>> never_ends(ast.parse("while n > 0:\\n    print(n)").body[0])
+    True
+    >>> never_ends(ast.parse("while n > 0:\\n    n -= 1").body[0])
+    False
+    """
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(it, ast.Break | ast.Return | ast.Raise | ast.Yield) for it in inside):
+        return False
+    if any(isinstance(it, ast.Call | ast.Attribute) for it in ast.walk(loop.test)):
+        return False  # whatever is called may answer differently one day
+    tested = {it.id for it in ast.walk(loop.test) if isinstance(it, ast.Name)}
+    if not tested:
+        return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    touched = {it.id for it in inside if isinstance(it, ast.Name) and _may_change(it, inside)}
+    return not tested & touched
+
+
+def _may_change(name: ast.Name, inside: list[ast.AST]) -> bool:
+    """Whether the body stores a name, or writes into or asks a method of what it means."""
+    if not isinstance(name.ctx, ast.Load):
+        return True
+    return any(isinstance(it, ast.Attribute | ast.Subscript) and it.value is name for it in inside)
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    names = [it.name for it in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return {it.partition(".")[0] for it in names} - {""}
+
+
+def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    stubs = {it["id"]: it["source"].strip() for it in source.released["cells"]}
+    answers = [it for it in cells if intake.is_answer(it)]
+    untouched = [it for it in answers if it["source"].strip() in ("", stubs[it["id"]])]
+    if untouched:
+        names = ", ".join(str(intake.grade_id(it)) for it in untouched)
+        yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")
+
+
+def _named(cell: Cell) -> str:
+    name = intake.grade_id(cell)
+    if name:
+        return name
+    first = next((it for it in cell["source"].splitlines() if it.strip()), "")
+    return f"The cell {first.strip()[:40]!r}"

@@ -1,0 +1,129 @@
+"""What this machine has for grading, and what to ask its administrator for."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from course import paths
+from course.errors import CourseError
+from course.grading import landlock, sandbox
+from course.grading.sandbox import Limits
+from course.grading.session import Warm
+from course.settings import settings
+
+_ASK = {
+    "user.max_user_namespaces": ("0", "sysctl user.max_user_namespaces=15000"),
+    "kernel.unprivileged_userns_clone": ("0", "sysctl kernel.unprivileged_userns_clone=1"),
+    "kernel.apparmor_restrict_unprivileged_userns": (
+        "1",
+        "an AppArmor profile that allows `userns` to this Python",
+    ),
+}
+"""Switches that refuse namespaces: the value that does, and what to ask for."""
+
+
+def examine(root: Path | None = None) -> Iterator[str]:
+    """A sentence for each thing that grading needs, the sandboxes first."""
+    yield f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
+    works = []
+    for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
+        reason = sandbox.why_not(profile)
+        yield f"{profile}: {reason or _tried(profile)}"
+        works += [profile] if reason is None else []
+    yield _best(works)
+    if sandbox.NAMESPACES not in works:
+        yield from _asked_for()
+    if works and not landlock.version():
+        yield "Landlock is not switched on: add it to `lsm=` on the kernel's command line."
+    if sys.platform == "linux" and os.getuid() == 0:
+        yield "You are root. It works; a user of its own for grading is the better habit."
+    yield from _resources()
+    if root is not None:
+        yield from _course(root)
+
+
+def _best(works: list[str]) -> str:
+    if sandbox.NAMESPACES in works:
+        return f"Grading uses {sandbox.NAMESPACES}, the stronger one."
+    if works:
+        return f"Grading uses {works[0]}; docs/grading.md says what it does not promise."
+    return "Nothing is graded on this machine, unless with --unsafe, which isolates nothing."
+
+
+def _tried(profile: str) -> str:
+    """The sentence about a sandbox that the kernel allows: it is started and entered once."""
+    begun = time.perf_counter()
+    try:
+        with Warm(profile, Limits(), number=99) as warm:
+            ready = time.perf_counter()
+            warm.fork().end()
+            forked = time.perf_counter()
+    except (CourseError, OSError) as problem:
+        return f"the kernel allows it, but it does not start: {problem}"
+    return (
+        f"works; ready in {ready - begun:.1f} s, "
+        f"a process for a submission in {1000 * (forked - ready):.0f} ms."
+    )
+
+
+def _asked_for() -> Iterator[str]:
+    """What to ask for where namespaces are refused."""
+    asked = False
+    for name, (refusing, wanted) in _ASK.items():
+        file = Path("/proc/sys", *name.split("."))
+        if file.is_file() and file.read_text(encoding="ascii").strip() == refusing:
+            asked = True
+            yield f"Ask your administrator for: {wanted}. ({name} is {refusing}.)"
+    if not asked and sys.platform == "linux":
+        yield (
+            "Ask your administrator whether a container refuses namespaces: Docker needs "
+            "`--security-opt seccomp=` a profile that allows unshare and mount, Kubernetes "
+            "`hostUsers: false`."
+        )
+
+
+def _resources() -> Iterator[str]:
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    yield f"{cores} cores: as many submissions at once, with up to 400 MB each."
+    free = shutil.disk_usage(tempfile.gettempdir()).free / 1e9
+    if free < 1:
+        yield f"Only {free:.1f} GB are free in {tempfile.gettempdir()}; set TMPDIR."
+
+
+def _course(root: Path) -> Iterator[str]:
+    gradebook = root / "course" / "gradebook.db"
+    kind = _file_system(gradebook.parent)
+    if kind in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
+        yield f"The gradebook lies on {kind}, where SQLite loses data: use PostgreSQL or move it."
+    if not gradebook.exists():
+        yield "There is no gradebook yet: nbgrader generate_assignment makes it."
+    elif sys.platform != "win32" and gradebook.stat().st_mode & 0o007:
+        yield f"Everybody on this machine can read the grades: chmod o-rwx {gradebook}"
+    for chapter in paths.released_chapters(root):
+        if not paths.notebook_in(paths.solutions(root), chapter).is_file():
+            yield f"{chapter} is not built here: course build {chapter}"
+    exchange = root / settings().exchange
+    if exchange.is_dir() and not os.access(exchange, os.W_OK):
+        yield f"The exchange {exchange} cannot be written by you; nothing can be released there."
+
+
+def _file_system(folder: Path) -> str:
+    """The kind of the file system under a folder, as Linux names it."""
+    best, kind = "", ""
+    try:
+        lines = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return kind
+    for line in lines:
+        _, place, its, *_ = line.split()
+        above = f"{folder.absolute()}/".startswith(place.rstrip("/") + "/")
+        if above and len(place) >= len(best):
+            best, kind = place, its
+    return kind

@@ -1,0 +1,119 @@
+"""The doctor: a sentence for each thing that is wrong with a notebook, a server or a link."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
+from course import cli, doctor
+from course.grading import sandbox, server
+from course.grading.intake import Source
+
+ID = "pixels"
+
+
+@pytest.fixture
+def klass(source: Source) -> Class:
+    return Class(None, source)  # type: ignore[arg-type]
+
+
+def said(tmp_path: Path, notebook: Any, name: str = FILE) -> list[str]:
+    content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+    (tmp_path / name).write_bytes(content)
+    return [str(it) for it in doctor.examine(tmp_path, doctor.source_for(ROOT, CHAPTER))]
+
+
+def test_a_whole_notebook_gets_no_finding(klass: Class, tmp_path: Path) -> None:
+    assert said(tmp_path, klass.honest()) == []
+
+
+def test_the_released_notebook_is_only_not_started(klass: Class, tmp_path: Path) -> None:
+    (only,) = said(tmp_path, klass.blank())
+    assert only.startswith("look      Not started, ")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(:", "wrong     The cell 'def f(:': Python cannot read it (SyntaxError in line 1)."),
+        ("while True:\n    pass", "The loop in line 1 never ends as it is written."),
+        ("name = input()", "input() waits for somebody"),
+        ("!pip install torch", "none starts while it is graded"),
+        ("import os, torch.nn", "`torch` is not there when it is graded"),
+    ],
+)
+def test_what_fails_when_it_is_graded_is_named(
+    klass: Class, tmp_path: Path, code: str, expected: str
+) -> None:
+    (only,) = said(tmp_path, put_first(klass.honest(), code))
+    assert expected in only
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True:\n    break",
+        "while stack:\n    stack.pop()",
+        "while n < 3:\n    n += 1",
+        "while rows[0]:\n    rows[0] -= 1",
+        "while left():\n    pass",
+        "while False:\n    pass",
+    ],
+)
+def test_a_loop_that_can_end_is_not_accused(code: str) -> None:
+    loop = ast.parse(code).body[0]
+    assert isinstance(loop, ast.While)
+    assert not doctor.never_ends(loop)
+
+
+def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -> None:
+    notebook = klass.honest()
+    notebook["cells"].append(dict(cell_of(notebook, ID), id="second"))
+    cell_of(notebook, f"check-{ID}")["source"] = "99.0"
+    notebook["metadata"]["kernelspec"]["name"] = "conda-env"
+    found = said(tmp_path, notebook, "final version (2).ipynb")
+    assert {it.split()[0] for it in found} == {"repaired"}
+    text = "\n".join(found)
+    for part in ("was called", "more than once", "had been changed", "'conda-env'"):
+        assert part in text
+
+
+def test_an_older_release_and_another_order_are_worth_a_look(klass: Class, tmp_path: Path) -> None:
+    notebook = klass.honest()
+    notebook["metadata"]["course"] = {"chapter": CHAPTER, "release": "older"}
+    notebook["cells"][1]["execution_count"] = 9
+    notebook["cells"][3]["execution_count"] = 2
+    older, order = said(tmp_path, notebook)
+    assert "course update 01" in older
+    assert "another order" in order
+
+
+@pytest.mark.parametrize("content", [b"no JSON", b"[]", b'{"cells": 3, "nbformat": 4}'])
+def test_what_is_no_notebook_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (only,) = said(tmp_path, content)
+    assert only.startswith("wrong     It cannot be graded.")
+
+
+def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
+    klass: Class, school: School, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.submit("ada", klass.honest())
+    school.submit("bob", put_first(klass.honest(), "while True: pass"))
+    cli.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
+    assert capsys.readouterr().out == f"{CHAPTER}, ada: nothing is wrong.\n"
+    assert cli.app(["doctor", "--submitted"], standalone_mode=False) == 1
+    assert "bob: \n  wrong" in capsys.readouterr().out
+
+
+def test_a_server_without_namespaces_is_told_what_to_ask_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"The kernel refuses {profile}.")
+    text = "\n".join(server.examine())
+    assert "Nothing is graded on this machine" in text
+    assert "Ask your administrator" in text
