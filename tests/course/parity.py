@@ -113,8 +113,13 @@ def _compiled(body: list[ast.stmt], library: str) -> Any:
 
 def main(names: list[str]) -> int:
     """Print the report; the number of cells that differ without a reason."""
+    import torch
+
     unexplained = 0
     for chapter in names or chapters():
+        if chapter == "08_devices" and not torch.cuda.is_available():
+            print(f"{chapter}: not compared, PyTorch has no CUDA device here")
+            continue
         cells = compared(chapter)
         differing = [it for it in cells if it.ours != it.theirs]
         print(f"{chapter}: {len(cells) - len(differing)} of {len(cells)} cells print the same")
