@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import io
+import operator
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Calla
     instead: dict[int, Any] = {}
     for name in names:
         owner, _, attribute = name.rpartition(".")
-        home = getattr(tk, owner) if owner else tk
+        home = operator.attrgetter(owner)(tk) if owner else tk
         refusal = _refusal(f"{name} is what you are asked to write here: do it without this call.")
         instead[id(vars(home)[attribute])] = refusal
         refusals.append((home, attribute, refusal))

@@ -240,6 +240,20 @@ def _optimizer_step(mine: Any) -> list[Undo]:
     return [_set(optim.SGD, "step", step)]
 
 
+def _momentum_step(mine: Any) -> list[Undo]:
+    def step(self: optim.SGD) -> None:
+        for group in self.param_groups:
+            parameters = group["params"]
+            states = [self.state[it] for it in parameters]
+            for state, parameter in zip(states, parameters, strict=True):
+                state.setdefault("momentum_buffer", tk.zeros_like(parameter))
+            velocities = [state["momentum_buffer"] for state in states]
+            gradients = [it.grad for it in parameters]
+            mine(parameters, gradients, velocities, group["lr"], group["momentum"])
+
+    return [_set(optim.SGD, "step", step)]
+
+
 PLACES: dict[str, Callable[[Any], list[Undo]]] = {
     "strides_of": _module_function("tensorkit.layout", "contiguous_strides"),
     "contiguous_by_hand": _module_function("tensorkit.layout", "is_contiguous"),
@@ -251,4 +265,5 @@ PLACES: dict[str, Callable[[Any], list[Undo]]] = {
     "backward_order": _engine_order,
     "unbroadcast": _unbroadcasting,
     "sgd_step": _optimizer_step,
+    "momentum_step": _momentum_step,
 }

@@ -8,6 +8,7 @@ one parameter in place; large parameters reach it in blocks that fit the process
 import copy
 import sys
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -30,7 +31,7 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, TensorBase):
             raise TypeError(
@@ -181,12 +182,10 @@ class Optimizer:
         ]
         numbers = chain.from_iterable(group["params"] for group in others)
         param_of = dict(zip(numbers, self._params(), strict=True))
-        self.state = {
-            param_of[number]: {
-                name: _fitted(name, x, param_of[number]) for name, x in state.items()
-            }
-            for number, state in saved["state"].items()
-        }
+        self.state.clear()
+        for number, state in saved["state"].items():
+            param = param_of[number]
+            self.state[param] = {name: _fitted(name, x, param) for name, x in state.items()}
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

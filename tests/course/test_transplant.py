@@ -12,6 +12,7 @@ from course.exercises import ch04_broadcasting as ch04
 from course.exercises import ch05_autograd as ch05
 from course.exercises import ch06_gradient_control as ch06
 from course.exercises import ch07_higher_order as ch07
+from course.exercises import ch09_training as ch09
 from course.transplant import PLACES, transplant
 from tensorkit import optim
 
@@ -67,6 +68,16 @@ def steps():
     return w.tolist()
 
 
+def steps_with_momentum():
+    w = tk.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.SGD([w, tk.ones(1, requires_grad=True)], lr=0.25, momentum=0.5)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+    return w.tolist()
+
+
 USES = {
     "strides_of": (ch01.strides_of, strides),
     "contiguous_by_hand": (ch03.contiguous_by_hand, contiguity),
@@ -76,6 +87,7 @@ USES = {
     "backward_order": (ch05.backward_order, several_ways),
     "unbroadcast": (ch05.unbroadcast, stretched),
     "sgd_step": (ch06.sgd_step, steps),
+    "momentum_step": (ch09.momentum_step, steps_with_momentum),
 }
 
 

@@ -1,0 +1,961 @@
+"""The exercises of chapter 09, Training, in the order of its text.
+
+Of each exercise first the function that is asked for, then what learners write instead of it, then
+the definition that ties them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, no_type_check
+
+import tensorkit as tk
+from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+
+
+def trained_line(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    """Slope and height of a line after some steps of gradient descent from 0."""
+    model = tk.nn.Linear(1, 1)
+    tk.nn.init.zeros_(model.weight)
+    tk.nn.init.zeros_(model.bias)
+    optimizer = tk.optim.SGD(model.parameters(), lr=lr)
+    for _ in range(steps):
+        prediction = model(x).flatten()
+        loss = ((prediction - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return tk.tensor([model.weight.item(), model.bias.item()])
+
+
+@no_type_check
+def _line_program(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    model = tk.nn.Linear(1, 1)
+    tk.nn.init.zeros_(model.weight)
+    tk.nn.init.zeros_(model.bias)
+    optimizer = tk.optim.SGD(model.parameters(), lr=lr)
+    for _ in range(steps):
+        prediction = ...  # what the model says for x, in the shape of y
+        loss = ...  # the mean of the squared differences
+        ...  # the three lines that turn a loss into a step
+    return tk.tensor([model.weight.item(), model.bias.item()])
+
+
+def _a_line(
+    x: tk.Tensor, y: tk.Tensor, steps: int, lr: float, step: Callable[[Any, Any, Any], None]
+) -> tk.Tensor:
+    model = tk.nn.Linear(1, 1)
+    tk.nn.init.zeros_(model.weight)
+    tk.nn.init.zeros_(model.bias)
+    optimizer = tk.optim.SGD(model.parameters(), lr=lr)
+    for _ in range(steps):
+        step(optimizer, model(x), y)
+    return tk.tensor([model.weight.item(), model.bias.item()])
+
+
+def _every_pair(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        loss = ((prediction - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+def _line_never_cleared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        ((prediction.flatten() - y) ** 2).mean().backward()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+def _line_stays(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        ((prediction.flatten() - y) ** 2).mean().backward()
+        optimizer.zero_grad()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+def _one_step_late(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+        ((prediction.flatten() - y) ** 2).mean().backward()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+def _the_sum(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        loss = ((prediction.flatten() - y) ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+@exercise(
+    "trained-line",
+    answer=trained_line,
+    stub=_line_program,
+    kind="complete",
+    points=5,
+    difficulty=3,
+    minutes=10,
+)
+class TrainedLine(Exercise):
+    """The loop
+
+    The model and the optimizer are there; the loop is not. Fill its gaps.
+
+    **Input:** `x` of shape `[samples, 1]` and `y` of shape `[samples]`, both float32; `steps`, how
+    many steps to take; `lr`, the learning rate.
+
+    **Output:** slope and height of the line after these steps, in a tensor of shape `[2]`. The line
+    begins at 0, and each step goes against the gradient of the mean squared error.
+
+    ```python
+    trained_line(tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25)
+    # tensor([1.0000, 0.5000]): the gradients are 2 · (0 - 1) · 2 = -4 and 2 · (0 - 1) = -2
+    ```
+
+    Look at the shapes of `model(x)` and `y` before you subtract.
+    """
+
+    hints = (
+        "`model(x)` has the shape `[samples, 1]`, `y` has `[samples]`. What would broadcasting "
+        "make of their difference? `flatten()` brings the first into the shape of the second.",
+        "A step is: clear the gradients, compute new ones, move. The optimizer does the first and "
+        "the last, the loss the one between.",
+        "`optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.",
+    )
+    usual_mistakes = {
+        "every pair": (
+            _every_pair,
+            "You subtract `[samples]` from `[samples, 1]`, and broadcasting compares every "
+            "prediction with every target. Bring the prediction into the shape of `y` first: "
+            "`model(x).flatten()`.",
+        ),
+        "never cleared": (
+            _line_never_cleared,
+            "The gradients of earlier steps are still there and are added. Call "
+            "`optimizer.zero_grad()` before `backward`.",
+        ),
+        "the line stays": (
+            _line_stays,
+            "The line stays at 0: when the optimizer makes its step there is no gradient. Call "
+            "`zero_grad()` before `backward` and `step()` after it.",
+        ),
+        "one step late": (
+            _one_step_late,
+            "You are one step behind: the optimizer moves before there is a gradient, and the last "
+            "gradient is never used. First `backward`, then `step()`.",
+        ),
+        "the sum": (
+            _the_sum,
+            "You take the sum of the squares, so your steps are longer the more samples there are. "
+            "Take their mean.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25, label="one point, one step")
+        x = tk.tensor([[1.0], [2.0], [3.0]])
+        yield case(x, tk.tensor([3.0, 5.0, 7.0]), 1, 0.1, label="three points, one step")
+        yield case(x, tk.tensor([3.0, 5.0, 7.0]), 3, 0.1, label="three points, three steps")
+        slope, height = draw.integer(2, 5), draw.integer(3, 6)
+        x = tk.tensor([[-1.0], [0.5], [1.0], [1.5]])
+        yield case(x, slope * x.flatten() - height, 6, 0.125, label="any line, six steps")
+        yield case(x, tk.tensor([1.0, -4.0, 2.0, 5.0]), 15, 0.25, label="points beside a line")
+        yield case(tk.tensor([[0.5]]), tk.tensor([3.0]), 2, 0.5, label="one point, two steps")
+
+
+NET = "tk.nn.Sequential(tk.nn.Linear(64, 32), tk.nn.ReLU(), tk.nn.Linear(32, 10))"
+
+
+@exercise("how-many-parameters", points=2, difficulty=2, minutes=5)
+class HowManyParameters(Prediction):
+    """Predict: parameters and shapes
+
+    Write a whole number, or a shape as a list, before you run anything.
+
+    One is done for you:
+
+    ```python
+    sum(p.numel() for p in tk.nn.Linear(3, 2).parameters())      # 8: 2 · 3 weights, 2 biases
+    ```
+    """
+
+    name = "parameters"
+    ask = "Replace each ... by a whole number, or by a shape such as [2, 3]."
+    questions = {
+        "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": (
+            "One weight for each pair of input and output, and one bias for each output."
+        ),
+        "sum(p.numel() for p in tk.nn.Linear(64, 10, bias=False).parameters())": (
+            "Without biases only the weights are left."
+        ),
+        "list(tk.nn.Linear(64, 10).weight.shape)": "Outputs first: a row of weights each.",
+        "list(tk.nn.Linear(64, 10)(tk.zeros(32, 64)).shape)": (
+            "The last dimension becomes the outputs; whatever stands before it stays."
+        ),
+        "list(tk.nn.Linear(64, 10)(tk.zeros(5, 32, 64)).shape)": (
+            "The last dimension becomes the outputs; whatever stands before it stays."
+        ),
+        "sum(p.numel() for p in tk.nn.ReLU().parameters())": "ReLU has nothing to learn.",
+        f"len(list({NET}.parameters()))": "A weight and a bias for each linear layer.",
+        f"sum(p.numel() for p in {NET}.parameters())": (
+            "Count both linear layers by the rule above, and add."
+        ),
+    }
+    hints = (
+        "A linear layer from `n` inputs to `m` outputs has `n * m` weights and `m` biases.",
+        "Its weight has the shape `[m, n]`. It changes only the last dimension of its input, from "
+        "`n` to `m`.",
+    )
+    usual_mistakes = {
+        "no biases": (
+            {
+                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 640,
+                f"len(list({NET}.parameters()))": 2,
+                f"sum(p.numel() for p in {NET}.parameters())": 2368,
+            },
+            "You left out the biases. Unless it is told `bias=False`, a linear layer has one for "
+            "each output.",
+        ),
+        "a bias for each input": (
+            {
+                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 704,
+                f"sum(p.numel() for p in {NET}.parameters())": 2464,
+            },
+            "You counted a bias for each input. A bias is added to the result, so there is one for "
+            "each output.",
+        ),
+        "inputs first": (
+            {
+                "list(tk.nn.Linear(64, 10).weight.shape)": [64, 10],
+                "list(tk.nn.Linear(64, 10)(tk.zeros(32, 64)).shape)": [10, 32],
+            },
+            "You took inputs for rows. The weight has one row for each output, and the batch stays "
+            "the first dimension of the result.",
+        ),
+        "the batch in front is lost": (
+            {
+                "list(tk.nn.Linear(64, 10)(tk.zeros(32, 64)).shape)": [10],
+                "list(tk.nn.Linear(64, 10)(tk.zeros(5, 32, 64)).shape)": [5, 10],
+            },
+            "A layer answers for every sample: all dimensions but the last stay.",
+        ),
+    }
+
+
+def batches_of_pairs(
+    x: tk.Tensor, y: tk.Tensor, size: int, seed: int
+) -> list[tuple[tk.Tensor, tk.Tensor]]:
+    """The samples in random order, `size` at a time, each with its own label."""
+    generator = tk.Generator().manual_seed(seed)
+    order = tk.randperm(len(x), generator=generator)
+    x, y = x[order], y[order]
+    return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+
+
+def _shuffled_apart(
+    x: tk.Tensor, y: tk.Tensor, size: int, seed: int
+) -> list[tuple[tk.Tensor, tk.Tensor]]:
+    generator = tk.Generator().manual_seed(seed)
+    x = x[tk.randperm(len(x), generator=generator)]
+    y = y[tk.randperm(len(y), generator=generator)]
+    return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+
+
+def _not_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
+    return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+
+
+def _last_one_lost(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
+    batches = batches_of_pairs(x, y, size, seed)
+    return [it for it in batches if len(it[0]) == size]
+
+
+def _drawn_again(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
+    order = tk.zeros(len(x), dtype=tk.int64)
+    x, y = x[order], y[order]
+    return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+
+
+@exercise(
+    "shuffled-apart",
+    answer=batches_of_pairs,
+    stub=_shuffled_apart,
+    points=4,
+    difficulty=2,
+    minutes=7,
+)
+class ShuffledApart(Exercise):
+    """The network that learns nothing
+
+    With the batches of this program the loss goes down to about 2.3, the log of 10, and no further:
+    ten classes, and a guess among them. Find out what is wrong with the batches, and repair it.
+
+    **Input:** `x` of shape `[samples, inputs]`; `y` of shape `[samples]`, the label of each row of
+    `x`; `size`, how many samples are in a batch; `seed` for the random order.
+
+    **Output:** a list of pairs `(inputs, labels)`. Together they hold every sample once, in random
+    order, each with its own label. All batches have `size` samples; only the last one may have
+    fewer.
+
+    ```python
+    x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([10, 20, 30])
+    batches_of_pairs(x, y, 2, 0)
+    # for example [([[3.0], [1.0]], [30, 10]), ([[2.0]], [20])]
+    ```
+
+    Any random order will do; the check looks whether the pairs are still pairs.
+    """
+
+    hints = (
+        "Run it on the worked case and compare each row of the inputs with its label. Is 2.0 still "
+        "with 20?",
+        "Each call of `tk.randperm` gives another order. Draw one, keep it under a name, and index "
+        "both tensors with it.",
+    )
+    usual_mistakes = {
+        "still apart": (
+            _shuffled_apart,
+            "The inputs are in one order, the labels in another, so rows have lost their labels. "
+            "Draw a single order and index both `x` and `y` with it.",
+        ),
+        "not shuffled": (
+            _not_shuffled,
+            "The pairs are right, in the order in which they came. Sorted data would give batches "
+            "of a single class: shuffle, both in the same way.",
+        ),
+        "the last one is lost": (
+            _last_one_lost,
+            "The last batch is missing where the samples do not divide evenly. It is smaller, and "
+            "it belongs to the epoch.",
+        ),
+        "one sample again and again": (
+            _drawn_again,
+            "Samples come twice and others not at all. An epoch holds each of them once: "
+            "`tk.randperm` is such an order.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([10, 20, 30])
+        yield case(x, y, 2, 0, label="three samples")
+        yield case(*_numbered(12, 2), 4, draw.integer(1, 9999), label="batches of one size")
+        yield case(*_numbered(11, 3), 4, draw.integer(1, 9999), label="a smaller last batch")
+        yield case(*_numbered(14, 1), 1, draw.integer(1, 9999), label="one sample at a time")
+        yield case(*_numbered(13, 2), 20, draw.integer(1, 9999), label="everything in one batch")
+        yield case(*_numbered(1, 4), 3, 5, label="a single sample", weight=0.5)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """What holds of the batches, in whatever order they are."""
+        x, y, _, _ = args
+        batches = [(inputs, labels) for inputs, labels in answer(*args)]
+        rows = [(row, label) for a, b in batches for row, label in zip(a, b, strict=True)]
+        rows = [(row.tolist(), label.item()) for row, label in rows]
+        given = list(zip(x.tolist(), y.tolist(), strict=True))
+        return {
+            "sizes": [len(inputs) for inputs, _ in batches],
+            "every sample once": sorted(row for row, _ in rows) == sorted(row for row, _ in given),
+            "each with its own label": all(pair in given for pair in rows),
+            "in another order than before": rows[: len(given)] != given[: len(rows)],
+        }
+
+
+def _numbered(n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
+    """Samples in which row i begins with i and has the label 10 * i."""
+    rows = tk.arange(1.0, n + 1).unsqueeze(1) + 0.5 * tk.arange(inputs)
+    return rows, 10 * tk.arange(1, n + 1)
+
+
+def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
+    """The mean over the samples of minus the log of the share that the right class gets."""
+    shifted = logits - logits.amax(dim=1, keepdim=True)
+    log_total = shifted.exp().sum(dim=1).log()
+    own = shifted[tk.arange(len(labels)), labels]
+    return (log_total - own).mean()
+
+
+def _log_of_softmax(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shares = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
+    return -shares[tk.arange(len(labels)), labels].log().mean()
+
+
+def _one_maximum_for_all(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shifted = logits - logits.max()
+    return (shifted.exp().sum(dim=1).log() - shifted[tk.arange(len(labels)), labels]).mean()
+
+
+def _wrong_sign(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    return -mean_cross_entropy(logits, labels)
+
+
+def _sum_of_samples(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    return mean_cross_entropy(logits, labels) * len(labels)
+
+
+def _one_for_each_sample(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shifted = logits - logits.amax(dim=1, keepdim=True)
+    return shifted.exp().sum(dim=1).log() - shifted[tk.arange(len(labels)), labels]
+
+
+def _over_the_samples(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shifted = logits - logits.amax(dim=0, keepdim=True)
+    log_shares = shifted - shifted.exp().sum(dim=0, keepdim=True).log()
+    return -log_shares[tk.arange(len(labels)), labels].mean()
+
+
+def _only_the_score(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    return -logits[tk.arange(len(labels)), labels].mean()
+
+
+@exercise(
+    "cross-entropy-by-hand",
+    answer=mean_cross_entropy,
+    points=5,
+    difficulty=3,
+    minutes=11,
+    without=(
+        "nn.functional.cross_entropy",
+        "nn.functional.log_softmax",
+        "log_softmax",
+        "Tensor.log_softmax",
+        "logsumexp",
+        "Tensor.logsumexp",
+    ),
+)
+class CrossEntropyByHand(Exercise):
+    """Cross entropy by hand
+
+    **Input:** `logits`, the scores, a float tensor of shape `[samples, classes]`; `labels`, the
+    right classes, an int64 tensor of shape `[samples]`. There is at least one sample.
+
+    **Output:** the mean over the samples of
+
+    $$-\\log \\frac{e^{s_y}}{\\sum_k e^{s_k}} = \\log \\sum_k e^{s_k} - s_y$$
+
+    where $s$ are the scores of the sample and $y$ is its label: a 0-d tensor with the dtype of
+    `logits`.
+
+    ```python
+    mean_cross_entropy(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]))
+    # tensor(0.4076)
+    ```
+
+    Scores may be large: for `[[1000.0, 0.0]]` and the label 1 the answer is 1000, although
+    `exp(1000)` is `inf`. The library's own `cross_entropy`, `log_softmax` and `logsumexp`
+    are switched off while your answer runs; `exp`, `log`, `sum` and `amax` are enough.
+    """
+
+    hints = (
+        "Subtracting the same number from all scores of a sample changes nothing in the fraction. "
+        "Which number makes every `exp` at most 1?",
+        "`shifted = logits - logits.amax(dim=1, keepdim=True)`. Then the formula on the right, "
+        "with `shifted` in place of the scores; take the log of the sum, never of a fraction.",
+        "`shifted[tk.arange(len(labels)), labels]` picks the score of its own label from each row.",
+    )
+    usual_mistakes = {
+        "log of a fraction": (
+            _log_of_softmax,
+            "Small scores are right. For large ones `exp` is `inf` or 0, and the log of the "
+            "fraction is `nan` or `inf`. Subtract the largest score of each row first, and take "
+            "the log of the sum alone.",
+        ),
+        "one maximum for all rows": (
+            _one_maximum_for_all,
+            "You subtract the largest score of the whole batch. In a row that lies far below it "
+            "every `exp` is 0, and its log `-inf`. Each row needs its own maximum: "
+            "`amax(dim=1, keepdim=True)`.",
+        ),
+        "wrong sign": (
+            _wrong_sign,
+            "The sign is wrong. A share is at most 1 and its log at most 0; the loss is minus that "
+            "log.",
+        ),
+        "the sum": (
+            _sum_of_samples,
+            "You add up the samples. Take their mean, so that the loss does not depend on the size "
+            "of the batch.",
+        ),
+        "one for each sample": (
+            _one_for_each_sample,
+            "This is the loss of each sample, and each is right. One number is asked for: their "
+            "mean.",
+        ),
+        "over the samples": (
+            _over_the_samples,
+            "You compare the samples of a class with each other. The scores of one sample compete: "
+            "sum over `dim=1`.",
+        ),
+        "only the score": (
+            _only_the_score,
+            "You take the score of the right class alone. What counts is how it compares with the "
+            "others: add the log of the sum of all `exp`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]), label="one sample")
+        yield case(tk.tensor([[0.0, 0.0], [0.0, 0.0]]), tk.tensor([0, 1]), label="all scores alike")
+        scores = [draw.floats(4, -3, 3) for _ in range(5)]
+        scores[0][1] = 4.0  # whatever is drawn, it matters which dimension is summed
+        labels = [0, 3, *draw.integers(3, 0, 3)]
+        yield case(tk.tensor(scores), tk.tensor(labels), label="any scores")
+        large = tk.tensor([[1000.0, 0.0], [2.0, 3.0]])
+        yield case(large, tk.tensor([1, 0]), label="a large score")
+        # in float64, so that no right formula loses digits that the comparison looks at
+        low = tk.tensor([[-1000.0, -1001.0, -1002.0], [-1600.0, -1600.0, -1599.0]]).double()
+        yield case(low, tk.tensor([0, 2]), label="very low scores, float64")
+        apart = tk.tensor([[1900.0, 1901.0], [-900.0, -901.0], [0.0, 1.0]]).double()
+        yield case(apart, tk.tensor([0, 0, 0]), label="rows far apart, float64")
+        wide = tk.tensor([draw.floats(3, -2, 2) for _ in range(2)], dtype=tk.float64)
+        wide[1] -= 5000
+        yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
+
+    def advice(self, *args: Any) -> str | None:
+        logits, _ = args
+        if logits.abs().max().item() > 100:
+            return "Print your `exp`: what becomes of it for scores like these?"
+        return None
+
+
+def momentum_step(
+    parameters: list[tk.Tensor],
+    gradients: list[tk.Tensor | None],
+    velocities: list[tk.Tensor],
+    lr: float,
+    momentum: float,
+) -> None:
+    """Renew each velocity, then move each parameter by minus `lr` times its velocity."""
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                v *= momentum
+                v += g
+                p -= lr * v
+
+
+def _no_memory(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                v = momentum * v + g
+                p -= lr * v
+
+
+def _old_velocity(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                p -= lr * v
+                v *= momentum
+                v += g
+
+
+def _running_mean(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                v *= momentum
+                v += (1 - momentum) * g
+                p -= lr * v
+
+
+def _rate_in_the_velocity(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                v *= momentum
+                v += lr * g
+                p -= v
+
+
+def _without_momentum(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            if g is not None:
+                p -= lr * g
+
+
+def _velocity_of_none(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            v *= momentum
+            if g is not None:
+                v += g
+            p -= lr * v
+
+
+@exercise("momentum-step", answer=momentum_step, points=0, difficulty=3, minutes=9, further=True)
+class MomentumStep(Exercise):
+    """A step with momentum
+
+    What `optim.SGD(..., momentum=0.9)` does in its `step()`. Each parameter has a velocity, a
+    tensor of its shape.
+
+    **Input:** `parameters`, a list of leaves that require grad; `gradients`, as many tensors, or
+    None where there is no gradient; `velocities`, as many tensors; `lr` and `momentum`, two
+    numbers.
+
+    **Output:** nothing. For each parameter $p$ with gradient $g$ and velocity $v$, *in place*:
+
+    $$v \\leftarrow \\text{momentum} \\cdot v + g, \\qquad p \\leftarrow p - \\text{lr} \\cdot v$$
+
+    Where the gradient is None, parameter and velocity stay as they are.
+
+    ```python
+    p, v = tk.tensor([1.0], requires_grad=True), tk.tensor([10.0])
+    momentum_step([p], [tk.tensor([1.0])], [v], 0.1, 0.9)
+    # v: tensor([10.]), 0.9 · 10 + 1     p: tensor([0.], requires_grad=True), 1 - 0.1 · 10
+    ```
+
+    Your function runs inside tensorkit's own optimizer below.
+    """
+
+    changes_arguments = True
+    hints = (
+        "`v = momentum * v + g` makes a new tensor and forgets it. The velocity has to be "
+        "remembered until the next step: write into it.",
+        "`v *= momentum`, then `v += g`, then `p -= lr * v`, all inside `with tk.no_grad():`.",
+    )
+    usual_mistakes = {
+        "no memory": (
+            _no_memory,
+            "The parameters are right, and the velocities have not changed: at the next step they "
+            "will be missing. Write into `v` with `*=` and `+=`.",
+        ),
+        "the old velocity": (
+            _old_velocity,
+            "You move with the velocity of the last step and renew it afterwards. Renew it first.",
+        ),
+        "a running mean": (
+            _running_mean,
+            "You weigh the gradient with `1 - momentum`. That is a running mean, as in Adam; here "
+            "the gradient is added as it is.",
+        ),
+        "the rate in the velocity": (
+            _rate_in_the_velocity,
+            "You multiply by `lr` while you renew the velocity. It comes in only when the "
+            "parameter moves, so that a new rate takes effect at once.",
+        ),
+        "without momentum": (
+            _without_momentum,
+            "This is the step without momentum. Renew the velocity, and move by it in place of "
+            "the gradient.",
+        ),
+        "moves without a gradient": (
+            _velocity_of_none,
+            "Where the gradient is None you still move. Skip that parameter altogether.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        one, ten = tk.tensor([1.0]), tk.tensor([10.0])
+        yield case([one], [one.clone()], [ten], 0.1, 0.9, label="one parameter")
+        yield case(
+            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
+            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
+            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
+            0.5,
+            0.5,
+            label="two parameters",
+        )
+        yield case([tk.tensor(2.0)], [tk.tensor(3.0)], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
+        yield case(
+            [tk.tensor([1.0]), tk.tensor([2.0])],
+            [None, tk.tensor([4.0])],
+            [tk.tensor([3.0]), tk.tensor([5.0])],
+            0.25,
+            0.5,
+            label="one without a gradient",
+        )
+        yield case(
+            [tk.tensor([[1.0, 2.0]]).double(), tk.tensor([7.0]).double()],
+            [tk.tensor([[0.5, 0.25]]).double(), None],
+            [tk.tensor([[2.0, 3.0]]).double(), tk.tensor([4.0]).double()],
+            2.0,
+            0.75,
+            label="float64, one without a gradient",
+        )
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """What has become of parameters and velocities."""
+        values, gradients, velocities, lr, momentum = args
+        parameters = [it.clone().requires_grad_() for it in values]
+        listed = list(parameters)
+        answer(listed, gradients, velocities, lr, momentum)
+        return {
+            "parameters": [it.detach().clone() for it in parameters],
+            "velocities": [it.detach().clone() for it in velocities],
+            "still leaves": all(it.is_leaf and it.requires_grad for it in listed),
+        }
+
+
+def confusion(scores: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
+    """How often samples of each class (rows) were taken for each class (columns)."""
+    classes = scores.shape[1]
+    table = tk.zeros(classes, classes, dtype=tk.int64)
+    guesses = scores.argmax(dim=1)
+    for label, guess in zip(labels.tolist(), guesses.tolist(), strict=True):
+        table[label, guess] += 1
+    return table
+
+
+def _guesses_in_rows(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    return confusion(scores, labels).T
+
+
+def _counted_once(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    table = tk.zeros(scores.shape[1], scores.shape[1], dtype=tk.int64)
+    table[labels, scores.argmax(dim=1)] += 1
+    return table
+
+
+def _float_table(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    return confusion(scores, labels).float()
+
+
+def _classes_that_occur(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    classes = max([*labels.tolist(), *scores.argmax(dim=1).tolist(), -1]) + 1
+    return confusion(scores, labels)[:classes, :classes].clone()
+
+
+def _only_the_right_ones(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    return confusion(scores, labels) * tk.eye(scores.shape[1], dtype=tk.int64)
+
+
+def _the_accuracy(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    return (scores.argmax(dim=1) == labels).float().mean().item()
+
+
+@exercise("confusion", answer=confusion, points=4, difficulty=3, minutes=9)
+class Confusion(Exercise):
+    """Who is taken for whom
+
+    An accuracy of 0.95 does not say what the other 0.05 are. This table does.
+
+    **Input:** `scores`, a float tensor of shape `[samples, classes]`: what a network says;
+    `labels`, the right classes, an int64 tensor of shape `[samples]`.
+
+    **Output:** an int64 tensor of shape `[classes, classes]`. Its entry in row `i`, column `j` is
+    the number of samples of class `i` for which class `j` has the largest score.
+
+    ```python
+    scores = tk.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.1, 0.9]])
+    confusion(scores, tk.tensor([0, 1, 1, 1]))
+    # tensor([[1, 0],
+    #         [1, 2]])
+    ```
+
+    Three samples have the label 1. Two were recognised, one was taken for a 0.
+    """
+
+    hints = (
+        "`scores.argmax(dim=1)` gives the guess for each sample. Begin with a table of zeros and "
+        "go through the samples.",
+        "For each pair of label and guess, add 1 to `table[label, guess]`. `tolist()` makes "
+        "numbers of a tensor; `zip` goes through both together.",
+    )
+    usual_mistakes = {
+        "guesses in the rows": (
+            _guesses_in_rows,
+            "Rows and columns are exchanged. The row is the true class, the column is the guess.",
+        ),
+        "counted once": (
+            _counted_once,
+            "`table[labels, guesses] += 1` reads, adds and writes once for each place, however "
+            "often it is named: all your counts are 0 or 1. Count in a loop.",
+        ),
+        "floats": (
+            _float_table,
+            "The counts are right, and they are floats: make the table with `dtype=tk.int64`.",
+        ),
+        "classes that occur": (
+            _classes_that_occur,
+            "Your table is too small where the last classes do not occur. The number of classes is "
+            "the number of columns of `scores`.",
+        ),
+        "only the right ones": (
+            _only_the_right_ones,
+            "You count what was recognised. The samples that were taken for another class are "
+            "missing: they stand beside the diagonal.",
+        ),
+        "the accuracy": (
+            _the_accuracy,
+            "This is the accuracy, one number. Asked for is the table with a row for each class "
+            "and a column for each guess.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        scores = tk.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.1, 0.9]])
+        yield case(scores, tk.tensor([0, 1, 1, 1]), label="four samples, two classes")
+        guesses = [1, 1, 2, 0, 2, 2, *draw.integers(4, 0, 2)]
+        labels = [1, 1, 1, 2, 2, 2, *draw.integers(4, 1, 2)]
+        yield case(_as_scores(guesses, 4), tk.tensor(labels), label="any ten samples")
+        yield case(_as_scores([2, 2, 2, 2], 3), tk.tensor([0, 0, 0, 1]), label="always the same")
+        yield case(_as_scores([0, 1, 0], 5), tk.tensor([1, 1, 0]), label="classes without samples")
+        minus = _as_scores([1, 0, 1, 1, 1], 3) - 7
+        yield case(minus, tk.tensor([1, 0, 1, 0, 1]), label="negative scores")
+        yield case(tk.tensor([[0.5, 2.0, 1.0]]), tk.tensor([0]), label="a single sample")
+        no_labels = tk.zeros(0, dtype=tk.int64)
+        yield case(tk.zeros(0, 3), no_labels, label="no samples", weight=0.25)
+
+
+def _as_scores(guesses: list[int], classes: int) -> tk.Tensor:
+    """Scores whose largest entries are at these places."""
+    return tk.tensor([[2.5 if i == it else 0.25 * i for i in range(classes)] for it in guesses])
+
+
+def scores_of(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
+    """What a saved network says about `x`."""
+    inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
+    model = tk.nn.Sequential(
+        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+    )
+    model.load_state_dict(state)
+    model.eval()
+    with tk.no_grad():
+        return model(x)
+
+
+@no_type_check
+def _as_in_training(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
+    inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
+    model = tk.nn.Sequential(
+        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+    )
+    model.load_state_dict(state)
+    return model(x)
+
+
+def _used(state: dict[str, tk.Tensor], x: tk.Tensor, last: str) -> Any:
+    inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
+    model = tk.nn.Sequential(
+        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+    )
+    model.load_state_dict(state)
+    if last == "no_grad":
+        with tk.no_grad():
+            return model(x)
+    model.eval()
+    if last == "eval":
+        return model(x)
+    with tk.no_grad():
+        return model(x).softmax(dim=-1)
+
+
+def _only_no_grad(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    return _used(state, x, "no_grad")
+
+
+def _only_eval(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    return _used(state, x, "eval")
+
+
+def _as_shares(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    return _used(state, x, "softmax")
+
+
+@exercise(
+    "another-answer-each-time",
+    answer=scores_of,
+    stub=_as_in_training,
+    points=0,
+    difficulty=2,
+    minutes=6,
+    further=True,
+)
+class AnotherAnswerEachTime(Exercise):
+    """Another answer each time
+
+    This program loads a trained network and uses it. Asked twice about the same photo it gives two
+    different answers, and each answer drags a graph behind it. Repair both.
+
+    **Input:** `state`, the saved state of a network with 8 hidden units: a dictionary from the
+    names of its parameters to tensors; `x`, a float tensor of shape `[samples, inputs]`.
+
+    **Output:** the scores of the network for `x`, of shape `[samples, classes]`: the same at each
+    call, and without a history.
+
+    ```python
+    a, b = scores_of(state, x), scores_of(state, x)
+    tk.equal(a, b), a.requires_grad
+    # (True, False)
+    ```
+    """
+
+    hints = (
+        "Which layer of this network draws random numbers? A new model is in training mode.",
+        "`model.eval()` switches the layers; `with tk.no_grad():` stops the recording. Neither "
+        "does the other's work.",
+    )
+    usual_mistakes = {
+        "only no_grad": (
+            _only_no_grad,
+            "Nothing is recorded any more, and dropout is still active: `no_grad` says nothing to "
+            "the layers. Call `model.eval()` before you use the model.",
+        ),
+        "only eval": (
+            _only_eval,
+            "The scores are right, and they still have a history: `eval` says nothing to autograd. "
+            "Compute them inside `with tk.no_grad():`.",
+        ),
+        "as shares": (
+            _as_shares,
+            "You return shares that add up to 1. Return the scores as the network gives them, "
+            "without a softmax.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(_state(1, 4, 3), tk.ones(1, 4), label="one sample")
+        x = tk.tensor([draw.floats(4, 0.1, 2) for _ in range(5)])
+        yield case(_state(2, 4, 3), x, label="any five samples")
+        yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input")
+        yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class")
+        yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples", weight=0.25)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The scores, if two calls agree, and whether they have a history."""
+        one, other = answer(*args), answer(*args)
+        if not (isinstance(one, tk.Tensor) and isinstance(other, tk.Tensor)):
+            return one
+        is_same = tk.equal(one, other)
+        return {
+            "the same at each call": is_same,
+            "requires grad": one.requires_grad,
+            "scores": one.detach().clone() if is_same else None,
+        }
+
+
+def _state(seed: int, inputs: int, outputs: int) -> dict[str, tk.Tensor]:
+    """A network whose hidden units are all active on positive inputs."""
+    generator = tk.Generator().manual_seed(seed)
+    return {
+        "0.weight": tk.rand(8, inputs, generator=generator) + 0.5,
+        "0.bias": tk.rand(8, generator=generator),
+        "3.weight": tk.randn(outputs, 8, generator=generator),
+        "3.bias": tk.randn(outputs, generator=generator),
+    }
