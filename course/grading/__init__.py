@@ -4,8 +4,10 @@
     sandbox      what a learner's process may see and do: namespaces, landlock, seccomp, limits
     warm         the program that has imported everything and forks one process per submission
     learner      runs in that process: the learner's cells, and the calls that checks ask for
-    wire         what crosses between the two sides: JSON and raw numbers, bounded
+    wire         messages between the two sides: JSON and raw memory, bounded
+    values       what they say of values, and how these are rebuilt
     session      the checker's end of the wire: start, ask, kill, start again
+    remote       an answer as the checker holds it
     judge        plays a notebook against a session and decides, with the notebook's own checks
     result       what came out, as JSON
     clean        makes a learner's text and pictures harmless for whoever opens them

@@ -27,7 +27,8 @@ import numpy as np
 import tensorkit as tk
 from course.errors import TimeLimit
 from course.grading.shell import Shell, where
-from course.grading.wire import Closed, Decoder, Encoder, Message, Wire
+from course.grading.values import Decoder, Encoder
+from course.grading.wire import Closed, Message, Wire
 from course.limited import limited
 from course.quiet import Bounded, NotAllowed, quiet, refused
 

@@ -21,7 +21,8 @@ from course import compare
 from course.errors import TimeLimit
 from course.exercise import Case, Exercise
 from course.grading.session import Died, Session
-from course.grading.wire import Decoder, Encoder, Message, WireError, bytes_of
+from course.grading.values import Decoder, Encoder, bytes_of
+from course.grading.wire import Message, WireError
 from course.plain import Opaque, plain
 from course.quiet import NotAllowed
 from course.runner import Budget, Outcome

@@ -41,6 +41,7 @@ GRADING_FILES = (
     "namespaces.py",
     "sandbox.py",
     "wire.py",
+    "values.py",
     "shell.py",
     "learner.py",
     "warm.py",
@@ -73,7 +74,8 @@ class Warm:
         self, profile: str, limits: sandbox.Limits | None = None, *, number: int = 0
     ) -> None:
         self.profile, self.limits = profile, limits or sandbox.Limits()
-        self.folder = Path(tempfile.mkdtemp(prefix="course-grading-"))
+        _sweep()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
         self._number = number
         self._process: subprocess.Popen[bytes] | None = None
@@ -177,6 +179,18 @@ class Warm:
         """End the warm process and remove its folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_PREFIX = "course-grading-"
+
+
+def _sweep() -> None:
+    """Remove the folders of workers that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        mine = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+        if mine and pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _ENVIRONMENT = {

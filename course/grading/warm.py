@@ -25,7 +25,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.grading import namespaces, sandbox
+from course.grading import linux, namespaces, sandbox
 
 if TYPE_CHECKING:
     from course.grading.shell import Shell
@@ -103,6 +103,7 @@ def _become_learner(
     status = 1
     try:
         os.setsid()
+        linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
         control.detach()
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 0)
@@ -120,6 +121,7 @@ def _become_learner(
         from course.grading.wire import Wire
 
         os.dup2(0, 2)
+        linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
         Learner(Wire(3), shell).serve()
         status = 0
     except BaseException:

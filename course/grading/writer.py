@@ -12,6 +12,7 @@ Each step gives the same when it is done twice. What people entered by hand is k
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import html
 import json
@@ -64,11 +65,12 @@ class Writer:
     """Writes the results of one chapter. Use it in one process at a time.
 
     config: nbgrader's; its gradebook may be SQLite or PostgreSQL.
-    Raises CourseError if the gradebook does not know the chapter.
+    Raises CourseError if another process writes, or if the gradebook does not know the chapter.
     """
 
     def __init__(self, root: Path, source: Source, config: Config) -> None:
         self.root, self.source, self.config = root, source, config
+        self._lock = _locked(graded_folder(root))
         course = config.CourseDirectory
         url = course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db"
         self._gradebook = Gradebook(str(url), str(course.get("course_id", "")) or "default_course")
@@ -92,6 +94,7 @@ class Writer:
     def close(self) -> None:
         """Leave the gradebook."""
         self._gradebook.close()
+        os.close(self._lock)
 
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
@@ -212,6 +215,20 @@ class Writer:
             penalty = self._late.late_submission_penalty(submission.student_id, entry.score, late)
             if penalty is not None:
                 entry.late_submission_penalty = min(max(penalty, 0), entry.score)
+
+
+def _locked(folder: Path) -> int:
+    """An open file that one process at a time can have; it is given back when that ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    opened = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        raise CourseError(
+            "Another `course grade` is at work on this course; wait for it."
+        ) from None
+    return opened
 
 
 def notebook(result: Result, source: Source) -> dict[str, Any]:
