@@ -249,6 +249,21 @@ def grade(
 
 
 @app.command(rich_help_panel=TEACH)
+def report(
+    chapter: ChapterName,
+    names: Annotated[
+        bool, typer.Option("--names", help="Learners' own names in place of pseudonyms.")
+    ] = False,
+) -> None:
+    """Write a page about the class: what went wrong where, who needs help."""
+    from course import paths
+    from course.grading import batch, overview
+
+    root = paths.course_root()
+    print(overview.write(root, batch.chapter_in(root, chapter), names=names))
+
+
+@app.command(rich_help_panel=TEACH)
 def bundle() -> None:
     """Make the folder that learners get: a wheel and the released notebooks."""
     from course.bundle import bundle as make

@@ -15,6 +15,8 @@
     batch        many submissions: workers, retries, progress
     cluster      the same with workers on other machines, by way of dask.distributed
     feedback     the pages that learners get back
+    overview     the report about a class, with `overview_page` and `similar`
+    server       what a machine has for grading
 
 Only `warm`, `learner` and what they import run beside learners' code; definitions, expected values
 and seeds stay on this side of the wire.

@@ -93,12 +93,7 @@ def _rest(wheel: Path) -> set[str]:
 
 
 def test_the_projects_wheel_holds_both_packages_and_nothing_else(project_wheel: Path) -> None:
-    grading = {
-        it.relative_to(ROOT / "course").as_posix()
-        for it in (ROOT / "course" / "grading").rglob("*")
-        if it.suffix in (".py", ".json", ".j2")
-    }
-    assert _of_course(project_wheel) == _expected_of_course(CHECKING | AUTHORING) | grading
+    assert _of_course(project_wheel) == _expected_of_course(CHECKING | AUTHORING)
     assert _of_tensorkit(project_wheel) == _sources_of_tensorkit()
     assert _rest(project_wheel) == _metadata_and_data()
 

@@ -1,0 +1,180 @@
+"""The report about a class: what it counts, whom it names, what it must not run."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import CHAPTER
+from course import files
+from course.errors import CourseError
+from course.grading import overview, similar
+from course.grading.result import Graded, Result
+from course.grading.writer import result_file
+from course.report import Report, Row
+
+LONG = """\
+def histogram(values, bins):
+    low, high = min(values), max(values)
+    width = (high - low) / bins or 1
+    counted = [0] * bins
+    for value in values:
+        counted[min(int((value - low) // width), bins - 1)] += 1
+    return [(low + width * at, number) for at, number in enumerate(counted)]
+"""
+RENAMED = re.sub(r"\bcounted\b", "c", LONG.replace("values", "xs")).replace("number", "k")
+OTHER = """\
+def histogram(values, bins):
+    edges = sorted(values)
+    first, step = edges[0], max(edges[-1] - edges[0], 1) / bins
+    result = {}
+    while edges:
+        where = int((edges.pop() - first) / step)
+        result[where] = result.get(where, 0) + 1
+    return [(first + step * where, many) for where, many in sorted(result.items())]
+"""
+
+
+def result(learner: str, earned: float, answer: str = "", got: str = "", hints: int = 0) -> Result:
+    passed = earned == 4
+    row = Row("a square", "passed" if passed else "failed", got=got)
+    status = "passed" if passed else "partly" if earned else "failed"
+    one = Report("pixels", "A `title`", status, 4.0, earned, rows=(row,))
+    mistake = "" if passed or got else "columns first"
+    untouched = Report("nothing", "Nothing", "not started", 2.0)
+    cells = [{"cell_type": "code", "source": 'hint("pixels")', "metadata": {}}] * hints
+    cells.append(
+        {
+            "cell_type": "code",
+            "source": answer,
+            "metadata": {"nbgrader": {"grade_id": "pixels", "solution": True}},
+        }
+    )
+    exercises = (
+        Graded("check-pixels", replace(one, mistake=mistake)),
+        Graded("check-nothing", untouched),
+    )
+    return Result(learner, CHAPTER, exercises=exercises, notebook={"cells": cells})
+
+
+def written(root: Path, *results: Result, **options: bool) -> str:
+    for it in results:
+        files.write(result_file(root, it.learner, CHAPTER), it.to_json())
+    return overview.write(root, CHAPTER, **options).read_text(encoding="utf-8")
+
+
+CLASS = (
+    result("ada", 4.0),
+    result("bob", 0.0, hints=2),
+    result("cyd", 2.0, got="<script>alert(1)</script>"),
+    result("dan", 2.0, got="<script>alert(1)</script>"),
+    Result("eve", CHAPTER, status="refused", sentence="It is not a notebook."),
+)
+
+
+def rows(root: Path, name: str) -> list[dict[str, str]]:
+    text = (root / "course" / "reports" / CHAPTER / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_tables_count_what_was_graded(tmp_path: Path) -> None:
+    written(tmp_path, *CLASS)
+    first, second = rows(tmp_path, "exercises.csv")
+    assert (first["mean"], first["passed"], first["partly"]) == ("2.0", "0.25", "0.5")
+    assert (first["commonest mistake"], first["times"], first["hints"]) == (
+        "columns first",
+        "1",
+        "2",
+    )
+    assert second["not started"] == "1.0"
+    assert rows(tmp_path, "cases.csv")[0] == {
+        "exercise": "pixels",
+        "case": "a square",
+        "passed": "1",
+        "ran": "4",
+    }
+    assert [it["points"] for it in rows(tmp_path, "learners.csv")] == [
+        "4.0",
+        "0.0",
+        "2.0",
+        "2.0",
+        "0",
+    ]
+
+
+def test_the_page_names_nobody_and_runs_nothing(tmp_path: Path) -> None:
+    page = written(tmp_path, *CLASS)
+    assert not re.search(r"\b(ada|bob|cyd|dan|eve)\b", page)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    assert not re.search(r"https?://", page)
+    assert page == written(tmp_path)  # the same pseudonyms the next time
+
+
+def test_names_are_shown_when_they_are_asked_for(tmp_path: Path) -> None:
+    assert "bob" in written(tmp_path, *CLASS, names=True)
+
+
+def test_wrong_outputs_without_a_message_are_grouped(tmp_path: Path) -> None:
+    found = overview.Overview(CHAPTER, CLASS).exercises[0].outputs
+    assert found == [(("a square", "<script>alert(1)</script>"), 2)]
+
+
+def test_who_needs_help_is_listed_with_the_reason(tmp_path: Path) -> None:
+    found = overview.Overview(CHAPTER, CLASS).need_help()
+    assert [(it.learner, why) for it, why in found][:2] == [
+        ("bob", "not started: Nothing; failing: A `title` (columns first)"),
+        ("eve", "It is not a notebook."),
+    ]
+
+
+def test_every_plot_has_a_text_alternative(tmp_path: Path) -> None:
+    page = written(tmp_path, *CLASS)
+    plots = re.findall(r"<svg [^>]*>", page)
+    assert len(plots) == 3
+    assert all('role="img" aria-label="' in it for it in plots)
+    assert 'aria-label="Learners by points: 1 with 0 to 0.6, 2 with 1.8 to 2.4' in page
+
+
+@pytest.mark.parametrize("count", [1, 400])
+def test_the_page_stays_short(tmp_path: Path, count: int) -> None:
+    its = [result(f"l{n}", n % 5, got=f"wrong {n}", answer=LONG) for n in range(count)]
+    page = written(tmp_path, *its)
+    assert len(page) < 30_000
+    assert len(rows(tmp_path, "learners.csv")) == count
+
+
+def test_without_results_a_sentence_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="course grade 01_tensors"):
+        overview.write(tmp_path, CHAPTER)
+
+
+def test_renaming_and_layout_do_not_hide_a_copy() -> None:
+    answers = {"ada": LONG, "bob": RENAMED, "cyd": OTHER}
+    (found,) = similar.pairs("histogram", answers)
+    assert (found.one, found.other, found.likeness) == ("ada", "bob", 1.0)
+
+
+def test_what_everybody_writes_is_no_likeness() -> None:
+    assert list(similar.pairs("histogram", {f"l{n}": LONG for n in range(30)})) == []
+
+
+def test_short_answers_are_not_compared() -> None:
+    short = "def f(x):\n    return x + 1"
+    assert list(similar.pairs("f", {"ada": short, "bob": short})) == []
+
+
+def test_an_answer_from_the_librarys_source_is_found() -> None:
+    import inspect
+
+    from tensorkit import layout
+
+    source = inspect.getsource(layout.broadcast_shapes)
+    (found,) = similar.from_library("x", {"ada": source, "bob": OTHER}, ["def f(): pass"])
+    assert (found.one, found.likeness) == ("ada", 1.0)
+    assert found.other.endswith(": broadcast_shapes")
