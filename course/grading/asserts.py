@@ -17,7 +17,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.errors import TimeLimit
-from course.grading.remote import Caller, words_of
+from course.grading.remote import Caller, TimeLimitThere, words_of
 from course.grading.session import Died
 from course.grading.wire import WireError
 from course.limited import limited
@@ -42,6 +42,8 @@ def judge(caller: Caller, source: str, name: str, points: float) -> Report:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
+        if not isinstance(problem, Died | TimeLimitThere):
+            caller.session.end()  # perhaps within a message: it cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
     except KeyboardInterrupt:
         raise

@@ -290,6 +290,7 @@ class Play:
             else:
                 source = self._solved.get(cell["id"], cell)["source"]
                 report = asserts.judge(judging.caller(budget), source, name, _points(cell))
+                judging.death = report.message if session.is_over else None
         finally:
             if alone:
                 session.end()

@@ -23,10 +23,19 @@ from course.exercise import Case, Exercise
 from course.grading.session import Died, Session
 from course.grading.values import Decoder, Encoder, bytes_of
 from course.grading.wire import Message, WireError
+from course.limited import limited
 from course.plain import Opaque, plain
 from course.quiet import NotAllowed
 from course.runner import Budget, Outcome
 from tensorkit import errors as tk_errors
+
+MOST_RECEIVED = 256 << 20
+LONGEST_LOOK = 3.0
+"""Seconds that looking at what came back may take on this side."""
+
+
+class TimeLimitThere(TimeLimit):
+    """An answer's time was up, and the other side stopped it."""
 
 
 @dataclass
@@ -40,6 +49,8 @@ class Caller:
     budget: Budget = field(default_factory=lambda: Budget(5.0))
     printed: str = ""
     warned: list[str] = field(default_factory=list)
+    received: int = 0
+    """Bytes of memory that came with replies."""
     _functions: list[Any] = field(default_factory=list)
 
     def look(self, name: str) -> tuple[bool, Any, str | None]:
@@ -57,6 +68,8 @@ class Caller:
 
     def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
         """What the answer returns; what it wrote into its arguments is written into them here."""
+        if not self.budget.left:  # many short calls, of an iterator without end
+            raise TimeLimitThere
         encoder = Encoder(self._keep, is_ours=True)
         message = {
             "do": "call",
@@ -70,9 +83,12 @@ class Caller:
         reply, blocks = self.session.ask(
             message, encoder.blocks, seconds=self.budget.left, called_back=self._call_back
         )
+        self.received += sum(it.nbytes for it in blocks)
+        if self.received > MOST_RECEIVED:
+            raise WireError("This is more data than a check looks at.")
         self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
         if reply.get("ended") == "timed out":
-            raise TimeLimit
+            raise TimeLimitThere
         try:
             value, error = self._returned(reply, blocks, encoder)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
@@ -252,11 +268,18 @@ def run_case(
     caller.budget, caller.printed, caller.warned = budget, "", []
     outcome = Outcome()
     arguments: list[Any] = []
-    try:
+
+    def run() -> None:
         outcome.value = plain(exercise.run(answer, *given.args))
-        arguments = [plain(it) for it in given.args]
-    except TimeLimit:
+        arguments[:] = [plain(it) for it in given.args]
+
+    try:
+        limited(run, budget.left + LONGEST_LOOK)
+    except TimeLimitThere:
         outcome.ended = "timed out"
+    except TimeLimit:  # perhaps within a message: the session cannot be used any more
+        caller.session.end()
+        raise Died("What it returned could not be looked at in time.") from None
     except (Died, WireError, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -247,6 +247,11 @@ class Session:
             status = self.end()
             raise Died(_how(status)) from None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nobody left to ask."""
+        return self._wire is None
+
     def _watch_size(self) -> None:
         # in namespaces the folder has a size of its own
         if _size(self.home) > self.warm.limits.written:

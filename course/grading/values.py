@@ -65,22 +65,26 @@ class Encoder:
         if kind is int:
             text = f"<a whole number of {value.bit_length()} bits>"
             return {"k": "opaque", "kind": "a whole number", "text": text}
-        if id(value) in self._numbers:
+        # not a container within another: a few of those could stand for more than any memory holds
+        if id(value) in self._numbers and (depth == DEEPEST or kind not in (list, dict)):
             return {"k": "same", "i": self._numbers[id(value)]}
         if kind is np.ndarray:
-            return {"i": self._number(value), **self._array(value)}
+            return self._number(value) | self._array(value)
         if kind is tk.Tensor:
-            return {"i": self._number(value), **self._tensor(value)}
+            return self._number(value) | self._tensor(value)
         if issubclass(kind, np.generic) and kind.__module__ == "numpy":
             return self._array(np.asarray(value)) | {"k": "scalar"}
         if kind in _SIMPLE:
             return {"k": kind.__name__, "v": _SIMPLE[kind](value)}
         return self._of_a_subclass(value, kind, depth)
 
-    def _number(self, value: Any) -> int:
+    def _number(self, value: Any) -> Message:
+        """The number of an object that crosses for the first time; only the checker gives them."""
+        if not self.is_ours:
+            return {}
         self._numbers[id(value)] = number = len(self.objects)
         self.objects.append(value)
-        return number
+        return {"i": number}
 
     def _of_a_subclass(self, value: Any, kind: type, depth: int) -> Any:
         for base in (list, tuple, dict):
@@ -102,7 +106,7 @@ class Encoder:
             return {"k": "opaque", "kind": kind, "text": text}
         if base is tuple:
             return {"t": [self.encode(it, depth - 1) for it in list(tuple.__iter__(value))]}
-        return {"i": self._number(value), **self.contents(base, value, depth)}
+        return self._number(value) | self.contents(base, value, depth)
 
     def contents(self, base: Any, value: Any, depth: int = DEEPEST) -> Message:
         """What a list or a dictionary holds now."""
@@ -260,9 +264,7 @@ class Decoder:
 
     def _decode(self, coded: Any, depth: int) -> Any:
         kind = type(coded)
-        if kind in _ALIKE:
-            return coded
-        if kind is int and coded.bit_length() <= MOST_BITS:
+        if kind in _ALIKE or (kind is int and coded.bit_length() <= MOST_BITS):
             return coded
         if kind is not dict or depth == 0:
             raise WireError("A value is damaged.")
@@ -274,7 +276,7 @@ class Decoder:
             self.fill(made, coded, depth)
             return made
         if coded["k"] == "same":
-            return self.objects[_whole(coded["i"])]
+            return self._same(_whole(coded["i"]), depth)
         if coded["k"] in ("array", "scalar", "tensor"):
             return self._array(coded, depth)
         if coded["k"] in ("handle", "opaque"):
@@ -283,10 +285,16 @@ class Decoder:
             return _named(coded["v"], trusts=self.trusts)
         return _BUILD[coded["k"]](coded["v"])
 
-    def _numbered(self, coded: Message, made: Any) -> int:
-        if "i" not in coded:  # a number of NumPy's
-            return -1
-        if coded["i"] != len(self.objects):
+    def _same(self, number: int, depth: int) -> Any:
+        found = self.objects[number]
+        if type(found) in (list, dict) and depth <= DEEPEST:
+            raise WireError("A container stands in another by its number.")
+        return found
+
+    def _numbered(self, coded: Message, made: Any) -> int | None:
+        if "i" not in coded:
+            return None
+        if coded["i"] != len(self.objects) or not self.trusts:
             raise WireError("An object has a wrong number.")
         self.objects.append(made)
         return len(self.objects) - 1
@@ -306,17 +314,22 @@ class Decoder:
         block = self.blocks[_whole(coded["b"])]
         shape = tuple(_whole(it) for it in coded["shape"])
         strides = tuple(_whole(it, negative=True) for it in coded["strides"])
-        if math.prod(shape) > MOST_BYTES:  # an expanded one needs no memory, until it is used
+        dtype = np.dtype(coded["dtype"])
+        # an expanded one needs no memory, until it is used
+        if math.prod(shape) * dtype.itemsize > 2 * MOST_BYTES:
             raise WireError("An array is too large.")
         offset = _whole(coded["offset"])
         # NumPy checks that all of it lies within the block
-        array = np.ndarray(shape, np.dtype(coded["dtype"]), block, offset, strides)
+        array = np.ndarray(shape, dtype, block, offset, strides)
         if coded["k"] == "scalar":
             return array[()]
         number = self._numbered(coded, array)
-        if coded["k"] == "tensor":
-            self.objects[number] = self._tensor(coded, array, depth)
-        return self.objects[number]
+        if coded["k"] == "array":
+            return array
+        tensor = self._tensor(coded, array, depth)
+        if number is not None:
+            self.objects[number] = tensor
+        return tensor
 
     def _tensor(self, coded: Message, array: np.ndarray, depth: int) -> tk.Tensor:
         size = array.itemsize

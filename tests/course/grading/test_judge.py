@@ -118,6 +118,12 @@ def test_what_an_answer_is_and_returns(session: Session, source: str, observe: A
     assert report.status == "passed", str(report)
 
 
+def test_an_argument_that_holds_itself_ends_the_check(session: Session) -> None:
+    run(session, "def answer(x): x[:] = [x] * 9999")
+    report = graded(session, made(lambda f, x: f(x), [1]))
+    assert report.status == "failed"
+
+
 CHANGES: list[tuple[str, Callable[[Any], bool]]] = [
     ("def answer(t): t += 1", lambda f: changed(f, tk.zeros(2)).tolist() == [1.0, 1.0]),
     ("def answer(a): a[0] = 7", lambda f: changed(f, np.zeros(2)).tolist() == [7.0, 0.0]),
@@ -234,6 +240,23 @@ def test_an_endless_answer_is_stopped_and_the_session_goes_on(session: Session) 
     assert "did not end within 0.3 seconds" in str(report)
     run(session, "answer = lambda: True")
     assert graded(session, made(lambda f: f())).status == "passed"
+
+
+ENDLESS = [
+    ("def answer():\n  while True: yield 1", "no answer"),
+    ("def answer():\n  while True: yield np.zeros(5_000_000)", "more data than a check looks at"),
+    ("answer = lambda: np.broadcast_to(np.zeros(1), (1 << 40,))", "Ended"),
+    ("answer = lambda: [[0] * 9999] * 9999", "no answer"),
+    ("def answer():\n  x = [0] * 9\n  for _ in range(9): x = [x] * 9\n  return x", "no answer"),
+]
+
+
+@pytest.mark.parametrize(("source", "words"), ENDLESS)
+def test_data_without_end_are_not_waited_for(session: Session, source: str, words: str) -> None:
+    run(session, source)
+    report = graded(session, made(lambda f: list(f())), seconds=1.0)
+    assert report.status == "failed"
+    assert words in report.rows[0].got
 
 
 # plain asserts
