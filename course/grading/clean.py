@@ -110,7 +110,7 @@ def _clean(output: Any) -> Output | None:
         if kind == "execute_result":
             count = output.get("execution_count")
             cleaned["execution_count"] = count if type(count) is int else None
-        return cleaned
+        return cleaned if cleaned["data"] else None
     return None
 
 
