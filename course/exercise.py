@@ -110,6 +110,7 @@ class Exercise:
     kind: str
     further: bool
     without: tuple[str, ...]
+    witness: str
     reference: Any
     _stub: Callable[..., Any] | None
 
@@ -308,6 +309,7 @@ def exercise(
     kind: str | None = None,
     further: bool = False,
     without: tuple[str, ...] = (),
+    witness: str = "checker",
 ) -> Callable[[_E], _E]:
     """Register the decorated definition under `id`.
 
@@ -318,6 +320,8 @@ def exercise(
     further: not part of the core, and worth no points, so that the core alone gives them all.
     without: what the answer must not call, such as "Tensor.stride" or "linspace". A reminder and
         not a lock: NumPy has these functions too.
+    witness: who sees whether it is right when it is graded: "checker", on data that the grader can
+        recompute, or "inside", the learner's own process alone, which may lie.
 
     Raises CourseError if the id is taken.
     """
@@ -334,6 +338,7 @@ def exercise(
         default = "predict" if issubclass(definition, Prediction) else "write"
         it.kind = kind or (default if stub is None else "repair")
         it.further, it.without, it.reference, it._stub = further, without, answer, stub
+        it.witness = witness
         if isinstance(it, Prediction):
             it.reference = it.right
         _registry[id] = it

@@ -270,7 +270,7 @@ class Play:
         else:
             report = self._judged(position, cell, it, name)
         # the gradebook's points, whatever the definition has become since
-        self.graded.append(Graded(name, report))
+        self.graded.append(Graded(name, report, it.witness if it else "checker"))
         self.seconds["checks"] += time.perf_counter() - begun
 
     def _judged(self, position: int, cell: Cell, it: Exercise | None, name: str) -> Report:
@@ -376,8 +376,18 @@ def _outputs(reply: Message) -> list[Any]:
 
 
 def check_definitions(source: Source) -> None:
-    """Raises CourseError if the notebook gives other points than the definitions."""
+    """Raises CourseError if the notebook gives other points than the definitions.
+
+    Or if more than a tenth of them hang on what only the learner's own process can see.
+    """
     known = exercise.load(source.chapter)
+    points = sum(it.points for it in known.values())
+    inside = sum(it.points for it in known.values() if it.witness == "inside")
+    if inside > points / 10:
+        raise CourseError(
+            f"{inside:g} of {points:g} points of {source.chapter} are witnessed inside the "
+            f"learner's process, where they can be forged; a tenth may be."
+        )
     for cell in source.released["cells"]:
         it = _exercise_of(cell, known) if intake.is_check(cell) else None
         if it is not None and it.points != _points(cell):

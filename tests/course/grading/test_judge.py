@@ -13,9 +13,11 @@ import tensorkit as tk
 from conftest import Class, cell_of
 from course import demo_learners, exercise
 from course.check import judge as check_here
+from course.errors import CourseError
 from course.exercise import Case, Draw, Exercise, case
 from course.grading import asserts
-from course.grading.judge import Judging
+from course.grading.intake import Source
+from course.grading.judge import Judging, check_definitions
 from course.grading.remote import Caller
 from course.grading.session import Session, Warm
 from course.report import Report
@@ -257,6 +259,18 @@ def test_data_without_end_are_not_waited_for(session: Session, source: str, word
     report = graded(session, made(lambda f: list(f())), seconds=1.0)
     assert report.status == "failed"
     assert words in report.rows[0].got
+
+
+def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_definitions(source)
+    known = exercise.load(source.chapter)
+    monkeypatch.setattr(known["which-dtype"], "witness", "inside")
+    check_definitions(source)
+    monkeypatch.setattr(known["pixels"], "witness", "inside")
+    with pytest.raises(CourseError, match="7 of 20 points"):
+        check_definitions(source)
 
 
 # plain asserts
