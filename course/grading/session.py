@@ -53,6 +53,7 @@ IMPORTED = ("numpy", "matplotlib", "ipython", "matplotlib-inline", "graphviz", "
 
 FIRST_UID = 61_000
 START_SECONDS, GRACE = 120.0, 1.0
+MOST_FILES = 4096
 
 
 class Died(Exception):
@@ -280,7 +281,13 @@ def _how(status: int) -> str:
 
 
 def _size(folder: Path) -> int:
-    return sum(it.lstat().st_size for it in folder.rglob("*") if not it.is_symlink())
+    """Bytes in a folder; more than any limit where there are more files than anyone needs."""
+    total = 0
+    for number, path in enumerate(folder.rglob("*")):
+        if number > MOST_FILES:
+            return 1 << 62
+        total += 0 if path.is_symlink() else path.lstat().st_size
+    return total
 
 
 # what the sandbox is made of

@@ -107,8 +107,9 @@ class Wire:
         poll.register(self.descriptor, event)
         while (left := until - time.monotonic()) > 0:
             if self.watch is not None:
-                self.watch()
                 left = min(left, 0.1)
             if poll.poll(None if left == math.inf else max(1, int(left * 1000))):
                 return
+            if self.watch is not None:
+                self.watch()
         raise TimeoutError
