@@ -79,8 +79,9 @@ for _ in range(200):
 print(f"w {w.item():.2f}, b {b.item():.2f}")
 
 # %% [markdown]
-# It is the line $y = 2 x + 1$. The picture shows the loss for every pair of `w` and `b`, and the
-# way that the steps took: across the valley at once, then slowly along it.
+# It is the line $y = 2 x + 1$. The picture shows the loss for every pair of parameters, `w` to the
+# right and `b` upwards, and the way that the steps took: into the valley at once, then slowly along
+# its floor.
 
 # %% role="show"
 viz.landscape(
@@ -319,7 +320,8 @@ print(list(squares.batch_sampler))
 # %% [markdown]
 # > **You will read elsewhere** that fancy indexing, as in `scores[[0, 2, 4]]`, is how DataLoaders
 # > select random samples. It gives the same batch for a tensor that is in memory. A DataLoader asks
-# > for one item at a time, because a data set may just as well read each photo from a file.
+# > for one item at a time, because a data set may just as well read each photo from a file. (For a
+# > `TensorDataset` tensorkit does take the short cut; you cannot tell the batches apart.)
 #
 # The last batch may be smaller; `drop_last=True` leaves it out. Each epoch draws a new order. No
 # error reminds you to shuffle: sorted data gives batches of one class, and the network learns them
@@ -511,7 +513,7 @@ def evaluate(model, loader):
 # `total` adds up numbers, not tensors: `loss.item()`, or every graph of the epoch would stay in
 # memory. It is weighted with the size of the batch, since the last one is smaller.
 #
-# Before it has learned anything, the network guesses: a loss near 2.30, an accuracy near 0.1.
+# Before it has learned anything, the network guesses: a loss near 2.30, and about one right in ten or fewer.
 
 # %%
 tk.manual_seed(0)

@@ -164,7 +164,9 @@ class TrainedLine(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25, label="one point, one step")
+        yield case(
+            tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25, label="one point, one step", weight=0.5
+        )
         x = tk.tensor([[1.0], [2.0], [3.0]])
         yield case(x, tk.tensor([3.0, 5.0, 7.0]), 1, 0.1, label="three points, one step")
         yield case(x, tk.tensor([3.0, 5.0, 7.0]), 3, 0.1, label="three points, three steps")
@@ -172,7 +174,9 @@ class TrainedLine(Exercise):
         x = tk.tensor([[-1.0], [0.5], [1.0], [1.5]])
         yield case(x, slope * x.flatten() - height, 6, 0.125, label="any line, six steps")
         yield case(x, tk.tensor([1.0, -4.0, 2.0, 5.0]), 15, 0.25, label="points beside a line")
-        yield case(tk.tensor([[0.5]]), tk.tensor([3.0]), 2, 0.5, label="one point, two steps")
+        yield case(
+            tk.tensor([[0.5]]), tk.tensor([3.0]), 2, 0.5, label="one point, two steps", weight=0.5
+        )
 
 
 NET = "tk.nn.Sequential(tk.nn.Linear(64, 32), tk.nn.ReLU(), tk.nn.Linear(32, 10))"
@@ -277,6 +281,12 @@ def _not_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
     return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
 
 
+def _whole_batches_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
+    batches = [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+    generator = tk.Generator().manual_seed(seed)
+    return [batches[i] for i in tk.randperm(len(batches), generator=generator).tolist()]
+
+
 def _last_one_lost(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
     batches = batches_of_pairs(x, y, size, seed)
     return [it for it in batches if len(it[0]) == size]
@@ -335,6 +345,11 @@ class ShuffledApart(Exercise):
             "The pairs are right, in the order in which they came. Sorted data would give batches "
             "of a single class: shuffle, both in the same way.",
         ),
+        "whole batches shuffled": (
+            _whole_batches_shuffled,
+            "You shuffle the batches, and each still holds neighbours. Shuffle the samples first, "
+            "then cut them into batches.",
+        ),
         "the last one is lost": (
             _last_one_lost,
             "The last batch is missing where the samples do not divide evenly. It is smaller, and "
@@ -358,17 +373,45 @@ class ShuffledApart(Exercise):
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
-        x, y, _, _ = args
-        batches = [(inputs, labels) for inputs, labels in answer(*args)]
-        rows = [(row, label) for a, b in batches for row, label in zip(a, b, strict=True)]
-        rows = [(row.tolist(), label.item()) for row, label in rows]
-        given = list(zip(x.tolist(), y.tolist(), strict=True))
-        return {
-            "sizes": [len(inputs) for inputs, _ in batches],
-            "every sample once": sorted(row for row, _ in rows) == sorted(row for row, _ in given),
-            "each with its own label": all(pair in given for pair in rows),
-            "in another order than before": rows[: len(given)] != given[: len(rows)],
-        }
+        x, y, size, _ = args
+        found = answer(*args)
+        if found is None:
+            return None
+        batches = [tuple(it) for it in found]
+        is_pairs = all(len(it) == 2 and _sizes(it) == 1 for it in batches)
+        seen: dict[str, Any] = {"pairs of inputs and labels": is_pairs}
+        if not is_pairs:
+            return seen
+        given, of_rows = x.tolist(), dict(zip(map(tuple, x.tolist()), y.tolist(), strict=True))
+        rows = [row for inputs, _ in batches for row in inputs.tolist()]
+        labels = [label for _, its in batches for label in its.tolist()]
+        seen["sizes"] = [len(inputs) for inputs, _ in batches]
+        seen["every sample once"] = sorted(rows) == sorted(given)
+        seen["each with its own label"] = [of_rows.get(tuple(it)) for it in rows] == labels
+        if len(x) >= MANY:
+            parts = [inputs.tolist() for inputs, _ in batches] if size > 1 else [rows]
+            seen["neighbours separated"] = not all(_is_run(part, given) for part in parts)
+        return seen
+
+    def advice(self, *args: Any) -> str | None:
+        return "It should be a list of pairs `(inputs, labels)`, one for each batch: look at yours."
+
+
+def _sizes(pair: tuple[Any, ...]) -> int:
+    """How many different first sizes these tensors have; 0 if one of them has none."""
+    if not all(isinstance(it, tk.Tensor) and it.ndim for it in pair):
+        return 0
+    return len({len(it) for it in pair})
+
+
+MANY = 8
+"""So many samples that a random order is not the given one by chance."""
+
+
+def _is_run(rows: list[Any], given: list[Any]) -> bool:
+    """Whether these rows stand side by side among those that were given."""
+    start = given.index(rows[0]) if rows and rows[0] in given else 0
+    return rows == given[start : start + len(rows)]
 
 
 def _numbered(n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
@@ -388,6 +431,10 @@ def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
 def _log_of_softmax(logits: tk.Tensor, labels: tk.Tensor) -> Any:
     shares = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
     return -shares[tk.arange(len(labels)), labels].log().mean()
+
+
+def _log_of_stable_shares(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    return -logits.softmax(dim=1)[tk.arange(len(labels)), labels].log().mean()
 
 
 def _one_maximum_for_all(logits: tk.Tensor, labels: tk.Tensor) -> Any:
@@ -412,6 +459,11 @@ def _over_the_samples(logits: tk.Tensor, labels: tk.Tensor) -> Any:
     shifted = logits - logits.amax(dim=0, keepdim=True)
     log_shares = shifted - shifted.exp().sum(dim=0, keepdim=True).log()
     return -log_shares[tk.arange(len(labels)), labels].mean()
+
+
+def _all_labels_of_every_row(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shifted = logits - logits.amax(dim=1, keepdim=True)
+    return (shifted.exp().sum(dim=1, keepdim=True).log() - shifted[:, labels]).mean()
 
 
 def _only_the_score(logits: tk.Tensor, labels: tk.Tensor) -> Any:
@@ -470,6 +522,11 @@ class CrossEntropyByHand(Exercise):
             "fraction is `nan` or `inf`. Subtract the largest score of each row first, and take "
             "the log of the sum alone.",
         ),
+        "log of stable shares": (
+            _log_of_stable_shares,
+            "Where the right class gets nearly nothing, its share is rounded to 0, and the log of "
+            "0 is `-inf`. Never compute the share: take the log of the sum, and subtract.",
+        ),
         "one maximum for all rows": (
             _one_maximum_for_all,
             "You subtract the largest score of the whole batch. In a row that lies far below it "
@@ -496,6 +553,11 @@ class CrossEntropyByHand(Exercise):
             "You compare the samples of a class with each other. The scores of one sample compete: "
             "sum over `dim=1`.",
         ),
+        "the labels of all rows": (
+            _all_labels_of_every_row,
+            "`[:, labels]` takes the columns of all labels from every row. Each row has one label: "
+            "index with the row numbers too, `[tk.arange(len(labels)), labels]`.",
+        ),
         "only the score": (
             _only_the_score,
             "You take the score of the right class alone. What counts is how it compares with the "
@@ -513,10 +575,10 @@ class CrossEntropyByHand(Exercise):
         large = tk.tensor([[1000.0, 0.0], [2.0, 3.0]])
         yield case(large, tk.tensor([1, 0]), label="a large score")
         # in float64, so that no right formula loses digits that the comparison looks at
-        low = tk.tensor([[-1000.0, -1001.0, -1002.0], [-1600.0, -1600.0, -1599.0]]).double()
+        low = tk.tensor([[-1000.0, -1001.0, -1002.0], [-1600.0, -1600.0, -2599.0]]).double()
         yield case(low, tk.tensor([0, 2]), label="very low scores, float64")
-        apart = tk.tensor([[1900.0, 1901.0], [-900.0, -901.0], [0.0, 1.0]]).double()
-        yield case(apart, tk.tensor([0, 0, 0]), label="rows far apart, float64")
+        apart = tk.tensor([[1900.0, 901.0], [-900.0, -901.0], [0.0, 1.0]]).double()
+        yield case(apart, tk.tensor([1, 0, 0]), label="rows far apart, float64")
         wide = tk.tensor([draw.floats(3, -2, 2) for _ in range(2)], dtype=tk.float64)
         wide[1] -= 5000
         yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
@@ -626,8 +688,8 @@ class MomentumStep(Exercise):
 
     ```python
     p, v = tk.tensor([1.0], requires_grad=True), tk.tensor([10.0])
-    momentum_step([p], [tk.tensor([1.0])], [v], 0.1, 0.9)
-    # v: tensor([10.]), 0.9 · 10 + 1     p: tensor([0.], requires_grad=True), 1 - 0.1 · 10
+    momentum_step([p], [tk.tensor([1.0])], [v], 0.1, 0.5)
+    # v: tensor([6.]), 0.5 · 10 + 1     p: tensor([0.4000], requires_grad=True), 1 - 0.1 · 6
     ```
 
     Your function runs inside tensorkit's own optimizer below.
@@ -672,7 +734,7 @@ class MomentumStep(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         one, ten = tk.tensor([1.0]), tk.tensor([10.0])
-        yield case([one], [one.clone()], [ten], 0.1, 0.9, label="one parameter")
+        yield case([one], [one.clone()], [ten], 0.1, 0.5, label="one parameter")
         yield case(
             [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
             [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
@@ -703,11 +765,11 @@ class MomentumStep(Exercise):
         """What has become of parameters and velocities."""
         values, gradients, velocities, lr, momentum = args
         parameters = [it.clone().requires_grad_() for it in values]
-        listed = list(parameters)
+        listed, kept = list(parameters), list(velocities)
         answer(listed, gradients, velocities, lr, momentum)
         return {
             "parameters": [it.detach().clone() for it in parameters],
-            "velocities": [it.detach().clone() for it in velocities],
+            "velocities": [it.detach().clone() for it in kept],
             "still leaves": all(it.is_leaf and it.requires_grad for it in listed),
         }
 
@@ -729,6 +791,14 @@ def _guesses_in_rows(scores: tk.Tensor, labels: tk.Tensor) -> Any:
 def _counted_once(scores: tk.Tensor, labels: tk.Tensor) -> Any:
     table = tk.zeros(scores.shape[1], scores.shape[1], dtype=tk.int64)
     table[labels, scores.argmax(dim=1)] += 1
+    return table
+
+
+def _over_the_samples_of_a_class(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    table = tk.zeros(scores.shape[1], scores.shape[1], dtype=tk.int64)
+    guesses = scores.argmax(dim=0)
+    for label, guess in zip(labels.tolist(), guesses.tolist(), strict=False):
+        table[label, guess] += 1
     return table
 
 
@@ -786,6 +856,11 @@ class Confusion(Exercise):
             _counted_once,
             "`table[labels, guesses] += 1` reads, adds and writes once for each place, however "
             "often it is named: all your counts are 0 or 1. Count in a loop.",
+        ),
+        "argmax over the samples": (
+            _over_the_samples_of_a_class,
+            "`argmax(dim=0)` says for each class which sample has most of it. The guess for a "
+            "sample is the class that has most: `dim=1`.",
         ),
         "floats": (
             _float_table,
@@ -914,8 +989,8 @@ class AnotherAnswerEachTime(Exercise):
     usual_mistakes = {
         "only no_grad": (
             _only_no_grad,
-            "Nothing is recorded any more, and dropout is still active: `no_grad` says nothing to "
-            "the layers. Call `model.eval()` before you use the model.",
+            "Two calls still give two answers, so something is random: dropout, because `no_grad` "
+            "says nothing to the layers. Call `model.eval()`, after the state is loaded.",
         ),
         "only eval": (
             _only_eval,
@@ -936,6 +1011,9 @@ class AnotherAnswerEachTime(Exercise):
         yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input")
         yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class")
         yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples", weight=0.25)
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        return f"{self.name}(state, {show(args[1])})"
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The scores, if two calls agree, and whether they have a history."""

@@ -209,3 +209,13 @@ def test_a_training_loop_leaves_nothing_behind():
         tracemalloc.stop()
         gc.enable()
     assert grown < 20_000
+
+
+def test_a_parameter_without_a_state_has_an_empty_one():
+    for m in (tk, torch):
+        x = m.ones(2, requires_grad=True)
+        optimizer = m.optim.SGD([x])
+        x.sum().backward()
+        optimizer.step()
+        assert optimizer.state_dict()["state"] == {}
+        assert optimizer.state[x] == {}
