@@ -512,8 +512,12 @@ def evaluate(model, loader):
 # %% [markdown]
 # `total` adds up numbers, not tensors: `loss.item()`, or every graph of the epoch would stay in
 # memory. It is weighted with the size of the batch, since the last one is smaller.
-#
-# Before it has learned anything, the network guesses: a loss near 2.30, and about one right in ten or fewer.
+
+# %% exercise="mean-of-means"
+
+# %% [markdown]
+# Before it has learned anything, the network guesses: a loss near 2.30, and at best one in ten
+# right.
 
 # %%
 tk.manual_seed(0)

@@ -106,6 +106,19 @@ def scores_by_hand(state, x):
     return hidden @ state["3.weight"].T + state["3.bias"]
 
 
+def loss_of_all_at_once(scores, labels):
+    with tk.no_grad():
+        return nn.functional.cross_entropy(tk.cat(scores), tk.cat(labels)).item()
+
+
+def loss_of_sums(scores, labels):
+    sums = [
+        float(nn.functional.cross_entropy(s.detach(), y, reduction="sum"))
+        for s, y in zip(scores, labels, strict=True)
+    ]
+    return sum(sums) / sum(len(y) for y in labels)
+
+
 @pytest.mark.parametrize(
     ("id", "answer"),
     [
@@ -116,6 +129,8 @@ def scores_by_hand(state, x):
         ("shuffled-apart", pairs_from_a_loader),
         ("shuffled-apart", pairs_by_index),
         ("shuffled-apart", pairs_from_the_same_seed_twice),
+        ("mean-of-means", loss_of_all_at_once),
+        ("mean-of-means", loss_of_sums),
         ("confusion", confusion_by_product),
         ("confusion", confusion_by_bincount),
         ("momentum-step", momentum_with_copies),

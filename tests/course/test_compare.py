@@ -20,6 +20,7 @@ SAME = [
     (tk.float32, tk.float32),
     (tk.zeros(2, 3).shape, (2, 3)),
     (tk.tensor([float("inf")]), tk.tensor([float("inf")])),
+    (tk.ones(2, requires_grad=True), tk.ones(2, requires_grad=True)),
     (None, None),
 ]
 
