@@ -67,12 +67,22 @@ def generate(root: Path, chapters: Iterable[str]) -> None:
             raise CourseError(f"nbgrader could not release {chapter}:\n{text}") from None
 
 
-def nbgrader_config() -> Config:
-    """The configuration that the nbgrader commands of this course have."""
+def nbgrader_config(*, own: bool = False) -> Config:
+    """The configuration that the nbgrader commands of this course have.
+
+    own: with the files nbgrader_config.py of whoever grades, as these commands read them.
+    """
+    from nbgrader.apps.baseapp import NbGrader
     from traitlets.config.loader import PyFileConfigLoader
 
     folder = Path(__file__).with_name("jupyter")
-    return PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
+    if own:
+        command = NbGrader()
+        command.log.setLevel(logging.ERROR)
+        command.load_config_file()
+        config.merge(command.config)
+    return config
 
 
 def _listening() -> tuple[logging.Logger, list[str]]:

@@ -294,7 +294,7 @@ def grade(
             profile = profile or profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
-        writer = stack.enter_context(Writer(root, source, config or nbgrader_config()))
+        writer = stack.enter_context(Writer(root, source, config or nbgrader_config(own=True)))
 
         def finish(result: Result) -> None:
             if force or not writer.is_applied(result):

@@ -17,6 +17,7 @@ import hashlib
 import html
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -135,8 +136,11 @@ class Writer:
         beside.mkdir(parents=True)
         text = json.dumps(notebook(result, self.source), indent=1, ensure_ascii=False)
         (beside / f"{result.chapter}.ipynb").write_text(text + "\n", encoding="utf-8")
-        if result.timestamp:
-            (beside / "timestamp.txt").write_text(result.timestamp, encoding="ascii")
+        # both travel with the feedback: without them `release_feedback` stops, for everybody
+        (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
+        handed = self.root / "course" / "submitted" / result.learner / result.chapter
+        secret = intake.exchange_secret(handed) or secrets.token_hex(16)
+        (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
         for name, content in self.source.files.items():
             path = beside / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -270,3 +270,32 @@ for _ in range(2):
 with Gradebook(url) as book:
     print([(it.student_id, it.score) for it in book.assignment_submissions(chapter)])
 """
+
+
+def test_an_instructors_own_configuration_counts(
+    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (school.root / "nbgrader_config.py").write_text(
+        "get_config().CourseDirectory.db_url = 'sqlite:///nowhere/gradebook.db'"
+    )
+    school.submit("ada", honest)
+    monkeypatch.chdir(school.root)
+    with pytest.raises(Exception, match="unable to open database file"):
+        grade(school)
+
+
+def test_what_release_feedback_needs_lies_beside_the_notebook(
+    school: School, honest: bytes
+) -> None:
+    folder = school.submit("ada", honest)
+    (folder / "submission_secret.txt").write_text("s3cret")
+    (folder / "timestamp.txt").write_text("2026-03-01 10:00:00 UTC")
+    linked = school.submit("eve", honest)
+    (linked / "submission_secret.txt").symlink_to("/etc/hostname")
+    grade(school)
+    autograded = school.root / "course" / "autograded"
+    found = {who: autograded / who / CHAPTER for who in ("ada", "eve")}
+    assert (found["ada"] / "submission_secret.txt").read_text() == "s3cret"
+    assert "2026" in (found["ada"] / "timestamp.txt").read_text()
+    assert len((found["eve"] / "submission_secret.txt").read_text()) == 32
+    assert (found["eve"] / "timestamp.txt").exists()
