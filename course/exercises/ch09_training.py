@@ -784,6 +784,7 @@ def epoch_loss(scores: list[tk.Tensor], labels: list[tk.Tensor]) -> float:
     return total / samples
 
 
+@no_type_check
 def _losses_added(scores: list[tk.Tensor], labels: list[tk.Tensor]) -> Any:
     total = 0
     for batch, its_labels in zip(scores, labels, strict=True):
