@@ -267,44 +267,15 @@ class _Run:
     def _walk(  # noqa: C901 - one loop, because a call costs as much as a small gradient
         self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
     ) -> None:
-        uses = _count_uses(edge for edge, _ in starts)
+        uses, several = _count_uses([edge for edge, _ in starts])
         wanted_ids = None if wanted is None else {id(edge) for edge in wanted}
-        passing = None if wanted_ids is None else _leading_to(wanted_ids, uses)
+        passing = None if wanted_ids is None else _leading_to(wanted_ids, uses, starts)
         pending, work, keep = self.pending, self.work, self.keep
         on_arrays, careful = not self.create_graph, state.anomaly
-        for edge, gradient in starts:
-            self._deliver(edge, work.start(gradient))
-        ready = [node for node in pending if not uses[node]]
-        while ready:
-            node = ready.pop()
-            gradient = pending.pop(node, None)
-            if node.hooks is not None and gradient is not None:
-                gradient = self._after_hooks(node.hooks, node._form, gradient)
-            if wanted_ids is not None:
-                if id(node) in wanted_ids and gradient is not None:
-                    self.arrived[id(node)] = (node, gradient)
-                if node not in passing:  # type: ignore[operator]
-                    continue
-            run = node.gradients if on_arrays else node.tensor_gradients
-            # reading the fields of the commonest kind saves the call of a property
-            is_pair = node.__class__ is PairNode
-            if not is_pair:
-                edges = node.edges
-            else:
-                edges = (node.left,) if node.right is None else (node.left, node.right)
-            if gradient is None:  # a user's function gave None on every way here
-                values: Any = (None,) * len(edges)
-            elif careful or node.hooks is not None:
-                values = self._with_care(node, run, gradient)
-            elif on_arrays and not is_pair and node.rule.reads_window:
-                self._add_to_part(edges[0], node.value("target"), gradient)
-                values = (None,)
-            else:
-                values = run(gradient)
-            if not keep:
-                node.release()
-            # The last reference goes before the next node runs: its memory can be used again.
-            del gradient
+        ready: list[Any] = []  # nodes whose gradients have all arrived, each with the sum
+        edges: Any = tuple([edge for edge, _ in starts])
+        values: Any = tuple([work.start(gradient) for _, gradient in starts])
+        while True:
             for edge, value in zip(edges, values, strict=False):
                 if edge is None:
                     continue
@@ -316,15 +287,49 @@ class _Run:
                         or value.dtype is not form.dtype.numpy
                     ):
                         value = work.as_needed(value, form)
-                    if edge in pending or edge.__class__ not in _NODES:
+                if edge.__class__ not in _NODES:
+                    if value is not None:
                         self._deliver(edge, value)
-                    else:
-                        pending[edge] = value
-                if edge.__class__ in _NODES:
+                elif edge not in several:
+                    ready.append((edge, value if value is not None else pending.pop(edge, None)))
+                else:
+                    if value is not None:
+                        if edge in pending:
+                            self._deliver(edge, value)
+                        else:
+                            pending[edge] = value
                     left = uses[edge] = uses[edge] - 1
                     if not left:
-                        ready.append(edge)
-            del values, value
+                        ready.append((edge, pending.pop(edge, None)))
+            edges = values = value = None
+            if not ready:
+                return
+            node, gradient = ready.pop()
+            if node.hooks is not None and gradient is not None:
+                gradient = self._after_hooks(node.hooks, node._form, gradient)
+            if wanted_ids is not None:
+                if id(node) in wanted_ids and gradient is not None:
+                    self.arrived[id(node)] = (node, gradient)
+                if node not in passing:  # type: ignore[operator]
+                    edges = values = ()
+                    continue
+            run = node.gradients if on_arrays else node.tensor_gradients
+            # reading the fields of the commonest kind saves the call of a property
+            is_pair = node.__class__ is PairNode
+            edges = (node.left, node.right) if is_pair else node.edges
+            if gradient is None:  # a user's function gave None on every way here
+                values = (None,) * len(edges)
+            elif careful or node.hooks is not None:
+                values = self._with_care(node, run, gradient)
+            elif on_arrays and not is_pair and node.rule.reads_window:
+                self._add_to_part(edges[0], node.value("target"), gradient)
+                values = (None,)
+            else:
+                values = run(gradient)
+            if not keep:
+                node.release()
+            # The last reference goes before the next node runs: its memory can be used again.
+            del gradient
 
     def _add_to_part(self, edge: Any, target: Layout, gradient: Any) -> None:
         """Add the gradient of a view to its part of the gradient of the whole.
@@ -423,49 +428,49 @@ class _Run:
 
 
 _ndarray = np.ndarray
-_NODES = (
-    PairNode,
-    ResultNode,
-    GeneralNode,
-    CopySlices,
-    joining.Joined,
-    FunctionNode,
-    OutputNode,
+_NODES = frozenset(
+    (PairNode, ResultNode, GeneralNode, CopySlices, joining.Joined, FunctionNode, OutputNode)
 )
 
 
-def _count_uses(starts: Iterable[Any]) -> dict[Any, int]:
-    """How many gradients each node will receive from other nodes."""
+def _count_uses(starts: list[Any]) -> tuple[dict[Any, int], set[Any]]:
+    """How many gradients each node will receive, and the nodes that receive several."""
     uses: dict[Any, int] = {}
-    found = []
-    for edge in starts:
-        if isinstance(edge, Node) and edge not in uses:
-            uses[edge] = 0
-            found.append(edge)
-    while found:
-        node = found.pop()
-        # reading the fields of the commonest kind saves the call of a property
-        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
+    several: set[Any] = set()
+    edges: Any = starts
+    found: list[Any] = []
+    while True:
         for edge in edges:
             if edge.__class__ in _NODES:
                 if edge in uses:
                     uses[edge] += 1
+                    several.add(edge)
                 else:
                     uses[edge] = 1
                     found.append(edge)
-    return uses
+        if not found:
+            return uses, several
+        node = found.pop()
+        edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
 
 
-def _leading_to(wanted: set[int], uses: dict[Any, int]) -> set[Node]:
+def _leading_to(
+    wanted: set[int], uses: dict[Any, int], starts: list[tuple[Any, "Tensor"]]
+) -> set[Node]:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
     waiting = dict(uses)
-    order = [node for node, count in uses.items() if not count]
-    for node in order:  # grows while it is walked
-        for edge in node.edges:
+    order: list[Any] = []
+
+    def arrive(edges: Iterable[Any]) -> None:
+        for edge in edges:
             if edge.__class__ in _NODES:
                 waiting[edge] -= 1
                 if not waiting[edge]:
                     order.append(edge)
+
+    arrive(edge for edge, _ in starts)
+    for node in order:  # grows while it is walked
+        arrive(node.edges)
     leading: set[Node] = set()
     for node in reversed(order):
         for edge in node.edges:

@@ -416,10 +416,6 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
-_NUMBERS = frozenset((float, int, bool))
-_X, _Y = ("x",), ("y",)
-
-
 class PairNode(Node):
     """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
 
@@ -449,28 +445,30 @@ class PairNode(Node):
             needs = rule.needs[0]
             if not needs:
                 first = formulas[0](g)
-            elif needs == _Y and (y := self.y).__class__ is base.public and y._storage is None:
-                first = formulas[0](g, y._array)  # the commonest, without a call
+            elif len(needs) == 1:
+                first = formulas[0](g, self.array(needs[0]))
             else:
                 first = formulas[0](g, *map(self.array, needs))
         if self.right is not None:
             needs = rule.needs[1]
             if not needs:
                 second = formulas[1](g)
-            elif needs == _X and (x := self.x).__class__ is base.public and x._storage is None:
-                second = formulas[1](g, x._array)
+            elif len(needs) == 1:
+                second = formulas[1](g, self.array(needs[0]))
             else:
                 second = formulas[1](g, *map(self.array, needs))
         return first, second
 
     def array(self, name: str) -> Any:
         """A saved input as an array; a number as it is."""
-        saved: Any = self.x if name == "x" else self.y if name == "y" else 1  # 1 is alpha
-        if saved is FREED:
-            refuse_freed()
-        if saved.__class__ in _NUMBERS:
+        # an alpha other than 1 makes a GeneralNode
+        saved: Any = self.x if name == "x" else self.y if name == "y" else 1
+        try:
+            storage = saved._storage
+        except AttributeError:  # a number
+            if saved is FREED:
+                refuse_freed()
             return saved
-        storage = saved._storage
         if storage is not None:
             versions = self.versions
             if storage.version != (versions and versions[name == "y"]):
@@ -559,19 +557,16 @@ class GeneralNode(Node):
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for all edges."""
-        rule = self.rule
-        formulas, needs, array = rule.on_arrays, rule.needs, self.array
-        if len(self._edges) == 1:
-            formula = formulas[0] or self._formula(0)
-            return (formula(g, *[array(name) for name in needs[0]]),)
-        return tuple(
-            None
-            if edge is None
-            else (formulas[place] or self._formula(place))(
-                g, *[array(name) for name in needs[place]]
-            )
-            for place, edge in enumerate(self._edges)
-        )
+        rule, array = self.rule, self.array
+        formulas = rule._on_arrays or rule.on_arrays
+        found: list[Any] = []
+        for place, edge in enumerate(self._edges):
+            if edge is None:
+                found.append(None)
+            else:
+                formula = formulas[place] or self._formula(place)
+                found.append(formula(g, *map(array, rule.needs[place])))
+        return tuple(found)
 
     def array(self, name: str) -> Any:
         """A saved tensor as an array; everything else as it is."""
@@ -619,6 +614,8 @@ class GeneralNode(Node):
 
     def release(self) -> None:
         """Forget the saved inputs and result; the options stay."""
+        if self.rule.keeps_no_tensor:
+            return
         inputs, option = self.rule.inputs, self.rule.option
         for name, saved in self.saved.items():
             kind = saved.__class__

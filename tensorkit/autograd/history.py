@@ -28,6 +28,8 @@ from tensorkit.autograd.graph import (
     PairNode,
     ResultNode,
     Rule,
+    Saved,
+    SavedResult,
     make_node,
     refuse_freed,
     version_of,
@@ -105,14 +107,47 @@ def record(
     return result
 
 
-def record_one(rule: Rule, result: "Tensor", x: "Tensor", known: dict[str, Any]) -> None:
-    """The short way for one tensor, of which the formula needs no values."""
-    if state.inference:
-        result._node = INFERENCE
-    elif state.grad and result._form.dtype.is_floating_point:
-        edge = x._node if x._node.__class__ is not Mark else edge_of(x)
-        if edge is not None:
-            result._node = _chain(((rule, result._form, known),), edge)
+def known_recorder(
+    rule: Rule, names: tuple[str, ...], known: dict[str, Any]
+) -> Callable[..., None]:
+    """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
+
+    Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
+    """
+    places = [names.index(name) for name in rule.inputs]
+    kept = {name: known[name] for name in rule.keeps if name in known}
+    tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
+    keeps_result = "out" in rule.keeps
+
+    def record_known(result: "Tensor", *inputs: "Tensor") -> None:
+        if not (state.grad and result._form.dtype.is_floating_point):
+            return
+        edges, tracked = [], False
+        for place in places:
+            x = inputs[place]
+            edge = x._node
+            if edge.__class__ is Mark:
+                edge = x if edge is LEAF else edge_of(x)
+            edges.append(edge)
+            tracked = tracked or edge is not None
+        if not tracked:
+            return
+        node = _new(GeneralNode)
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node._edges = tuple(edges)
+        node.saved = kept
+        if tensors or keeps_result:
+            node.saved = saved = dict(kept)
+            for name, place, users in tensors:
+                used = any(edges[user] is not None for user in users)
+                saved[name] = Saved(inputs[place]) if used else None
+            if keeps_result:
+                saved["out"] = SavedResult(result)
+        result._node = node
+
+    return record_known
 
 
 def pair_recorder(rule: Rule) -> Callable[..., None]:

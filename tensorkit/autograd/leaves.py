@@ -55,13 +55,22 @@ def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> N
     if value:
         kinds = "floating point and complex dtype" if by_assignment else "floating point dtype"
         _need_floating(x, f"only Tensors of {kinds} can require gradients")
-    x._node = LEAF if value else None
+    x._node = None
+    if value:
+        _become_leaf(x)
+
+
+def _become_leaf(x: TensorBase) -> None:
+    x._node = LEAF
+    # backward asks for these; a field that was never set is found missing slowly
+    x._grad = getattr(x, "_grad", None)
+    x._hooks = getattr(x, "_hooks", None)
 
 
 def make_leaf(x: "Tensor") -> "Tensor":
     """``x``, just created, as a leaf that requires grad."""
     _need_floating(x, "Only Tensors of floating point and complex dtype can require gradients")
-    x._node = LEAF
+    _become_leaf(x)
     return x
 
 

@@ -234,6 +234,11 @@ class _Call:
         self.operation = _name(code, found)
         self.tensors: list[Any] = []
         self.arguments: dict[str, Any] = {}
+        if "choose" in code.co_freevars:  # it stands for a function that chooses an operation
+            known = found["options"]
+            given = (found["input"], *found["args"]) if "input" in found else found["args"]
+            code = found["choose"].__code__
+            found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
         given = [(name, found[name]) for name in names if name in found]
@@ -269,7 +274,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     function = code.co_name
     if "name" in code.co_freevars:  # closures that know whom they stand for
         return str(found["name"])
-    for whom in ("operation", "make"):
+    for whom in ("operation", "make", "choose"):
         if whom in code.co_freevars:
             return str(found[whom].__name__)
     if "definition" in found:  # those that @op makes of a definition

@@ -20,6 +20,7 @@ from tensorkit.ops import elementary, general, layers, losses, normalising, prod
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import gather
+from tensorkit.ops.notation import planned
 
 __all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
@@ -255,7 +256,8 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return views.expand(input, shape), views.expand(target, shape)
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@planned(2)
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The mean of the squared differences; their sum, or each of them.
 
     >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
@@ -267,7 +269,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         dtype = promote_types(x.dtype, y.dtype)
         x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (x, y))
     _need_floating("mse_cpu", x)
-    return losses.mse_loss(x, y, reduction=reduction)
+    return losses.mse_loss, (x, y), {"reduction": reduction}
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -328,8 +330,14 @@ def nll_loss(
             b_shape=tuple(weight.shape),
         )
     classes = target._array
-    outside = ((classes < 0) | (classes >= n_classes)) & (classes != ignore_index)
-    if outside.any():
+    # negative numbers are huge without their sign
+    unusual = classes.view("u8" if target.dtype is int64 else "u1") >= n_classes
+    ignored: int | None = None
+    outside = unusual
+    if unusual.any() or 0 <= ignore_index < n_classes:
+        ignored = int(ignore_index)
+        outside = unusual & (classes != ignored)
+    if ignored is not None and outside.any():
         raise IndexRangeError(
             message(
                 f"Target {int(classes[outside][0])} is out of bounds.",
@@ -341,7 +349,7 @@ def nll_loss(
     loss = losses.nll_loss if len(shape) < 3 else losses.nll_loss2d
     if not input.dim():
         raise ShapeError("input tensor should be 1D or 2D")
-    options = {"reduction": reduction, "ignore_index": int(ignore_index)}
+    options = {"reduction": reduction, "ignore_index": ignored}
     return loss(input, target, None if weight is None else weight.detach(), **options)
 
 

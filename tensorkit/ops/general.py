@@ -72,7 +72,7 @@ class Definition:
         self.rules: dict[str | None, Rule] = {}
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
-        _tables.extend((self.plans, self.writes))
+        tables.extend((self.plans, self.writes))
         # The short ways to record a result; without a gradient there is nothing to record.
         self.record: Callable[..., None] = _no_record
         self.record_number: dict[bool, Callable[..., None]] = {True: _no_record, False: _no_record}
@@ -113,12 +113,12 @@ class Plan(NamedTuple):
 
 
 _MOST_PLANS = 1000
-_tables: list[dict[Any, Plan]] = []  # of all operations
+tables: list[dict[Any, Any]] = []  # of all operations
 
 
 def forget_plans() -> None:
     """Find everything out anew: a rule by which plans were made has changed."""
-    for table in _tables:
+    for table in tables:
         table.clear()
     base.forget_views()
 
@@ -126,7 +126,7 @@ def forget_plans() -> None:
 dtypes.when_default_changes.append(forget_plans)
 
 
-def _remember(plans: dict[Any, Plan], key: Any, plan: Plan) -> None:
+def remember(plans: dict[Any, Any], key: Any, plan: Any) -> None:
     if len(plans) >= _MOST_PLANS:
         plans.clear()
     plans[key] = plan
@@ -536,7 +536,7 @@ def binary(
         operands = _operands(definition, x, y, called)
         plan = quietly(_plan, definition, _device(x, y), operands, options)
         if key is not None:
-            _remember(definition.plans, key, plan)
+            remember(definition.plans, key, plan)
     result = base.new(quietly(plan.compute, *_arrays(plan, x, y)), plan.form)
     return _recorded(definition, result, x, y, options, called)
 
@@ -580,7 +580,7 @@ def unary(definition: Definition, x: Any) -> "Tensor":
     plan = definition.plans.get(x._form)
     if plan is None:
         plan = quietly(_plan, definition, _device(x), (as_operand(x),), {})
-        _remember(definition.plans, x._form, plan)
+        remember(definition.plans, x._form, plan)
     result = base.new(quietly(plan.compute, x._array), plan.form)
     if x._node is None or not definition.rules:
         return finished(result)
@@ -638,6 +638,19 @@ def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -
     rule = definition.rules.get(None)
     inputs = () if rule is None else tuple(values[name] for name in rule.inputs)
     return history.record(rule, result, inputs, values)
+
+
+def recorder(
+    definition: Definition, tensors: tuple[Any, ...], known: dict[str, Any]
+) -> Callable[..., None]:
+    """How results are recorded of an operation of kind "function" with these options."""
+    rule = definition.rules.get(None)
+    if rule is None:
+        return _no_record
+    if rule.is_pair and not known:
+        return definition.record
+    known = {"shape": tuple(tensors[0]._form.shape), **known}
+    return history.known_recorder(rule, definition.inputs, known)
 
 
 def contiguous_result(array: Any, device: Device) -> "Tensor":
@@ -726,7 +739,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     tracked = history.check_write(x, y)
     if plan is None:
         plan = quietly(_plan, definition, _device(x), operands, options, (x, y))
-        _remember(definition.writes, key, plan)
+        remember(definition.writes, key, plan)
     check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
     values = _values(definition, x, y, options) if tracked else {}
@@ -741,7 +754,7 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     plan = definition.writes.get(x._form)
     if plan is None:
         plan = quietly(_plan, definition, _device(x), (as_operand(x),), {}, (x,))
-        _remember(definition.writes, x._form, plan)
+        remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
     write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})
     return x

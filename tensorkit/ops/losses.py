@@ -52,8 +52,15 @@ mse_loss.grad(
 # Classes
 
 
-def _weights(xp: Any, x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
-    """How much each item counts, and its class; 0 for both where it is ignored."""
+def _weights(
+    xp: Any, x: Any, target: Any, weight: Any, ignore_index: int | None
+) -> tuple[Any, Any]:
+    """How much each item counts, and its class; 0 for both where it is ignored.
+
+    Without ``ignore_index``, and without weights, there is None for counts: each counts as one.
+    """
+    if ignore_index is None:
+        return None if weight is None else weight[target], target
     ignored = target == ignore_index
     kept = xp.where(ignored, 0, target)
     counts = xp.ones(target.shape, x.dtype) if weight is None else weight[kept]
@@ -70,24 +77,33 @@ def _chosen(xp: Any, kept: Any) -> Any:
     return (*places[:1], kept, *places[1:])
 
 
-def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+def _nll(
+    xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int | None
+) -> Any:
     counts, kept = _weights(xp, x, target, weight, ignore_index)
-    items = xp.asarray(-x[_chosen(xp, kept)] * counts)
+    items = xp.asarray(-x[_chosen(xp, kept)])
+    if counts is not None:
+        items = xp.asarray(items * counts)
     if reduction == "none":
         return items
     sums = total(xp, wide(xp, items))
     if reduction == "mean":
-        sums = xp.divide(sums, total(xp, wide(xp, counts)))
+        sums = xp.divide(sums, _total_weight(xp, counts, kept, sums.dtype))
     return sums.astype(x.dtype, copy=False)
+
+
+def _total_weight(xp: Any, counts: Any, kept: Any, dtype: Any) -> Any:
+    return xp.asarray(kept.size, dtype) if counts is None else total(xp, wide(xp, counts))
 
 
 @op(kind="function")
 def nll_loss(
-    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int
+    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int | None
 ) -> Any:
     """Minus the log-probability ``x`` of each item's class: x (N, C) or (C,), target (N,) or ().
 
-    The mean is weighted by ``weight``, one number per class or None.
+    The mean is weighted by ``weight``, one number per class or None. Items of the class
+    ``ignore_index`` do not count; it is None if there are none.
 
     >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
     tensor(2.)
@@ -97,7 +113,7 @@ def nll_loss(
 
 @op(kind="function")
 def nll_loss2d(
-    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int
+    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int | None
 ) -> Any:
     """The same for items that have places: x (N, C, ...), target (N, ...)."""
     return _nll(xp, x, target, weight, reduction, ignore_index)
@@ -105,14 +121,14 @@ def nll_loss2d(
 
 @op(kind="function")
 def nll_spread(
-    xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: int
+    xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: Any
 ) -> Any:
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
     counts, kept = _weights(xp, g, target, weight, ignore_index)
     if reduction == "mean":
-        g = xp.divide(g, total(xp, counts))
+        g = xp.divide(g, _total_weight(xp, counts, kept, g.dtype))
     result = xp.zeros(size, g.dtype)
-    result[_chosen(xp, kept)] = -g * counts
+    result[_chosen(xp, kept)] = -g if counts is None else -g * counts
     return result
 
 

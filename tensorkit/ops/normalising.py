@@ -7,14 +7,15 @@ from tensorkit.errors import NotSupportedError, message
 from tensorkit.layout import Ints
 from tensorkit.ops.along import as_dtype_of, axes, one_dim, restore, some_dims, wide
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def softmax(input: "Tensor", dim: int, dtype: Any = None) -> "Tensor":
+@planned(1)
+def softmax(input: "Tensor", dim: int, dtype: Any = None) -> Any:
     """``exp(x)`` divided by its sum along ``dim``: positive numbers that add up to 1.
 
     Raises NotImplementedError for integers; ``dtype`` converts before.
@@ -25,7 +26,8 @@ def softmax(input: "Tensor", dim: int, dtype: Any = None) -> "Tensor":
     return _normalised("softmax", _softmax, input, dim, dtype)
 
 
-def log_softmax(input: "Tensor", dim: int, dtype: Any = None) -> "Tensor":
+@planned(1)
+def log_softmax(input: "Tensor", dim: int, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``, without its loss of digits.
 
     >>> tk.log_softmax(tk.tensor([0., 0.]), dim=0)
@@ -34,7 +36,7 @@ def log_softmax(input: "Tensor", dim: int, dtype: Any = None) -> "Tensor":
     return _normalised("log_softmax", _log_softmax, input, dim, dtype)
 
 
-def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: Any) -> "Tensor":
+def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: Any) -> Any:
     x = as_dtype_of(function, x, dtype)
     place = one_dim(function, x, dim)
     if not x._form.dtype.is_floating_point:
@@ -48,7 +50,7 @@ def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: An
             ),
             dtype=x._form.dtype,
         )
-    return operation(x, dim=place)
+    return operation, (x,), {"dim": place}
 
 
 _ROWS = 2**15  # elements at a time, so that they stay in the processor's cache
@@ -108,7 +110,8 @@ _log_softmax.grad(
 )
 
 
-def logsumexp(input: "Tensor", dim: Any, keepdim: bool = False) -> "Tensor":
+@planned(1)
+def logsumexp(input: "Tensor", dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of ``exp(x)`` along ``dim``, without overflow.
 
     >>> tk.logsumexp(tk.tensor([1000., 1000.]), dim=0)
@@ -116,7 +119,7 @@ def logsumexp(input: "Tensor", dim: Any, keepdim: bool = False) -> "Tensor":
     """
     dims = some_dims("logsumexp", input, dim)
     x = as_dtype_of("logsumexp", input, None, integers=dtypes.get_default_dtype())
-    return _logsumexp(x, dim=dims, keepdim=bool(keepdim))
+    return _logsumexp, (x,), {"dim": dims, "keepdim": bool(keepdim)}
 
 
 @op(kind="function")

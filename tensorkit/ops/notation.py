@@ -14,7 +14,9 @@ or autograd must be asked, it hands the call over to it.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial, wraps
+from operator import is_
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from tensorkit import base
 from tensorkit.autograd import history
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 _xp = CPU.backend.xp
 _new = object.__new__
+_ndarray = _xp.ndarray
+_P = ParamSpec("_P")
 
 
 class Operation(Protocol):
@@ -405,12 +409,6 @@ def _function(definition: Definition) -> Operation:
             array = quietly(forward, device.backend.xp, *arrays, **options)
         result = general.contiguous_result(array, device)
         rule = definition.rules.get(None)
-        if len(inputs) == 1 and rule is not None and rule.keeps_no_tensor:
-            x = inputs[0]
-            if x._node is not None:
-                history.record_one(rule, result, x, {"shape": x._form.whole.shape, **options})
-                return result
-            return general.finished(result)
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
                 if (
@@ -426,6 +424,143 @@ def _function(definition: Definition) -> Operation:
         return general.finished(result)
 
     return _dress(call, definition)
+
+
+def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tensor]"]:
+    """Turn a function that chooses an operation into one that applies it.
+
+    The function checks its arguments, of which the first ``n_tensors`` are tensors, and gives an
+    operation of kind "function", its tensors and its options. What it chose is kept by the
+    tensors' forms and the other arguments, if the form of the result depends on them alone. It
+    may also give a finished result; that is kept nowhere.
+    """
+
+    def define(choose: Callable[..., Any]) -> Any:
+        plans: dict[Any, Any] = {}
+        general.tables.append(plans)
+
+        factory = {1: _plan_one, 2: _plan_two}.get(n_tensors, _plan_several)
+        return wraps(choose)(factory(choose, plans, n_tensors))
+
+    return define
+
+
+def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
+    def of_one(input: "Tensor", *args: Any, **options: Any) -> Any:
+        try:
+            key: Any = input._form
+            if args or options:
+                key = _key(key, args, options)
+            form, compute, record = plans[key]
+            array = quiet.run(compute, input._array)
+            if array.__class__ is not _ndarray or not array.flags.c_contiguous:
+                array = form.device.backend.xp.asarray(array, order="C")
+            result = _new(base.public)
+            result._array = array
+            result._form = form
+            result._storage = result._node = None
+            if input._node is not None:
+                record(result, input)
+            return result
+        except (AttributeError, KeyError, RuntimeError, TypeError):
+            pass  # no tensor, no plan, fast paths closed, a list
+        return _chosen(choose, plans, n_tensors, (input, *args), options)
+
+    return of_one
+
+
+def _plan_two(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
+    with_options = _plan_several(choose, plans, n_tensors)
+
+    def of_two(*args: Any, **options: Any) -> Any:
+        try:
+            input, other = args if not options else ()
+            form, compute, record = plans[input._form, other._form]
+            array = quiet.run(compute, input._array, other._array)
+            if array.__class__ is not _ndarray or not array.flags.c_contiguous:
+                array = form.device.backend.xp.asarray(array, order="C")
+            result = _new(base.public)
+            result._array = array
+            result._form = form
+            result._storage = result._node = None
+            if input._node is not None or other._node is not None:
+                record(result, input, other)
+            return result
+        except (AttributeError, KeyError, RuntimeError, ValueError):
+            pass  # also: other arguments
+        if options or len(args) != n_tensors:
+            return with_options(*args, **options)
+        return _chosen(choose, plans, n_tensors, args, options)
+
+    return of_two
+
+
+def _plan_several(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
+    def of_several(*args: Any, **options: Any) -> Any:
+        try:
+            inputs, others = args[:n_tensors], args[n_tensors:]
+            key: Any = tuple([each._form for each in inputs])
+            if others or options:
+                key = _key(key, others, options)
+            form, compute, record = plans[key]
+            array = quiet.run(compute, *[each._array for each in inputs])
+            if array.__class__ is not _ndarray or not array.flags.c_contiguous:
+                array = form.device.backend.xp.asarray(array, order="C")
+            result = _new(base.public)
+            result._array = array
+            result._form = form
+            result._storage = result._node = None
+            for each in inputs:
+                if each._node is not None:
+                    record(result, *inputs)
+                    break
+            return result
+        except (AttributeError, KeyError, RuntimeError, TypeError):
+            pass
+        return _chosen(choose, plans, n_tensors, args, options)
+
+    return of_several
+
+
+def _chosen(
+    choose: Callable[..., Any],
+    plans: dict[Any, Any],
+    n_tensors: int,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    """Apply what ``choose`` chooses, and keep a plan for the next time."""
+    chosen = choose(*args, **options)
+    if chosen.__class__ is not tuple:
+        return chosen
+    operation, tensors, known = chosen
+    result = operation(*tensors, **known)
+    inputs, others = args[:n_tensors], args[n_tensors:]
+    taken = len(tensors) == len(inputs) and all(map(is_, tensors, inputs))
+    if taken and all(map(_is_plain, (*others, *options.values()))):
+        form, definition = result._form, operation.definition
+        compute = partial(definition.forward, form.device.backend.xp, **known)
+        forms: Any = tuple([each._form for each in inputs])
+        key = forms[0] if n_tensors == 1 else forms
+        if others or options:
+            key = _key(key, others, options)
+        plan = form, compute, general.recorder(definition, tensors, known)
+        general.remember(plans, key, plan)
+    return result
+
+
+def _key(forms: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    # the types, too: 1 and True are equal
+    if not options:
+        return (forms, args, *map(type, args))
+    return (forms, args, *map(type, args), *options.items(), *map(type, options.values()))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is what it equals: tensors and what holds them are not."""
+    if value.__class__ is tuple:
+        return all(each.__class__ is int for each in value)
+    return value is None or value.__class__ in (int, bool, float, str)
 
 
 _FACTORIES: dict[str, Callable[[Definition], Any]] = {

@@ -8,13 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.ops import copying
 from tensorkit.ops.arithmetic import mul
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ _C_NAMES = {
 }
 
 
-def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
+@planned(2)
+def matmul(input: "Tensor", other: "Tensor") -> Any:
     """Matrix product ``input @ other``.
 
     Two vectors give a number, a matrix and a vector a vector. With more dimensions the last two
@@ -42,7 +43,7 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
     need_two("matmul", input, other)
     n_left, n_right = len(input._form.shape), len(other._form.shape)
     if n_left == 2 and n_right == 2:
-        return mm(input, other)
+        return mm.__wrapped__(input, other)  # type: ignore[attr-defined]
     if n_left == 0 or n_right == 0:
         raise ShapeError(
             message(
@@ -54,9 +55,9 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
             b_shape=tuple(other._form.shape),
         )
     if n_left == 1 and n_right == 1:
-        return dot(input, other)
+        return dot.__wrapped__(input, other)  # type: ignore[attr-defined]
     if n_left == 2 and n_right == 1:
-        return mv(input, other)
+        return mv.__wrapped__(input, other)  # type: ignore[attr-defined]
     if n_left == 1 and n_right == 2:
         return _squeeze_row(mm(unsqueeze(input, 0), other))
     if n_right <= 2:
@@ -71,15 +72,9 @@ matmul.on_arrays = lambda x, y: _xp.matmul(x, y)  # type: ignore[attr-defined]
 
 def operator(self: "Tensor", other: Any) -> Any:
     """``self @ other``."""
-    try:
-        if (self._form, other._form) in _matrices:
-            return _mm(self, other)
-    except AttributeError:
+    if not isinstance(other, TensorBase):
         return NotImplemented
-    return matmul(self, other)
-
-
-_matrices: set[tuple[Form, Form]] = set()  # that fit; what mm has asked it need not ask again
+    return matmul(self, other)  # type: ignore[arg-type]
 
 
 @op(kind="function")
@@ -125,7 +120,8 @@ def _mm(xp: Any, x: Any, y: Any) -> Any:
     return _product(xp, x, y)
 
 
-def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+@planned(2)
+def mm(input: "Tensor", mat2: "Tensor") -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
 
     >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
@@ -145,10 +141,7 @@ def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
         _refuse_sizes(n, m, m2, p)
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
-    if len(_matrices) >= 1000:
-        _matrices.clear()
-    _matrices.add((left, right))
-    return _mm(input, mat2)
+    return _mm, (input, mat2), {}
 
 
 def _refuse_sizes(n: int, m: int, m2: int, p: int) -> NoReturn:
@@ -171,9 +164,10 @@ _mm.grad(
 )
 
 
+@planned(3)
 def addmm(
     input: "Tensor", mat1: "Tensor", mat2: "Tensor", *, beta: float = 1, alpha: float = 1
-) -> "Tensor":
+) -> Any:
     """``beta * input + alpha * mat1 @ mat2``; ``input`` is broadcast to the product.
 
     >>> tk.addmm(tk.tensor([1., 2.]), tk.eye(2), tk.ones(2, 2))
@@ -189,7 +183,7 @@ def addmm(
     if not fits or right.dtype is dtypes.bool_:
         _check_sum_of(input, mat1, mat2)
     turned = right.strides[0] == 1 and not right.is_contiguous
-    return _addmm(input, mat1, mat2, beta=beta, alpha=alpha, turned=turned)
+    return _addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "turned": turned}
 
 
 def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
@@ -241,7 +235,8 @@ _addmm.grad(
 )
 
 
-def mv(input: "Tensor", vec: "Tensor") -> "Tensor":
+@planned(2)
+def mv(input: "Tensor", vec: "Tensor") -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
     >>> tk.mv(tk.tensor([[1., 2.], [3., 4.]]), tk.tensor([1., 1.]))
@@ -264,7 +259,7 @@ def mv(input: "Tensor", vec: "Tensor") -> "Tensor":
         )
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype, "addmv_impl_cpu")
-    return _mv(input, vec)
+    return _mv, (input, vec), {}
 
 
 @op(kind="function")
@@ -280,7 +275,8 @@ _mv.grad(
 )
 
 
-def dot(input: "Tensor", tensor: "Tensor") -> "Tensor":
+@planned(2)
+def dot(input: "Tensor", tensor: "Tensor") -> Any:
     """Product of two vectors of one length, a number.
 
     >>> tk.dot(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
@@ -313,7 +309,7 @@ def dot(input: "Tensor", tensor: "Tensor") -> "Tensor":
         )
     if left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype, "dot")
-    return _dot(input, tensor)
+    return _dot, (input, tensor), {}
 
 
 @op(kind="function")
@@ -329,7 +325,8 @@ _dot.grad(
 )
 
 
-def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+@planned(2)
+def bmm(input: "Tensor", mat2: "Tensor") -> Any:
     """Products of matrices in pairs: (b, n, m) and (b, m, p) give (b, n, p).
 
     >>> tk.bmm(tk.ones(5, 2, 3), tk.ones(5, 3, 4)).shape
@@ -340,7 +337,7 @@ def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
     left, right = input._form, mat2._form
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
-    return _bmm(input, mat2)
+    return _bmm, (input, mat2), {}
 
 
 def _check_batches(input: "Tensor", mat2: "Tensor") -> None:
@@ -439,14 +436,14 @@ _baddbmm.grad(
 
 def _product(xp: Any, x: Any, y: Any) -> Any:
     """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
-    if x.dtype.kind == "f" and x.dtype != xp.float16:
+    if x.dtype.char in "fd":
         return x.dot(y)
     wide = _wide(xp, x, y)
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:
-    if x.dtype.kind == "f" and x.dtype != xp.float16:
+    if x.dtype.char in "fd":
         return xp.matmul(x, y)
     wide = _wide(xp, x, y)
     return xp.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)

@@ -4,7 +4,6 @@ from math import inf
 from math import prod as prod_of
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
@@ -22,7 +21,7 @@ from tensorkit.ops.along import (
     wide,
 )
 from tensorkit.ops.arithmetic import abs, pow, sign
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 
@@ -32,9 +31,10 @@ if TYPE_CHECKING:
 _xp = CPU.backend.xp
 
 
+@planned(1)
 def sum(
     input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> "Tensor":
+) -> Any:
     """Sum of all elements, or along ``dim``: one dimension or a tuple of them.
 
     With ``keepdim`` the summed dimensions stay, with size 1. Integers and bools give int64;
@@ -44,18 +44,16 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    is_plain = dim is None and dtype is None and isinstance(input, TensorBase)
-    if is_plain and input._form.dtype.is_floating_point:
-        return _sum(input)  # the commonest, without questions
     input = summable("sum", input, dtype)
     if dim is None:
-        return _sum(input)
-    return _sum_along(input, dim=_dims("sum", input, dim), keepdim=bool(keepdim))
+        return _sum, (input,), {}
+    return _sum_along, (input,), {"dim": _dims("sum", input, dim), "keepdim": bool(keepdim)}
 
 
+@planned(1)
 def mean(
     input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> "Tensor":
+) -> Any:
     """Mean of all elements, or along ``dim``: one dimension or a tuple of them.
 
     Raises RuntimeError for integers and bools, unless ``dtype`` is a floating-point one.
@@ -78,8 +76,8 @@ def mean(
     if wanted is not input._form.dtype:
         input = copying.to_dtype(input, wanted)
     if dim is None:
-        return _mean(input)
-    return _mean_along(input, dim=_dims("mean", input, dim), keepdim=bool(keepdim))
+        return _mean, (input,), {}
+    return _mean_along, (input,), {"dim": _dims("mean", input, dim), "keepdim": bool(keepdim)}
 
 
 def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
@@ -95,6 +93,8 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
     in float32. float16 cannot even count to 4096. einsum adds large arrays faster, but only one
     after the other, so it is given few terms at a time.
     """
+    if dim is None and not keepdims and x.size <= _MANY and x.dtype.char in "fdl":
+        return xp.add.reduce(x, None)  # the commonest, without questions
     if not x.ndim:
         return x.copy()
     axis, dtype = axes(x, dim), x.dtype
@@ -199,6 +199,7 @@ _mean_along.grad(
 # How far apart the elements are
 
 
+@planned(1)
 def var(
     input: "Tensor",
     dim: Any = None,
@@ -206,7 +207,7 @@ def var(
     keepdim: bool = False,
     *,
     correction: Any = None,
-) -> "Tensor":
+) -> Any:
     """Variance: the sum of squared distances from the mean, divided by n less ``correction``.
 
     ``correction`` is 1 unless told otherwise; ``unbiased=False`` is an older word for 0.
@@ -214,9 +215,10 @@ def var(
     >>> tk.var(tk.tensor([1., 2., 3., 4.])), tk.var(tk.tensor([1., 2., 3., 4.]), correction=0)
     (tensor(1.6667), tensor(1.2500))
     """
-    return _var(input, **_spread_options("var", input, dim, unbiased, keepdim, correction))
+    return _var, (input,), _spread_options("var", input, dim, unbiased, keepdim, correction)
 
 
+@planned(1)
 def std(
     input: "Tensor",
     dim: Any = None,
@@ -224,13 +226,13 @@ def std(
     keepdim: bool = False,
     *,
     correction: Any = None,
-) -> "Tensor":
+) -> Any:
     """Standard deviation: the square root of ``var``.
 
     >>> tk.std(tk.tensor([[1., 2.], [3., 6.]]), dim=1)
     tensor([0.7071, 2.1213])
     """
-    return _std(input, **_spread_options("std", input, dim, unbiased, keepdim, correction))
+    return _std, (input,), _spread_options("std", input, dim, unbiased, keepdim, correction)
 
 
 def _spread_options(
@@ -294,7 +296,8 @@ _std.grad(
 # Products
 
 
-def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> "Tensor":
+@planned(1)
+def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Product of all elements, or along one dimension.
 
     Integers and bools give int64; ``dtype`` converts before multiplying.
@@ -305,10 +308,11 @@ def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """
     input = summable("prod", input, dtype)
     if dim is None:
-        return _prod(input)
+        return _prod, (input,), {}
     if general.as_int(dim) is None:
         raise general.no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
-    return _prod_along(input, dim=(one_dim("prod", input, dim),), keepdim=bool(keepdim))
+    place = one_dim("prod", input, dim)
+    return _prod_along, (input,), {"dim": (place,), "keepdim": bool(keepdim)}
 
 
 def _product(xp: Any, x: Any, axis: Any, keepdims: bool = False) -> Any:
@@ -369,7 +373,8 @@ _prod_along.grad(
 # Running sums
 
 
-def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> "Tensor":
+@planned(1)
+def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> Any:
     """Sums of the first 1, 2, 3, ... elements along ``dim``. Integers and bools give int64.
 
     >>> tk.cumsum(tk.tensor([1., 2., 3.]), dim=0)
@@ -379,7 +384,7 @@ def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> "Tensor":
     input = summable("cumsum", input, dtype)
     if input._form.dtype is bool_:
         raise NotSupportedError("\"cumsum_out_cpu\" not implemented for 'Bool'", dtype=bool_)
-    return _cumsum(input, dim=place, backwards=False)
+    return _cumsum, (input,), {"dim": place, "backwards": False}
 
 
 @op(kind="function")
@@ -399,7 +404,8 @@ _cumsum.grad(x=lambda g, dim, backwards: _cumsum(g, dim=dim, backwards=not backw
 # Truth
 
 
-def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+@planned(1)
+def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true, that is, not zero; or all along ``dim``.
 
     >>> tk.all(tk.tensor([[True, False], [True, True]]), dim=1)
@@ -408,7 +414,8 @@ def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
     return _truth("all", _all, input, dim, keepdim)
 
 
-def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+@planned(1)
+def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
     """Whether an element is true, that is, not zero; or one along ``dim``.
 
     >>> tk.any(tk.tensor([[True, False], [False, False]]), dim=1)
@@ -417,11 +424,11 @@ def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
     return _truth("any", _any, input, dim, keepdim)
 
 
-def _truth(function: str, operation: Operation, x: "Tensor", dim: Any, keepdim: Any) -> "Tensor":
+def _truth(function: str, operation: Operation, x: "Tensor", dim: Any, keepdim: Any) -> Any:
     dims = some_dims(function, x, dim)
     if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
         return x != 0
-    return operation(x, dim=dims, keepdim=bool(keepdim))
+    return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
 
 
 any.on_arrays = lambda x: _xp.any(x)  # type: ignore[attr-defined]
