@@ -34,6 +34,13 @@ from course.grading import batch
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "grading.md"
 CHAPTER = "01_tensors"
+NAMES = {
+    "start": "two submissions, for what the start costs",
+    "stock": "nbgrader's API, one process",
+    "one": "`course grade`, one worker",
+    "two": "`course grade`, two workers",
+    "troubled": "two workers, 5 % loops, crashes, floods",
+}
 
 
 @dataclass
@@ -45,7 +52,7 @@ class Cost:
     count: int
     peak: float = 0.0
     learners: float = 0.0
-    """CPU-bound seconds in learners' own cells, of the wall time."""
+    """CPU seconds in learners' own cells."""
 
 
 def measured(work: Callable[[], Any], count: int) -> Cost:
@@ -94,7 +101,7 @@ class Round:
         )
         cost = measured(lambda: work(root, config), self.count)
         timings = root.glob("course/graded/*/*.timings.json")
-        cost.learners = sum(json.loads(it.read_text()).get("cells", 0.0) for it in timings)
+        cost.learners = sum(json.loads(it.read_text()).get("cpu", 0.0) for it in timings)
         shutil.rmtree(root)
         return cost
 
@@ -126,8 +133,9 @@ def main() -> None:
         plain, small = Round(folder, given.count), Round(folder, 2)
         troubled = Round(folder, given.count, troubled=max(1, given.count // 20))
         small.ours(1), small.stock()  # what is done once: imports, caches
-        found: dict[str, list[Cost]] = {it: [] for it in ("stock", "one", "two", "troubled")}
+        found: dict[str, list[Cost]] = {name: [] for name in NAMES}
         for number in range(given.rounds):
+            found["start"].append(small.ours(1))
             found["one"].append(plain.ours(1))
             found["stock"].append(plain.stock())
             found["two"].append(plain.ours(2))
@@ -147,15 +155,11 @@ def table(found: dict[str, list[Cost]]) -> str:
     def each(name: str, what: str) -> float:
         return statistics.median(getattr(it, what) / it.count for it in found[name])
 
-    names = {
-        "stock": "nbgrader's API, one process",
-        "one": "`course grade`, one worker",
-        "two": "`course grade`, two workers",
-        "troubled": "two workers, 5 % loops, crashes, floods",
-    }
     base = each("stock", "wall")
     lines = ["| | wall | CPU | times nbgrader's | peak of a process |", "|---|---:|---:|---:|---:|"]
-    for name, words in names.items():
+    for name, words in NAMES.items():
+        if name == "start":
+            continue
         wall, cpu = (1000 * each(name, it) for it in ("wall", "cpu"))
         peak = "" if name == "stock" else f"{max(it.peak for it in found[name]):.0f} MB"
         lines.append(
@@ -164,9 +168,18 @@ def table(found: dict[str, list[Cost]]) -> str:
     count, rounds = found["one"][0].count, len(found["one"])
     speed = each("one", "wall") / each("two", "wall")
     load = os.getloadavg()[0]
+    few, many = found["start"], found["one"]
+    rise = [
+        statistics.median(getattr(it, what) for it in many)
+        - statistics.median(getattr(it, what) for it in few)
+        for what in ("wall", "cpu", "learners")
+    ]
+    wall, cpu, own = (1000 * it / (many[0].count - few[0].count) for it in rise)
     note = (
         f"Per submission, start of the workers included; {count} submissions of {CHAPTER}, "
-        f"median of {rounds} interleaved rounds. Two workers: {speed:.2f} times one. "
+        f"median of {rounds} interleaved rounds. Without the start, one more submission costs one "
+        f"worker {wall:.0f} ms, {cpu:.0f} ms of CPU, of which {own:.0f} ms in the learner's own "
+        f"cells. Two workers: {speed:.2f} times one. "
         f"{_machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}; "
         f"load at the end {load:.1f}."
     )
