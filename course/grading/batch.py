@@ -113,12 +113,15 @@ def results(
     waiting = deque(jobs)
     count = min(workers, len(waiting))
     pool = [Hand(number, source, profile, limits or Limits()) for number in range(count)]
+    done: list[Result] = []
     try:
         while waiting or any(it.job for it in pool):
             for hand in pool:
                 if hand.job is None and waiting:
                     hand.take(waiting.popleft())
-            yield from _finished(pool, waiting, source)
+            yield from done  # while they are written, the next ones are on their way
+            done = list(_finished(pool, waiting, source))
+        yield from done
     finally:
         for hand in pool:
             hand.close()
