@@ -40,8 +40,9 @@ demo: $(READY)  ## rehearse a class with nbgrader, from release to feedback
 	$(BIN)/course demo
 
 demo-cluster: $(READY)  ## grade 200 made-up learners on a scheduler and two workers, into PostgreSQL
-	$(BIN)/python -c 'import distributed, psycopg' 2>/dev/null || $(PIP) 'distributed' 'psycopg[binary]'
-	PYTHONPATH=$(CURDIR) pg_virtualenv $(BIN)/python tests/benchmarks/demo_cluster.py
+	@command -v pg_virtualenv > /dev/null || { \
+	    echo "This needs PostgreSQL; on Debian and Ubuntu: apt install postgresql"; exit 1; }
+	pg_virtualenv $(BIN)/python tests/benchmarks/demo_cluster.py
 
 bundle: $(READY)  ## make the folder that learners get
 	$(BIN)/course bundle
