@@ -72,11 +72,28 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
     return convert
 
 
-def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[..., "Tensor"]:
-    """The method that takes the integers of ``operation`` one by one or as one sequence."""
+def _of_integers(
+    operation: Callable[..., "Tensor"], argument: str, view: Any = None
+) -> Callable[..., "Tensor"]:
+    """The method that takes the integers of ``operation`` one by one or as one sequence.
+
+    ``view`` is the view operation that it is on contiguous tensors.
+    """
 
     def method(self: "Tensor", *integers: Any) -> "Tensor":
-        return operation(self, _ints(operation.__name__, argument, integers))
+        plans = self._form.views
+        key = (method, integers, *map(type, integers))
+        try:
+            return history.view(self, plans[key])
+        except (KeyError, TypeError):  # no plan, a list
+            pass
+        wanted = _ints(operation.__name__, argument, integers)
+        result = operation(self, wanted)
+        if view is not None and self._form.is_contiguous and integers[0].__class__ is int:
+            plan = plans.get((view.definition.forward, (wanted,)))
+            if plan is not None:
+                base.remember_view(self._form, key, plan)
+        return result
 
     method.__doc__ = operation.__doc__
     return method
@@ -286,7 +303,7 @@ class Tensor(TensorBase):
 
     select = views.select
     unsqueeze = views.unsqueeze
-    expand = _of_integers(views.expand, "size")
+    expand = _of_integers(views.expand, "size", views.expand)
 
     def view(self, *shape: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
@@ -298,10 +315,10 @@ class Tensor(TensorBase):
             raise general.no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, _ints("view", "size", shape))
 
-    reshape = _of_integers(views.reshape, "shape")
+    reshape = _of_integers(views.reshape, "shape", views.view)
     flatten = views.flatten
     squeeze = views.squeeze
-    permute = _of_integers(views.permute, "dims")
+    permute = _of_integers(views.permute, "dims", views.permute)
     transpose = views.transpose
     t = views.t
 
@@ -1078,6 +1095,8 @@ def _rebuild(
 def _ints(function: str, argument: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Integers given one by one or as one sequence."""
     packed = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    if {*map(type, packed)} == {int}:  # nearly always
+        return tuple(packed)
     if not args:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     found = []

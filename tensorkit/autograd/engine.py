@@ -239,7 +239,7 @@ class _Run:
     """One walk. Calling it gives the gradients that arrived: id of an edge -> (edge, gradient)."""
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
-        self.work: Any = _OnTensors() if create_graph else _OnArrays()
+        self.work: Any = _ON_TENSORS if create_graph else _ON_ARRAYS
         self.create_graph = create_graph
         self.keep = keep
         self.pending: dict[Any, Any] = {}  # node -> the sum of the gradients that arrived so far
@@ -267,9 +267,13 @@ class _Run:
     def _walk(  # noqa: C901 - one loop, because a call costs as much as a small gradient
         self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
     ) -> None:
-        uses, several = _count_uses([edge for edge, _ in starts])
-        wanted_ids = None if wanted is None else {id(edge) for edge in wanted}
-        passing = None if wanted_ids is None else _leading_to(wanted_ids, uses, starts)
+        uses, several, ends = _count_uses([edge for edge, _ in starts])
+        wanted_ids: set[int] | None = None
+        passing: Any = uses
+        if wanted is not None:
+            wanted_ids = {id(edge) for edge in wanted}
+            if not ends <= wanted_ids:  # otherwise every way leads to one of them
+                passing = _leading_to(wanted_ids, uses, starts)
         pending, work, keep = self.pending, self.work, self.keep
         on_arrays, careful = not self.create_graph, state.anomaly
         ready: list[Any] = []  # nodes whose gradients have all arrived, each with the sum
@@ -310,7 +314,7 @@ class _Run:
             if wanted_ids is not None:
                 if id(node) in wanted_ids and gradient is not None:
                     self.arrived[id(node)] = (node, gradient)
-                if node not in passing:  # type: ignore[operator]
+                if node not in passing:
                     edges = values = ()
                     continue
             run = node.gradients if on_arrays else node.tensor_gradients
@@ -405,11 +409,13 @@ class _Run:
 
     def _found(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
         """The gradients that are wanted, those of leaves after their hooks."""
-        keys = self.arrived if wanted is None else {id(edge) for edge in wanted}
-        found = {key: pair for key, pair in self.arrived.items() if key in keys}
+        found = self.arrived
+        if wanted is not None:
+            keys = {id(edge) for edge in wanted}
+            found = {key: pair for key, pair in found.items() if key in keys}
         self.arrived = {}
         for key, (edge, gradient) in found.items():
-            attached = getattr(edge, "_hooks", None)
+            attached = getattr(edge, "_hooks", None) if isinstance(edge, TensorBase) else None
             if attached is not None:
                 found[key] = (edge, self._after_hooks(attached, edge._form, gradient))
         return found
@@ -433,10 +439,11 @@ _NODES = frozenset(
 )
 
 
-def _count_uses(starts: list[Any]) -> tuple[dict[Any, int], set[Any]]:
-    """How many gradients each node will receive, and the nodes that receive several."""
+def _count_uses(starts: list[Any]) -> tuple[dict[Any, int], set[Any], set[int]]:
+    """How many gradients each node will receive, those that receive several, and all leaves."""
     uses: dict[Any, int] = {}
     several: set[Any] = set()
+    ends: set[int] = set()
     edges: Any = starts
     found: list[Any] = []
     while True:
@@ -448,8 +455,10 @@ def _count_uses(starts: list[Any]) -> tuple[dict[Any, int], set[Any]]:
                 else:
                     uses[edge] = 1
                     found.append(edge)
+            elif edge is not None:
+                ends.add(id(edge))
         if not found:
-            return uses, several
+            return uses, several, ends
         node = found.pop()
         edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
 
@@ -571,6 +580,9 @@ class _OnTensors:
                 if have is None
                 else have + gradient
             )
+
+
+_ON_ARRAYS, _ON_TENSORS = _OnArrays(), _OnTensors()
 
 
 def _grad_strides(form: Form) -> Any:

@@ -95,6 +95,7 @@ class Rule:
         self.formulas = tuple(formulas.get(name) for name in inputs)
         # What a formula needs beside the gradient g: the names of its other parameters.
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
+        self.needs = tuple({_X: _X, _Y: _Y}.get(names, names) for names in self.needs)
         self.keeps = {name for needs in self.needs for name in needs}
         self.reads_window = False  # a view of which no element appears twice; for the engine
         self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
@@ -241,13 +242,14 @@ class Node:
 
     def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
         """The gradient for each edge as tensors, computed by recorded operations."""
-        rule = self.rule
-        return tuple(
-            None
-            if edge is None
-            else self._formula(place)(g, *[self.value(name) for name in rule.needs[place]])
-            for place, edge in enumerate(self.edges)
-        )
+        needs = self.rule.needs
+        found: list[Any] = []
+        for place, edge in enumerate(self.edges):
+            if edge is None:
+                found.append(None)
+            else:
+                found.append(self._formula(place)(g, *map(self.value, needs[place])))
+        return tuple(found)
 
     def attached(self) -> Attached:
         """What is attached to this node, made when first asked for."""
@@ -416,6 +418,11 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
+# each of these is one object in all rules, so that ``is`` compares
+_X: tuple[str, ...] = ("x",)
+_Y: tuple[str, ...] = ("y",)
+
+
 class PairNode(Node):
     """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
 
@@ -445,16 +452,18 @@ class PairNode(Node):
             needs = rule.needs[0]
             if not needs:
                 first = formulas[0](g)
-            elif len(needs) == 1:
-                first = formulas[0](g, self.array(needs[0]))
+            elif (
+                needs is _Y and isinstance(y := self.y, TensorBase) and y._storage is None
+            ):  # the commonest, without a call
+                first = formulas[0](g, y._array)
             else:
                 first = formulas[0](g, *map(self.array, needs))
         if self.right is not None:
             needs = rule.needs[1]
             if not needs:
                 second = formulas[1](g)
-            elif len(needs) == 1:
-                second = formulas[1](g, self.array(needs[0]))
+            elif needs is _X and isinstance(x := self.x, TensorBase) and x._storage is None:
+                second = formulas[1](g, x._array)
             else:
                 second = formulas[1](g, *map(self.array, needs))
         return first, second

@@ -422,8 +422,8 @@ def written(x: TensorBase, operation: str) -> None:
     """Note that ``operation`` has written to the memory of ``x``, and who called it."""
     storage = base.storage_of(x)
     storage.version += 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame):
+    frame = sys._getframe(2)  # of whom called the function that wrote
+    while frame.f_code.co_filename.startswith(_HOME) and frame.f_back is not None:
         frame = frame.f_back
     storage.writer = (operation, frame.f_code.co_filename, frame.f_lineno)
 

@@ -442,12 +442,27 @@ def _plan(
     all_contiguous = form.is_contiguous and all(
         layout.is_contiguous(each.shape, each.strides) for each in operands
     )
-    if not (shape and all_contiguous):
+    if not into and isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
+        if not (shape and all_contiguous):
+            order = tuple(sorted(range(len(shape)), key=lambda dim: -strides[dim]))
+            slowest_first = tuple(shape[dim] for dim in order)
+            back = tuple(order.index(dim) for dim in range(len(shape)))
+            compute = partial(_into, compute, slowest_first, form.dtype.numpy, back)
+    elif not (shape and all_contiguous):
         itemsize = form.dtype.itemsize
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
     if into and not (isinstance(compute, np.ufunc) and result_dtype is into[0]._form.dtype):
         compute = partial(_copied, compute)  # a ufunc writes by itself
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
+
+
+def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints, *arrays: Any) -> Any:
+    """What ``ufunc`` gives, written to an array laid out as the result should be."""
+    array = np.empty(slowest_first, dtype)
+    if back:
+        array = array.transpose(back)
+    ufunc(*arrays, out=array)
+    return array
 
 
 def _copied(compute: Callable[..., Any], *arrays: Any) -> None:

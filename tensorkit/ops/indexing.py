@@ -40,9 +40,13 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
         if plan is not None:
             return history.view(x, plan)
     elif form.shape and (kind is int or kind is slice):
-        result = _along_first(x, form, index)
-        if result is not None:
-            return result
+        known: Any = index
+        if kind is slice:  # the types, too: 1 and 1.0 are equal
+            first, end, by = index.start, index.stop, index.step
+            known = (first, end, by, first.__class__, end.__class__, by.__class__)
+        plan = form.views.get(known) or _along_first(form, index, known)
+        if plan is not None:
+            return history.view(x, plan)
     if form.shape and isinstance(index, TensorBase):
         of = index._form
         if of.dtype is int64 and of.shape:
@@ -95,8 +99,11 @@ class Step(NamedTuple):
     values: dict[str, Any]
 
 
-def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
-    """``x[i]`` or ``x[a:b:c]`` without the general questions; None where they matter."""
+def _along_first(form: Form, index: Any, key: Any) -> Any:
+    """The plan of ``x[i]`` or ``x[a:b:c]``; None where the general questions matter.
+
+    The first few are remembered; a loop over all rows shall not push out what else is known.
+    """
     size, whole = form.shape[0], form.whole
     if index.__class__ is int:
         if not -size <= index < size:
@@ -118,19 +125,23 @@ def _along_first(x: "Tensor", form: Form, index: Any) -> "Tensor | None":
         place = index
         part = form.parts.get((length, step)) or base.part_form(form, (length, step))
         definition = views.slice.definition
-    steps: tuple[Any, ...] = ()
-    if x._node is not None:
-        shape, strides, known = whole.shape[1:], whole.strides[1:], {"shape": whole.shape, "dim": 0}
-        if index.__class__ is int:
-            known["index"] = index
-        else:
-            shape, strides = (length, *shape), (whole.strides[0] * step, *strides)
-            known.update(start=start, end=stop, step=step)
-        known["source"] = whole
-        known["target"] = Layout(shape, strides, start * whole.strides[0])
-        steps = ((definition.rules[None], part, known),)
-    plan = (part, start * form.strides[0], operator.getitem, (place,), (), steps)
-    return history.view(x, plan)
+    shape, strides, known = whole.shape[1:], whole.strides[1:], {"shape": whole.shape, "dim": 0}
+    if index.__class__ is int:
+        known["index"] = index
+    else:
+        shape, strides = (length, *shape), (whole.strides[0] * step, *strides)
+        known.update(start=start, end=stop, step=step)
+    known["source"] = whole
+    known["target"] = Layout(shape, strides, start * whole.strides[0])
+    steps = ((definition.rules[None], part, known),)
+    offset = start * form.strides[0]
+    plan = base.ViewPlan(part, offset, operator.getitem, (place,), (), steps)
+    if len(form.views) < _FIRST_FEW:
+        form.views[key] = plan
+    return plan
+
+
+_FIRST_FEW = 50
 
 
 def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:

@@ -312,8 +312,11 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
                     quiet.run(compute, input._array, number, input._array)
                     history.written(input, name)
                     return input
-                if not (other._node is not None and state.grad) and not (
-                    input._storage is not None and other._storage is not None
+                if not (other._node is not None and state.grad) and (
+                    input._storage is None
+                    or other._storage is None
+                    or other is input
+                    or input._storage.flat is not other._storage.flat
                 ):
                     right = other._form
                     compute = writes[form if form is right else (form, right)].compute
