@@ -551,9 +551,29 @@ def binary(
         operands = _operands(definition, x, y, called)
         plan = quietly(_plan, definition, _device(x, y), operands, options)
         if key is not None:
-            remember(definition.plans, key, plan)
+            remember(definition.plans, *_for_any_number(definition, key, plan))
     result = base.new(quietly(plan.compute, *_arrays(plan, x, y)), plan.form)
     return _recorded(definition, result, x, y, options, called)
+
+
+def _for_any_number(definition: Definition, key: Any, plan: Plan) -> tuple[Any, Plan]:
+    """The plan to keep: once there are many, one for all floats, which makes arrays of them.
+
+    Numbers that are used again are best kept as arrays; one that is another in every call would
+    fill the table.
+    """
+    if (
+        len(definition.plans) > _MANY_PLANS
+        and isinstance(plan.compute, np.ufunc)
+        and len(key) == 3
+        and key[1] is float
+        and key[0].dtype.is_floating_point
+    ):
+        return key[:2], plan._replace(number=partial(np.array, dtype=plan.number.dtype))
+    return key, plan
+
+
+_MANY_PLANS = 100
 
 
 def _recorded(

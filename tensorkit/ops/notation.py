@@ -243,7 +243,12 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
         try:
             form = input._form
             if kind is float or kind is int:
-                form, compute, number = plans[form, kind, other or repr(other)]
+                plan = plans.get((form, kind, other or repr(other)))
+                if plan is None:  # one for all numbers of this kind?
+                    form, compute, number = plans[form, kind]
+                    number = quiet.run(number, other)
+                else:
+                    form, compute, number = plan
                 array = quiet.run(compute, input._array, number)
                 record = None if input._node is None else definition.record_number[False]
             else:

@@ -286,3 +286,25 @@ def test_a_gradient_is_shared_among_equals_as_in_pytorch(text, values):
         return x.grad
 
     assert_same(run(torch), run(tk))
+
+
+@pytest.mark.parametrize("dim", [1.0, "0", None, (0, 1), [1]])
+def test_a_plan_for_one_dim_serves_no_other(dim):
+    ours, theirs = tk.ones(2, 3), torch.ones(2, 3)
+    ours.sum(1), ours.sum(dim=1)
+    try:
+        expected = theirs.sum(dim).tolist()
+    except TypeError:
+        with pytest.raises(TypeError):
+            ours.sum(dim)
+    else:
+        assert ours.sum(dim).tolist() == expected
+
+
+@pytest.mark.parametrize("far", [0.0, 100.0])
+def test_softmax_of_many_numbers_near_and_far_from_zero_is_pytorchs(far):
+    x = np.linspace(-3, 3, 64 * 100, dtype=np.float32).reshape(64, 100) + np.float32(far)
+    for name in ("softmax", "logsumexp"):
+        ours = getattr(tk.from_numpy(x), name)(1).numpy()
+        theirs = getattr(torch.from_numpy(x), name)(1).numpy()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
