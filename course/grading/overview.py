@@ -106,7 +106,7 @@ class Overview:
         )
         return [Asked(id, its, hints[id]) for id, its in found.items()]
 
-    @property
+    @cached_property
     def possible(self) -> float:
         return max((it.possible for it in self.graded), default=0.0)
 

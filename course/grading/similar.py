@@ -17,7 +17,7 @@ import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from pathlib import Path
 
@@ -45,6 +45,7 @@ class Pair:
     shared: int
 
 
+@lru_cache(100_000)  # each answer is looked at twice, and many are the same
 def shingles(source: str) -> frozenset[Shingle]:
     """The runs of tokens of a program; none for a text that is no program.
 
@@ -109,9 +110,9 @@ def from_library(exercise: str, answers: Mapping[str, str], known: Iterable[str]
         if len(mine) < LEAST:
             continue
         places = Counter(place for it in mine for place in _library().get(it, ()))
-        for place, number in places.most_common(1):
-            if number >= ALIKE * len(mine):
-                yield Pair(exercise, who, place, number / len(mine), number)
+        place, number = min(places.items(), key=lambda it: (-it[1], it[0]), default=("", 0))
+        if number >= ALIKE * len(mine):
+            yield Pair(exercise, who, place, number / len(mine), number)
 
 
 @cache
@@ -125,6 +126,7 @@ def _library() -> Mapping[Shingle, tuple[str, ...]]:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
                 own = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                place = f"{file.relative_to(top.parent).as_posix()}: {node.name}"
                 for it in shingles(textwrap.dedent(own)):
-                    found[it].add(f"{file.relative_to(top.parent).as_posix()}: {node.name}")
+                    found[it].add(place)
     return {it: tuple(sorted(places)) for it, places in found.items()}
