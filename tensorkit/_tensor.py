@@ -329,9 +329,16 @@ class Tensor(TensorBase):
         >>> tk.arange(6).view(2, 3).T.shape
         torch.Size([3, 2])
         """
-        n_dims = len(self._form.shape)
+        form = self._form
+        plan = form.views.get("T")
+        if plan is not None:
+            return history.view(self, plan)
+        n_dims = len(form.shape)
         if n_dims == 2:
-            return views.permute(self, (1, 0))
+            result = views.permute(self, (1, 0))
+            plan = form.views[views.permute.definition.forward, ((1, 0),)]
+            base.remember_view(form, "T", plan)
+            return result
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
