@@ -57,7 +57,7 @@ def _in_graph(t: "Tensor") -> Explanation:
         if is_tensor(node):
             continue
         inner = getattr(node, "inner", node)
-        for name in inner.rule.keeps or ("saved_tensors",):
+        for name in sorted(inner.rule.keeps) or ("saved_tensors",):
             try:
                 inner.value(name) if inner.rule.keeps else getattr(inner, name, None)
             except AutogradError as error:

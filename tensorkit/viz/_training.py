@@ -55,16 +55,14 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
 
 
 def _curves(history: Any) -> dict[str, list[float]]:
-    if isinstance(history, Mapping):
-        columns = dict(history)
-    else:
-        rows = list(history)
-        if rows and isinstance(rows[0], Mapping):
+    try:
+        if isinstance(history, Mapping):
+            columns = dict(history)
+        elif (rows := list(history)) and isinstance(rows[0], Mapping):
             names = dict.fromkeys(name for row in rows for name in row)
             columns = {name: [row.get(name, math.nan) for row in rows] for name in names}
         else:
             columns = {"loss": rows}
-    try:
         return {
             str(name): [float(value) for value in values]
             for name, values in columns.items()

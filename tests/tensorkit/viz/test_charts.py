@@ -51,6 +51,8 @@ def test_empty_and_wrong_histories_get_a_sentence():
     assert viz.training([]).title == "No training yet"
     with pytest.raises(TypeError, match="wants numbers"):
         viz.training({"loss": ["high"]})
+    with pytest.raises(TypeError, match="wants numbers"):
+        viz.training(3.0)
 
 
 def test_gradients_that_are_missing_or_odd_are_told_in_words():
