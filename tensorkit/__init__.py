@@ -227,12 +227,17 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
+    "AcceleratorError": "tensorkit.devices",
+    "OutOfMemoryError": "tensorkit.devices",
+    "backends": "tensorkit.backends",
+    "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
     "save": "tensorkit.serialization",
     "utils": "tensorkit.utils",
+    "version": "tensorkit.version",
     "viz": "tensorkit.viz",
 }
 

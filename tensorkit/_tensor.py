@@ -281,7 +281,7 @@ class Tensor(TensorBase):
 
     def data_ptr(self) -> int:
         """Address of the first element in memory; 0 if there is none."""
-        return int(self._array.ctypes.data) if self._array.size else 0
+        return self._form.device.backend.address(self._array)
 
     def untyped_storage(self) -> Storage:
         """The flat memory this tensor looks at, shared by all its views.
@@ -579,7 +579,13 @@ class Tensor(TensorBase):
             )
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._array.item()
+        return self._value("item")
+
+    def _value(self, why: str) -> Any:
+        """The only element; ``why`` is noted where the host must wait for it."""
+        if self._form.device is CPU:
+            return self._array.item()
+        return self._form.device.backend.item(self._array, why)
 
     def tolist(self) -> Any:
         """All elements as nested lists of Python numbers.
@@ -589,7 +595,7 @@ class Tensor(TensorBase):
         """
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._array.tolist()
+        return self._form.device.backend.to_host(self._array, "tolist").tolist()
 
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
         """A NumPy array on the same memory: writes to one are seen in the other.
@@ -621,7 +627,7 @@ class Tensor(TensorBase):
             )
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._form.device.backend.to_host(self._array).view()
+        return self._form.device.backend.to_host(self._array, "numpy").view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
         """What ``numpy.asarray(tensor)`` uses; shares memory unless it must convert or copy."""
@@ -966,7 +972,7 @@ class Tensor(TensorBase):
             return element.imag == 0 and element.real in self
         # The element comes first, as in PyTorch: so the words of an error name the sizes.
         same = element == self if isinstance(element, TensorBase) else self == element
-        return same._array.any().item()
+        return bool(reduction.any(same)._value("in"))
 
     def is_nonzero(self) -> Any:
         """Whether the only element is not zero: another name for ``bool(x)``."""
@@ -983,9 +989,9 @@ class Tensor(TensorBase):
                 ),
                 a_shape=tuple(self.shape),
             )
-        return self._array.item() != 0
+        return self._value("if") != 0
 
-    def _only(self) -> Any:
+    def _only(self, why: str) -> Any:
         if self._array.size != 1:
             raise ValueError(
                 message(
@@ -996,16 +1002,16 @@ class Tensor(TensorBase):
             )
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._array.item()
+        return self._value(why)
 
     def __int__(self) -> Any:
-        return _int(self._only())
+        return _int(self._only("int"))
 
     def __float__(self) -> Any:
-        return _float(self._only())
+        return _float(self._only("float"))
 
     def __complex__(self) -> complex:
-        return complex(self._only())
+        return complex(self._only("complex"))
 
     def __index__(self) -> Any:
         if self._array.size != 1 or self._form.dtype.is_floating_point:
@@ -1015,7 +1021,7 @@ class Tensor(TensorBase):
                     f"This one has shape {tuple(self.shape)} and dtype {self.dtype}.",
                 )
             )
-        return _int(self._array.item())
+        return _int(self._value("index"))
 
     def __repr__(self) -> str:
         return printing.text(self)

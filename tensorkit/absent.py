@@ -6,7 +6,7 @@ Whoever implements one takes it off the list; a test reminds of it.
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
-    cuda median rsub
+    median rsub
     """.split()  # noqa: SIM905
 )
 ATTRIBUTES = frozenset(

@@ -41,11 +41,13 @@ class Form:
         "strides",
         "views",
         "whole",
+        "xp",
     )
 
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
     views: "dict[Any, ViewPlan]"
     whole: Layout  # of a contiguous tensor of this shape
+    xp: Any  # the array library of the device
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
         self.device = device
@@ -56,6 +58,7 @@ class Form:
         self.parts = {}
         self.views = {}
         self.whole = Layout(shape, contiguous_strides(shape), 0)
+        self.xp = device.backend.xp
 
 
 def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
@@ -235,7 +238,7 @@ def plan_view(
                 for own, wanted, size in zip(found.strides, byte_strides, found.shape, strict=True)
                 if size > 1
             )
-            if not (same and array.size and np.may_share_memory(found, array)):
+            if not (same and array.size and form.xp.may_share_memory(found, array)):
                 take = None
     view_form = form_of(form.device, form.dtype, target.shape, target.strides)
     return ViewPlan(view_form, target.offset, take, args, byte_strides, steps)

@@ -77,7 +77,8 @@ class Wanted(NamedTuple):
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
         device = self.place
         strides = layout.contiguous_strides(array.shape)
-        return base.place(device.backend.from_host(array), device, dtype, strides)
+        sent = device.backend.from_host(array, self.function)
+        return base.place(sent, device, dtype, strides)
 
 
 def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:

@@ -39,12 +39,12 @@ def tensor(wanted: Wanted, data: Any) -> "Tensor":
             stacklevel=3,
         )
         device = data._form.device if wanted.device is None else wanted.place
-        return copying.moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
+        return general.moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
         shared = _shared(data)
-        return copying.moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
+        return general.moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
     shape = _shape_of(data)
     dtype = wanted.dtype or _inferred(data)
     values: list[Any] = []

@@ -1,7 +1,8 @@
 """Devices: where a tensor's memory is, and which array library works on it.
 
-``BACKENDS`` maps a device type to its ``Backend``; ``device.backend.xp`` is the only way to an
-array library. This version knows the CPU, whose library is NumPy.
+``device.backend`` is the device's ``Backend``, and ``device.backend.xp`` the only way to an array
+library: NumPy for the CPU; for CUDA CuPy (``tensorkit.gpu``) or the simulated device's (``tensorkit.simulated``). Neither is imported before
+somebody asks for a CUDA device.
 
 NumPy reports division by zero, overflow and nan as warnings; PyTorch never does. ``quiet.run``
 calls a function in a context whose floating-point reports are off. It changes neither the user's
@@ -10,6 +11,8 @@ NumPy settings nor the warning filters, and every thread has a context of its ow
 
 import contextvars
 import ctypes  # NumPy has imported it already
+import importlib
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -58,12 +61,29 @@ def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class Backend:
-    """What a device type must supply: an array namespace and a way to view its memory."""
+    """What a device must supply: an array namespace, memory, the way to and from the host."""
 
-    __slots__ = ("xp",)
+    index = 0
+    is_simulated = False
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
+
+    def asarray(self, value: Any) -> Any:
+        """A result as an array: NumPy gives a scalar where there are no dimensions."""
+        return value if value.__class__ is np.ndarray else np.asarray(value)
+
+    def address(self, array: Any) -> int:
+        """Where the first element lies."""
+        return int(array.ctypes.data) if array.size else 0
+
+    def add_at(self, total: Any, places: Any, values: Any) -> None:
+        """Add ``values`` to the flat array ``total`` at ``places``, which may repeat."""
+        self.xp.add.at(total, places, values)
+
+    def item(self, array: Any, why: str) -> Any:
+        """The only element as a Python number; ``why`` is what asked for it."""
+        return array.item()
 
     def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
@@ -84,11 +104,11 @@ class Backend:
             return self.xp.empty(shape, flat.dtype)
         return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
 
-    def from_host(self, array: Any) -> Any:
+    def from_host(self, array: Any, why: str = "to") -> Any:
         """A NumPy array in this device's memory; itself where that is NumPy's."""
         return array
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: Any, why: str = "to") -> Any:
         """An array of this device in NumPy's memory; itself where it is there."""
         return array
 
@@ -96,6 +116,32 @@ class Backend:
         """The memory of a dense array of its own, as a one-dimensional array."""
         slowest_first = sorted(range(array.ndim), key=lambda dim: strides[dim], reverse=True)
         return array.transpose(slowest_first).reshape(-1)
+
+
+class Accelerator(Backend):
+    """The backend of a CUDA device: the host asks, and learns later what came of it."""
+
+    def __init__(self, xp: Any) -> None:
+        super().__init__(xp)
+        self._questions: list[tuple[Any, Callable[[], Exception]]] = []
+
+    def expect(self, fine: Any, error: Callable[[], Exception]) -> None:
+        """Raise ``error()`` when the host next waits, unless all of ``fine`` is true.
+
+        As in PyTorch a kernel that finds something wrong cannot raise by itself.
+        """
+        self._questions.append((fine.all(), error))
+
+    def answer(self) -> None:
+        """Raise what a kernel found wrong. The host has waited."""
+        questions, self._questions = self._questions, []
+        for fine, error in questions:
+            if not self.look(fine):
+                raise error()
+
+    def look(self, fine: Any) -> bool:
+        """The value of a 0-d bool array, which is known."""
+        raise NotImplementedError
 
 
 class Device:
@@ -107,15 +153,18 @@ class Device:
     'cpu'
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("_backend", "index", "type")
 
     type: str
     index: int | None
+    _backend: Backend | None  # what tensors of this device use, once there is one
 
     def __new__(cls, type: "str | Device", index: int | None = None) -> "Device":
         """The device with this name; there is one object per device, so ``is`` compares them."""
         if isinstance(type, Device):
             return type
+        if type.__class__ is int and cuda.backends():
+            type, index = "cuda", type
         if not isinstance(type, str):
             _refuse_kind(type)
         kind, number = _parse(type)
@@ -127,23 +176,23 @@ class Device:
         if device is None:
             device = _DEVICES[key] = object.__new__(cls)
             device.type, device.index = key
+            device._backend = None
         return device
 
     @property
     def backend(self) -> Backend:
         """The array library and allocator of this device; raises if there is none."""
-        found = BACKENDS.get(self.type)
-        if found is None:
+        if self._backend is None:
+            if self.type == "cuda":
+                return cuda.backend(self.index)
             raise DeviceError(
                 message(
-                    "Torch not compiled with CUDA enabled"
-                    if self.type == "cuda"
-                    else f"tensorkit has no backend for device type {self.type}",
-                    "This version of tensorkit computes on the CPU only.",
+                    f"tensorkit has no backend for device type {self.type}",
+                    "It computes on the CPU and on CUDA devices.",
                     repair='device="cpu"',
                 )
             )
-        return found
+        return self._backend
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -170,7 +219,7 @@ class DeviceNameError(TensorkitError, RuntimeError):
 
 
 def _refuse_kind(value: Any) -> NoReturn:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):  # there is no CUDA device
         raise DeviceNameError(
             message("Cannot access accelerator device when none is available.", repair="'cpu'")
         )
@@ -211,9 +260,129 @@ def _parse(name: str) -> tuple[str, int | None]:
     return kind, int(number) if colon else None
 
 
+class AcceleratorError(TensorkitError, RuntimeError):
+    """What the CUDA runtime refuses."""
+
+
+class OutOfMemoryError(TensorkitError, RuntimeError):
+    """More memory than a device has."""
+
+
+def out_of_memory(size: int, index: int, memory: dict[str, int]) -> OutOfMemoryError:
+    """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
+    allocated, total = memory["allocated"], memory["total"]
+    return OutOfMemoryError(
+        message(
+            f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {index} has a total "
+            f"capacity of {in_words(total)} of which {in_words(total - allocated)} is free. Of the "
+            f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
+            f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
+            "Nothing was moved or changed.",
+            repair="del what is not needed, with tk.no_grad(), or smaller batches",
+        )
+    )
+
+
+def in_words(size: int) -> str:
+    """A number of bytes as PyTorch writes it: 2.00 MiB."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor:
+            return f"{size / factor:.2f} {unit}"
+    return f"{size} bytes"
+
+
+class DeviceMismatchError(TensorkitError, RuntimeError):
+    """Operands on different devices."""
+
+
+class _Cuda:
+    """The CUDA devices of this process: real ones, simulated ones, or none."""
+
+    def __init__(self) -> None:
+        self._found: list[Backend] | None = None
+        self.current = 0  # the device that "cuda" without a number means
+        self.allow_tf32 = False
+
+    def backends(self) -> list[Backend]:
+        """One per device; looks for devices when first asked."""
+        if self._found is None:
+            wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "0") not in ("", "0")
+            module = importlib.import_module("tensorkit." + ("simulated" if wanted else "gpu"))
+            self._found = module.find()
+        return self._found
+
+    def use(self, backends: list[Backend] | None) -> list[Backend] | None:
+        """Let these be the CUDA devices, None: look again. Gives what they were."""
+        before, self._found, self.current = self._found, backends, 0
+        for key in [key for key in _DEVICES if key[0] == "cuda"]:
+            del _DEVICES[key]  # tensors of the others keep theirs
+        return before
+
+    def backend(self, index: int | None) -> Backend:
+        """The backend of one device; raises if there is none."""
+        found = self.backends()
+        if not found:
+            raise DeviceError(
+                message(
+                    "Torch not compiled with CUDA enabled",
+                    "There is no CUDA device here, or no CuPy to compute on it.",
+                    repair='device="cpu", or tk.cuda.simulate() before',
+                )
+            )
+        index = self.current if index is None else index
+        if index >= len(found):
+            raise AcceleratorError(
+                message(
+                    "CUDA error: invalid device ordinal",
+                    f"The devices are cuda:0 to cuda:{len(found) - 1}.",
+                    repair='device="cuda:0"',
+                )
+            )
+        return found[index]
+
+
 _DEVICES: dict[tuple[str, int | None], Device] = {}
-BACKENDS = {"cpu": Backend(np)}
+cuda = _Cuda()
+_NUMPY = Backend(np)
 CPU = Device("cpu")
+CPU._backend = _NUMPY
+
+# How to find the backend of an array that is not NumPy's: its class -> a function of the array.
+_foreign: dict[type, Callable[[Any], Backend]] = {}
+
+
+def note_arrays(kind: type, backend_of: Callable[[Any], Backend]) -> None:
+    """Tell which backend arrays of this class belong to."""
+    _foreign[kind] = backend_of
+
+
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is an array of any device: no number, no tensor."""
+    return value.__class__ is np.ndarray or value.__class__ in _foreign
+
+
+def backend_of(*values: Any) -> Backend:
+    """The backend of the first array among these; NumPy's where all are numbers."""
+    for value in values:
+        if value.__class__ is np.ndarray:
+            return _NUMPY
+        if value.__class__ in _foreign:
+            return _foreign[value.__class__](value)
+    return _NUMPY
+
+
+def refuse_mix(*devices: "Device") -> None:
+    """DeviceMismatchError unless these are one device."""
+    for other in devices:
+        if other is not devices[0]:
+            raise DeviceMismatchError(
+                message(
+                    "Expected all tensors to be on the same device, but found at least two "
+                    f"devices, {devices[0]} and {other}!",
+                    "Data move between devices only when told; a 0-d tensor of the CPU may mix.",
+                    repair=f"x.to('{devices[0]}')",
+                )
+            )
 
 
 def _keep_freed_memory() -> None:
@@ -263,6 +432,14 @@ def as_device(value: Any) -> Device:
     if value is None:
         return _default
     device = value if isinstance(value, Device) else Device(value)
-    _ = device.backend
-    # One CPU: cpu:0 and cpu are the same memory and give the same form.
-    return CPU if device.type == "cpu" else device
+    if device is CPU:
+        return CPU
+    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory and give the same form
+        return CPU
+    if device.type != "cuda":
+        _ = device.backend  # raises
+    backend = cuda.backend(device.index)
+    index = cuda.current if device.index is None else device.index
+    device = Device("cuda", index)  # also where `device` is left over from a simulation
+    device._backend = backend
+    return device

@@ -70,7 +70,7 @@ def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
     slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
     stacked = values.reshape([shape[dim] for dim in slowest_first])
     ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-    on_device = x._form.device.backend.from_host(ordered)
+    on_device = x._form.device.backend.from_host(ordered, name)
     general.write(x, on_device, name, rule, (x,), {})
     return x
 
@@ -357,7 +357,8 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
             bernoulli_(result, p, generator=generator)
         else:
             ones = _ones(_stream(generator), input)
-            result._array[...] = result._form.device.backend.from_host(ones.reshape(input.shape))
+            ones = ones.reshape(input.shape)
+            result._array[...] = result._form.device.backend.from_host(ones, "bernoulli")
     return _without_gradient("BernoulliBackward0", result, input)
 
 

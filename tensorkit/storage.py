@@ -39,7 +39,7 @@ class Storage:
         >>> a.untyped_storage().data_ptr() == a.data_ptr()
         True
         """
-        return int(self.flat.ctypes.data) if self._array.size else 0
+        return self.device.backend.address(self.flat)
 
     def nbytes(self) -> int:
         """Size in bytes.

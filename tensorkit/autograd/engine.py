@@ -346,7 +346,7 @@ class _Run:
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
         if key not in self.private or not have.flags.c_contiguous:
             if have is None:
-                have = form.device.backend.xp.zeros(form.shape, form.dtype.numpy)
+                have = form.xp.zeros(form.shape, form.dtype.numpy)
             else:
                 have = have.copy(order="C")
             self.private.add(key)
@@ -504,14 +504,14 @@ class _OnArrays:
         """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
         if value.__class__ is Parts:
             return value
-        value = np.asarray(value)
+        value = form.device.backend.asarray(value)
         if value.shape != form.shape:
             value = reduction.sum_to_shape.on_arrays(value, to=tuple(form.shape))
         return value if value.dtype == form.dtype.numpy else value.astype(form.dtype.numpy)
 
     def add(self, have: Any, value: Any) -> Any:
         total = have + value
-        return total if total.__class__ is Parts else np.asarray(total)
+        return np.asarray(total) if isinstance(total, np.generic) else total
 
     def add_into(self, have: Any, value: Any) -> Any:
         have += value
@@ -520,7 +520,10 @@ class _OnArrays:
     def result(self, gradient: Any, form: Form) -> "Tensor":
         """A gradient as a tensor, on memory of its own."""
         # held by the run's dictionary, by this function and by getrefcount
-        if gradient.base is not None or sys.getrefcount(gradient) > 3:
+        if gradient.__class__ is not _ndarray:
+            if not form.device.backend.is_alone(gradient, 4):
+                gradient = gradient.copy()
+        elif gradient.base is not None or sys.getrefcount(gradient) > 3:
             gradient = gradient.copy()
         strides = layout.contiguous_strides(gradient.shape)
         return base.place(gradient, form.device, form.dtype, strides)
@@ -528,12 +531,16 @@ class _OnArrays:
     def accumulate(self, leaf: "Tensor", gradient: Any) -> None:
         have = getattr(leaf, "_grad", None)
         if have is not None:
-            np.add(have._array, gradient, out=have._array)
+            have._form.xp.add(have._array, gradient, out=have._array)
             base.storage_of(have).version += 1
             return
         form = leaf._form
         # held by the run's dictionary, by both callers, by this function and by getrefcount
-        if sys.getrefcount(gradient) > 5 or not _owns_memory(gradient):
+        if gradient.__class__ is not _ndarray:
+            alone = form.device.backend.is_alone(gradient, 6)
+        else:
+            alone = sys.getrefcount(gradient) <= 5 and _owns_memory(gradient)
+        if not alone:
             gradient = gradient.copy()
         if gradient.flags.c_contiguous and form.strides == form.whole.strides:
             leaf._grad = base.new(gradient, form)

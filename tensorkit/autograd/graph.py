@@ -405,7 +405,7 @@ class Parts:
         for place, value in other.values.items():
             if place in total:  # a sum of two 0-d arrays would be a NumPy scalar
                 value = total[place] + value
-                value = value if isinstance(value, TensorBase) else np.asarray(value)
+                value = np.asarray(value) if isinstance(value, np.generic) else value
             total[place] = value
         return Parts(total)
 

@@ -6,7 +6,7 @@ They take floating-point numbers only, as in PyTorch.
 from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.devices import CPU
+from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import general
@@ -19,8 +19,6 @@ from tensorkit.ops.selection import where
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
-
-_xp = CPU.backend.xp
 
 
 def refuse_integers(kernel: str) -> Any:
@@ -77,7 +75,7 @@ def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
 
 
 # What a plain backward calls: the same in blocks, without a temporary array for every sign.
-_gelu_slope.on_arrays = lambda x: in_blocks(_xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
+_gelu_slope.on_arrays = lambda x: in_blocks(backend_of(x).xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
 
 _gelu.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_slope(x))
 

@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import dtypes
+from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import general
@@ -49,7 +50,7 @@ def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) ->
 
 def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
-    alpha = xp.asarray(alpha).astype(y.dtype)
+    alpha = CPU.backend.xp.asarray(alpha).astype(y.dtype)[()]
     if y.dtype.kind != "f":
         return xp.add(x, xp.multiply(y, alpha))
     dtype = y.dtype
@@ -125,7 +126,8 @@ div.grad(
 
 
 def _check_divisor(xp: Any, x: Any, y: Any) -> None:
-    if y.dtype.kind in "iu" and x.size and not xp.all(y):
+    is_host = xp is CPU.backend.xp  # a GPU does not look, in PyTorch neither
+    if is_host and y.dtype.kind in "iu" and x.size and not xp.all(y):
         raise DTypeError(
             message(
                 "ZeroDivisionError",

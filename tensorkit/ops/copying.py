@@ -45,16 +45,10 @@ def to(x: "Tensor", dtype: DType | None, device: Device | None, copy: bool = Fal
     dtype, device = dtype or form.dtype, device or form.device
     if dtype is form.dtype and device is form.device and not copy:
         return x
-    return _recorded(_CONVERSION, moved(converted(x, dtype), device), x)
-
-
-def moved(fresh: "Tensor", device: Device) -> "Tensor":
-    """A tensor that nobody else has, on this device: the only place where data change devices."""
-    form = fresh._form
-    if device is form.device:
-        return fresh
-    array = device.backend.from_host(form.device.backend.to_host(fresh._array))
-    return base.place(array, device, form.dtype, form.strides)
+    if device is not form.device:
+        # PyTorch converts where the data are, then moves them
+        return general.moved(x if dtype is form.dtype else to_dtype(x, dtype), device)
+    return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
 def laid_out(x: "Tensor", strides: Ints) -> "Tensor":
@@ -84,7 +78,7 @@ def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tens
     if strides is None:
         strides = layout.dense_strides(shape, form.strides)
     array = form.device.backend.allocate(dtype.numpy, shape, strides)
-    quietly(form.device.backend.xp.copyto, array, x._array, casting="unsafe")
+    quietly(form.xp.copyto, array, x._array, casting="unsafe")
     return base.new(array, base.form_of(form.device, dtype, shape, strides))
 
 
@@ -109,6 +103,8 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         # cast as a tensor would be, without a check
         general.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
+    if source._form.device is not target._form.device:
+        source = general.moved(source, target._form.device, "copy_")
     tracked = history.check_write(target, source)
     if source is not target:
         general.check_overlap(target, source)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import base, layout
+from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be
 from tensorkit.ops import general
 from tensorkit.ops.arithmetic import mul, neg
@@ -53,17 +54,17 @@ def solve(A: "Tensor", B: "Tensor") -> "Tensor":
             b_shape=tuple(B.shape),
         )
     layout.broadcast_shapes(tuple(A.shape[:-2]), shape[:-2])
-    try:
-        return _by_columns(_solve, (A, B), {"is_vector": is_vector}, not is_vector)
-    except np.linalg.LinAlgError:
-        place, _ = _zero_pivot(A._array)
+    result = _if_regular(A, _solve, (A, B), {"is_vector": is_vector}, not is_vector)
+    if result is None:
+        place, _ = _zero_pivot(A.detach().cpu()._array)
         raise LinAlgError(
             message(
                 f"torch.linalg.solve: {place}The solver failed because the input matrix is "
                 "singular.",
                 "Some row of A is a sum of multiples of the others.",
             )
-        ) from None
+        )
+    return result
 
 
 def inv(A: "Tensor") -> "Tensor":
@@ -74,17 +75,29 @@ def inv(A: "Tensor") -> "Tensor":
             [0.0000, 0.2500]])
     """
     _check("linalg_inv", "linalg.inv", A)
-    try:
-        return _by_columns(_inv, (A,), {}, True)
-    except np.linalg.LinAlgError:
-        place, number = _zero_pivot(A._array)
+    result = _if_regular(A, _inv, (A,), {}, True)
+    if result is None:
+        place, number = _zero_pivot(A.detach().cpu()._array)
         raise LinAlgError(
             message(
                 f"linalg.inv: {place}The diagonal element {number} is zero, the inversion could "
                 "not be completed because the input matrix is singular.",
                 "Some row of A is a sum of multiples of the others.",
             )
-        ) from None
+        )
+    return result
+
+
+def _if_regular(A: "Tensor", *call: Any) -> "Tensor | None":
+    """``_by_columns(*call)``, or None if ``A`` is singular: then CuPy gives inf and nan."""
+    try:
+        result = _by_columns(*call)
+    except np.linalg.LinAlgError:
+        return None
+    isfinite = A._form.xp.isfinite
+    if A._form.device is CPU or isfinite(result._array).all() or not isfinite(A._array).all():
+        return result
+    return None
 
 
 def det(A: "Tensor") -> "Tensor":

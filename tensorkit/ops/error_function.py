@@ -76,7 +76,7 @@ def _single(xp: Any, x: Any) -> Any:
 def _double(xp: Any, x: Any) -> Any:
     size = xp.asarray(xp.minimum(xp.absolute(x), 6.0))
     near = x * _fraction(xp, xp.asarray(xp.minimum(size, 0.5) ** 2), _SMALL)
-    if not (size > 0.46875).any():
+    if xp.__name__ == "numpy" and not (size > 0.46875).any():  # a GPU would have to wait
         return near
     far = 1 - xp.exp(-size * size) * _fraction(xp, size, _LARGE)
     return xp.where(size <= 0.46875, near, xp.copysign(far, x))

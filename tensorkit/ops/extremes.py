@@ -88,7 +88,7 @@ def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "T
     form = x._form
     easy = _is_easy(low) and _is_easy(high) and low is not high
     if easy and into is None and form.is_contiguous and form.dtype.is_floating_point:
-        array = general.run(_within, form.device.backend.xp, x._array, low, high)
+        array = general.run(_within, form.xp, x._array, low, high)
         result = general.contiguous_result(array, form.device)
         if x._node is None and not base.watch:
             return general.finished(result)

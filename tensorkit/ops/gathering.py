@@ -7,14 +7,17 @@ dimensions as the input and replaces the position along one of them.
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
+from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.general import need_int, need_tensor
 from tensorkit.ops.notation import op
-from tensorkit.ops.places import Places, add_places, add_rows, refuse_position
+from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -176,7 +179,10 @@ def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
 
 
 def first_outside(index: Any, size: int) -> int | None:
-    """The first position that is negative or not below ``size``."""
+    """The first position that is negative or not below ``size``; a device tells it later."""
+    if is_array(index) and index.__class__ is not np.ndarray:
+        backend_of(index).expect((index >= 0) & (index < size), lambda: outside(size))
+        return None
     if not index.size or (index.min() >= 0 and index.max() < size):
         return None
     flat = index.reshape(-1)

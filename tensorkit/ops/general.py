@@ -19,7 +19,7 @@ from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE, Rule, make_node
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
-from tensorkit.devices import CPU, Device, quiet, quietly
+from tensorkit.devices import CPU, Device, backend_of, is_array, quiet, quietly, refuse_mix
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     ConversionError,
@@ -387,6 +387,56 @@ def _device(*values: Any) -> Device:
     return CPU
 
 
+def together(*values: Any) -> tuple[Any, ...]:
+    """These tensors and numbers on one device: 0-d tensors of the CPU go to that of the others.
+
+    DeviceMismatchError for others that are apart.
+    """
+    tensors = [value for value in values if isinstance(value, TensorBase)]
+    devices = {each._form.device for each in tensors}
+    if len(devices) < 2:
+        return values
+    device = next(each._form.device for each in tensors if each._form.device is not CPU)
+    refuse_mix(*(each._form.device for each in tensors if each._form.shape), device)
+    return tuple(
+        moved(each, device, "0-d tensor")
+        if isinstance(each, TensorBase) and each._form.device is CPU
+        else each
+        for each in values
+    )
+
+
+def sent(x: Any, origin: Device) -> Any:
+    """A gradient on its way back to the device of ``origin``."""
+    return moved(x, origin)
+
+
+def _sent_array(x: Any, origin: Device) -> Any:
+    return origin.backend.from_host(backend_of(x).to_host(x))
+
+
+sent.on_arrays = _sent_array  # type: ignore[attr-defined]
+_MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, origin)})
+
+
+def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
+    """``x`` on this device: the only place where tensors change devices."""
+    form = x._form
+    if device is form.device:
+        return x  # type: ignore[no-any-return]
+    backend = form.device.backend
+    array = x._array
+    if form.device is not CPU:  # also between two CUDA devices: by way of the host
+        array = backend.to_host(array, why)
+    if device is not CPU:
+        array = device.backend.from_host(array, why)
+    shape = tuple(form.shape)
+    result = base.place(array, device, form.dtype, layout.dense_strides(shape, form.strides))
+    if x._node is None:
+        return finished(result)
+    return history.record(_MOVE, result, (x,), {"origin": form.device})
+
+
 def _checked(
     definition: Definition, options: dict[str, Any], called: str = "function"
 ) -> dict[str, Any]:
@@ -529,8 +579,10 @@ def _half_arrays(definition: Definition, operands: list[Operand]) -> list[Any]:
             return [as_array(operand, dtypes.float16) for operand in operands]
         half = as_array(operands[0], dtypes.float16)
         return [half.astype(np.float32), as_array(operands[1], dtypes.float32)]
-    halves = [np.asarray(as_array(operand, dtypes.float16)) for operand in operands]
-    return [half.astype(np.float32) for half in halves]
+    halves = [as_array(operand, dtypes.float16).astype(np.float32) for operand in operands]
+    if any(is_array(half) and half.__class__ is not np.ndarray for half in halves):
+        return halves
+    return [np.asarray(half) for half in halves]
 
 
 def _arrays(plan: Plan, *values: Any) -> list[Any]:
@@ -545,6 +597,8 @@ def binary(
 ) -> "Tensor":
     """A new tensor from two tensors or numbers."""
     options = _checked(definition, options)
+    if isinstance(x, TensorBase) and isinstance(y, TensorBase):
+        x, y = together(x, y)
     key = key_of(x, y, options)
     plan = definition.plans.get(key)
     if plan is None:
@@ -632,6 +686,7 @@ def elementwise(
 
     ``values`` are the arguments by name; a None among them reaches the forward as None.
     """
+    values = dict(zip(values, together(*values.values()), strict=True))
     operands = {name: as_operand(each) for name, each in values.items()}
     given = tuple(each for each in operands.values() if each is not None)
     inputs = tuple(values.values())
@@ -665,7 +720,7 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
         array = quiet.run(forward, *args, **options)
     except RuntimeError:  # fast paths are closed, or an error that will come again
         array = quietly(forward, *args, **options)
-    return array if array.__class__ is np.ndarray else np.asarray(array)
+    return array if is_array(array) else np.asarray(array)
 
 
 def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -> "Tensor":
@@ -691,7 +746,7 @@ def recorder(
 def contiguous_result(array: Any, device: Device) -> "Tensor":
     """A tensor with the standard strides, on a fresh array or number."""
     if array.__class__ is not np.ndarray:
-        array = np.asarray(array)
+        array = device.backend.asarray(array)
     form = base.contiguous_form(device, array.dtype, array.shape)
     if array.flags.c_contiguous:
         return base.new(array, form)
@@ -768,6 +823,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
+    x, y = _into(x, y)
     key = key_of(x, y, options)
     plan = definition.writes.get(key)
     operands = _operands(definition, x, y, "in place") if plan is None else ()
@@ -780,6 +836,13 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     values = _values(definition, x, y, options) if tracked else {}
     write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, (x, y), values)
     return x
+
+
+def _into(x: Any, *others: Any) -> tuple[Any, ...]:
+    """``together`` for a tensor to write to, which stays where it is."""
+    if isinstance(x, TensorBase) and x._form.device is CPU:
+        refuse_mix(CPU, *(each._form.device for each in others if isinstance(each, TensorBase)))
+    return together(x, *others)
 
 
 def unary_inplace(definition: Definition, x: Any) -> "Tensor":
@@ -811,7 +874,7 @@ def write(
     checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
     recorded; ``inputs`` and ``values`` are those of ``history.record``.
     """
-    if not x._array.flags.writeable:
+    if x._form.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
         if not storage.flat.flags.writeable:
             raise DTypeError(
@@ -836,6 +899,8 @@ def write(
         base.watch.writes(x)
     if callable(array):
         quietly(array, x._array)
+    elif array.__class__ is np.ndarray and x._form.device is not CPU and not array.ndim:
+        x._array[at] = array[()]  # a number travels with the launch
     else:
         quietly(x._array.__setitem__, at, array)
     history.written(x, f"{operation}_")

@@ -13,6 +13,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, TensorBase
+from tensorkit.devices import CPU, Device, DeviceMismatchError, is_array
 from tensorkit.dtypes import DType, float16, int64
 from tensorkit.errors import (
     DTypeError,
@@ -50,7 +51,7 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
     if form.shape and isinstance(index, TensorBase):
         of = index._form
         if of.dtype is int64 and of.shape:
-            return places.pick(x, (index._array,))
+            return places.pick(x, _on(form.device, (index._array,)))
     steps: list[Step] = []
     picks: Picks = {}
     target = locate(_layout_of(form), index, steps, picks)
@@ -60,7 +61,9 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
         base.remember_view(form, key, plan)
     if not picks:
         return history.view(x, plan)
-    return places.pick(history.view(x, plan) if steps else x, _places(target.shape, picks))
+    return places.pick(
+        history.view(x, plan) if steps else x, _on(form.device, _places(target.shape, picks))
+    )
 
 
 def _layout_of(form: Form) -> Layout:
@@ -170,7 +173,7 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
     if picks:
         plan = base.plan_view(x, part._replace(offset=part.offset - source.offset), ())
         target = history.view(x, plan._replace(steps=_records(x, steps))) if steps else x
-        _put(target, _places(part.shape, picks), value)
+        _put(target, _on(x._form.device, _places(part.shape, picks)), value)
         return
     target = x if part == source else getitem(x, index)
     if isinstance(value, TensorBase):
@@ -232,7 +235,8 @@ def locate(source: Layout, index: Any, steps: "list[Step]", picks: Picks) -> Lay
     if not isinstance(index, tuple):
         index = _pick(index)
         if (
-            not isinstance(index, (slice, np.ndarray, TensorBase))
+            not isinstance(index, (slice, TensorBase))
+            and not is_array(index)
             and index is not None
             and index is not Ellipsis
         ):
@@ -267,7 +271,7 @@ def _walk(
     for place, part in enumerate(index):
         if part is Ellipsis:
             dim += n_skipped
-        elif part.__class__ is np.ndarray:
+        elif is_array(part):
             if part.dtype == bool and not part.ndim:  # a new dimension, taken once or never
                 before = result
                 result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
@@ -332,7 +336,7 @@ def _dims_named(part: Any) -> int:
     """How many dimensions of the tensor one part of an index speaks of."""
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if part.__class__ is np.ndarray and part.dtype == bool else 1
+    return part.ndim if is_array(part) and part.dtype == bool else 1
 
 
 def _means_tuple(index: Any) -> bool:
@@ -416,6 +420,30 @@ def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
     return tuple(picks.get(dim, slice(None)) for dim in range(max(picks) + 1))
 
 
+def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Places where they are needed: masks and positions of the host are sent to a device."""
+    if device is CPU:
+        for place in found:
+            if place.__class__ is not np.ndarray and is_array(place):
+                raise DeviceMismatchError(
+                    message(
+                        "indices should be either on cpu or on the same device as the indexed "
+                        "tensor (cpu)",
+                        repair="x[index.cpu()]",
+                    )
+                )
+        return found
+    sent: list[Any] = []
+    for place in found:
+        # a device looks for the places of a mask once: how many there are, the host must know
+        is_mask = place.__class__ is not slice and place.dtype == bool
+        for each in place.nonzero() if is_mask else (place,):
+            if each.__class__ is np.ndarray:
+                each = device.backend.from_host(np.ascontiguousarray(each), "index")
+            sent.append(each)
+    return tuple(sent)
+
+
 def _bounds(part: slice) -> tuple[int, int, int]:
     def bound(value: Any, default: int) -> int:
         if value is None:
@@ -470,5 +498,6 @@ def index_put_(x: "Tensor", indices: Any, values: Any, accumulate: bool = False)
         raise must_be("index_put_", "values", 2, "Tensor", values)
     picks: Picks = {}
     locate(base.layout_of(x), tuple(indices), [], picks)
-    places.put(x, _places(tuple(x._form.shape), picks), values, bool(accumulate))
+    at = _on(x._form.device, _places(tuple(x._form.shape), picks))
+    places.put(x, at, values, bool(accumulate))
     return x

@@ -8,6 +8,7 @@ from tensorkit.autograd.graph import Node, Rule
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
+from tensorkit.devices import refuse_mix
 from tensorkit.errors import ShapeError, message, sizes, type_name
 from tensorkit.ops import general, views
 
@@ -38,12 +39,13 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
                 repair="tk.stack(tensors)",
             )
         )
+    refuse_mix(*(x._form.device for x in tensors))
     model = next((shape for shape in shapes if shape != (0,)), (0,))
     dim = layout.wrap_dim(dim, len(model))
     for number, shape in enumerate(shapes):
         if shape not in (model, (0,)):
             _check_alike(model, shape, dim, number)
-    xp = tensors[0]._form.device.backend.xp
+    xp = tensors[0]._form.xp
     used = tensors
     if (0,) in shapes and model != (0,):
         used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
@@ -77,7 +79,8 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
                 a_shape=shape,
                 b_shape=tuple(x._form.shape),
             )
-    xp = tensors[0]._form.device.backend.xp
+    refuse_mix(*(x._form.device for x in tensors))
+    xp = tensors[0]._form.xp
     array = general.run(xp.stack, _promoted(tensors, tensors), dim)
     result = general.contiguous_result(array, tensors[0].device)
     return _recorded(result, tensors, _STACK, dim, list(range(len(tensors))))

@@ -18,7 +18,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
     if reduction == "none":
         return items
     sums = total(xp, items)
-    return sums if reduction == "sum" else xp.divide(sums, xp.asarray(items.size, sums.dtype))
+    return sums if reduction == "sum" else xp.divide(sums, sums.dtype.type(items.size))
 
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:

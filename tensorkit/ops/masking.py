@@ -41,7 +41,8 @@ def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
     general.check_output_shape(own, layout.broadcast_shapes(own, other))
     operation = _fill_with_tensor if is_tensor else _fill_with_number
     array = value._array if is_tensor else value
-    at = np.broadcast_to(mask._array, own)
+    x, mask = general.together(x, mask)
+    at = x._form.xp.broadcast_to(mask._array, own)
     rule = operation.definition.rules[None] if tracked else None
     general.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
     return x
@@ -64,7 +65,7 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
         )
     if number is not None:
         general.check_value(number, x._form.dtype)
-        return general.number_array(number, x._form.dtype)
+        return general.number_array(number, x._form.dtype)[()]
     if value._form.shape:
         raise ShapeError(
             message(

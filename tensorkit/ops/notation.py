@@ -23,7 +23,7 @@ from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE, Rule
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, quiet, quietly
+from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.layout import Layout
 from tensorkit.ops import general
 from tensorkit.ops.general import Definition
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 _xp = CPU.backend.xp
+_ndarray = _xp.ndarray
 _new = object.__new__
 _ndarray = _xp.ndarray
 _P = ParamSpec("_P")
@@ -173,14 +174,19 @@ def _array_form(definition: Definition) -> Callable[..., Any]:
     """The operation on arrays, as a formula calls it in a plain backward."""
     forward = definition.forward
     if definition.kind != "binary":
-        return lambda *args, **options: forward(_xp, *args, **options)
+
+        def on_any(*args: Any, **options: Any) -> Any:
+            xp = _xp if args[0].__class__ is _ndarray else backend_of(*args).xp
+            return forward(xp, *args, **options)
+
+        return on_any
 
     def on_two(x: Any, y: Any, **options: Any) -> Any:
         if not hasattr(x, "dtype"):
             x = _xp.asarray(x, y.dtype)[()]  # a NumPy scalar tells a number from a tensor
         elif not hasattr(y, "dtype"):
             y = _xp.asarray(y, x.dtype)[()]
-        return forward(_xp, x, y, **options)
+        return forward(_xp if x.__class__ is _ndarray else backend_of(x, y).xp, x, y, **options)
 
     return on_two
 
@@ -406,12 +412,16 @@ def _function(definition: Definition) -> Operation:
 
     def call(*inputs: Any, **options: Any) -> "Tensor":
         try:
+            device = inputs[0]._form.device
+            if device is not CPU:
+                raise AttributeError  # more is to be asked
             if len(inputs) == 1:
                 array = quiet.run(forward, _xp, inputs[0]._array, **options)
             else:
                 array = quiet.run(forward, _xp, *[x._array for x in inputs], **options)
-            device = CPU
-        except (AttributeError, RuntimeError):  # a number, fast paths closed
+        except (AttributeError, RuntimeError, TypeError):
+            # a number or a device among them, or fast paths closed
+            inputs = general.together(*inputs)
             device = inputs[0]._form.device
             arrays = [x._array if isinstance(x, TensorBase) else x for x in inputs]
             array = quietly(forward, device.backend.xp, *arrays, **options)

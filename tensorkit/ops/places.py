@@ -13,6 +13,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, AcceleratorError, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import general
@@ -51,8 +52,8 @@ def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
     rows: Any = 0
     for dim in picked:
         place = places[dim]
-        if place.size and place.min() < 0:
-            place = place % size[dim]
+        if place.__class__ is not np.ndarray or (place.size and place.min() < 0):
+            place = place % size[dim]  # on a device to ask would be to wait
         rows = rows * size[dim] + place if dim != picked[0] else place
     # rows of the picked dimensions; each is followed by the elements of the others
     n_rows, width = prod(size[dim] for dim in picked), prod(size[dim] for dim in rest)
@@ -64,7 +65,8 @@ def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
     total = add_rows(xp, rows.reshape(-1), values, n_rows)
     if picked[-1] == len(picked) - 1:  # they are the first dimensions
         return total.reshape(size)
-    inverse = np.argsort([*picked, *rest])
+    order = [*picked, *rest]
+    inverse = sorted(range(len(order)), key=order.__getitem__)
     return total.reshape([size[dim] for dim in (*picked, *rest)]).transpose(inverse)
 
 
@@ -104,7 +106,7 @@ def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
     total = xp.zeros(n_rows * width, dtype)
     if width != 1:
         rows = (rows[:, None] * width + xp.arange(width)).reshape(-1)
-    xp.add.at(total, rows, values.reshape(-1).astype(dtype, copy=False))
+    backend_of(total).add_at(total, rows, values.reshape(-1).astype(dtype, copy=False))
     return total.astype(values.dtype, copy=False).reshape(n_rows, width)
 
 
@@ -113,13 +115,13 @@ def pick(x: "Tensor", places: Places) -> "Tensor":
     form = x._form
     if 0 in form.shape:
         _refuse_empty(tuple(form.shape), places)
+    if form.device is not CPU:
+        expect_inside(tuple(form.shape), places)
     try:
-        array = general.run(
-            take_places.definition.forward, form.device.backend.xp, x._array, places=places
-        )
+        array = general.run(take_places.definition.forward, form.xp, x._array, places=places)
     except IndexError:
         places = _inside(tuple(form.shape), places)
-        array = take_places.definition.forward(form.device.backend.xp, x._array, places=places)
+        array = take_places.definition.forward(form.xp, x._array, places=places)
     is_simple = form.is_contiguous and 1 not in form.shape and array.size
     if is_simple and len(places) == 1 and places[0].flags.c_contiguous:
         result = general.contiguous_result(array, form.device)
@@ -160,7 +162,7 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
                 repair=f"x[index] = value.to({dtype})".replace("torch.", "tk."),
             )
         )
-    if accumulate or 0 in wanted:
+    if accumulate or 0 in wanted or x._form.device is not CPU:
         places = _inside(own, places)
     rule = None
     if tracked:
@@ -170,7 +172,9 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
         x._array = base.view_of(x, base.layout_of(x))._array
     at: Any = places
     if accumulate:
-        xp = x._form.device.backend.xp
+        xp = x._form.xp
+        if array.__class__ is np.ndarray and x._form.device is not CPU:
+            array = xp.full((), array[()], array.dtype)
         full = xp.broadcast_to(array, wanted)
         array, at = x._array + add_places.definition.forward(xp, full, places=places, size=own), ...
     try:
@@ -199,7 +203,7 @@ def _block(shape: Ints, places: Places) -> tuple[list[int], Ints]:
     for dim, place in enumerate(places):
         if place.__class__ is not slice:
             if place.dtype == bool:
-                return list(range(dim, dim + place.ndim)), (int(np.count_nonzero(place)),)
+                return list(range(dim, dim + place.ndim)), (int(place.sum()),)
             picked.append(dim)
     block = np.broadcast_shapes(*[places[dim].shape for dim in picked])
     return picked, block
@@ -245,6 +249,9 @@ def _inside(shape: Ints, places: Places) -> Places:
     NumPy looks while it reads, so this is only called where it complained.
     """
     _refuse_empty(shape, places)
+    if any(is_array(place) and place.__class__ is not np.ndarray for place in places):
+        expect_inside(shape, places)
+        return places
     found = []
     picked, block = _block(shape, places)
     if 0 in _picked_shape(shape, places):  # nothing is read: PyTorch does not look either
@@ -258,6 +265,26 @@ def _inside(shape: Ints, places: Places) -> Places:
         _, number, position, size = min(found)
         refuse_position(position, number, size, IndexRangeError)
     return places
+
+
+def expect_inside(shape: Ints, places: Places) -> None:
+    """Have a device look whether all positions lie inside of ``shape``; it tells later."""
+    for place, size in zip(places, shape, strict=False):
+        if place.__class__ is not slice and place.dtype != bool:
+            backend = backend_of(place)
+            backend.expect((place >= -size) & (place < size), lambda size=size: outside(size))
+
+
+def outside(size: int) -> Exception:
+    """What a device tells of a position that lay outside."""
+    return AcceleratorError(
+        message(
+            "CUDA error: device-side assert triggered",
+            f"A position was outside of a dimension of size {size}: a kernel found it, and the "
+            "host learns of it when it next waits for the device.",
+            repair="x.cpu()[index.cpu()]    # names the position",
+        )
+    )
 
 
 def _refuse_empty(shape: Ints, places: Places) -> None:

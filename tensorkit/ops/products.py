@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU
+from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.ops import copying
@@ -20,7 +20,6 @@ from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsq
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-_xp = CPU.backend.xp
 _C_NAMES = {
     "int64": "long int",
     "int16": "short int",
@@ -67,7 +66,7 @@ def matmul(input: "Tensor", other: "Tensor") -> Any:
     return _batched(input, other)
 
 
-matmul.on_arrays = lambda x, y: _xp.matmul(x, y)  # type: ignore[attr-defined]
+matmul.on_arrays = lambda x, y: backend_of(x).xp.matmul(x, y)  # type: ignore[attr-defined]
 
 
 def operator(self: "Tensor", other: Any) -> Any:

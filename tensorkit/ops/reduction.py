@@ -4,7 +4,7 @@ from math import inf
 from math import prod as prod_of
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.devices import CPU
+from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.layout import Ints
@@ -27,8 +27,6 @@ from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
-
-_xp = CPU.backend.xp
 
 
 @planned(1)
@@ -144,15 +142,16 @@ def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
 
 def _mean_of(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
     sums = total(xp, x, dim, keepdims)
-    return xp.divide(sums, xp.asarray(count(x.shape, dim), sums.dtype))
+    return xp.divide(sums, sums.dtype.type(count(x.shape, dim)))
 
 
 def _sum_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
-    return total(_xp, x.astype(_xp.int64) if x.dtype == bool else x, dim, keepdim)
+    xp = backend_of(x).xp
+    return total(xp, x.astype(xp.int64) if x.dtype == bool else x, dim, keepdim)
 
 
 def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
-    return _mean_of(_xp, x, dim, keepdim)
+    return _mean_of(backend_of(x).xp, x, dim, keepdim)
 
 
 sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[attr-defined]
@@ -262,7 +261,7 @@ def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool) -> Any
     distances = xp.asarray(xp.subtract(x, _mean_of(xp, x, dim, True)))
     distances *= distances
     sums = total(xp, distances, dim, keepdim)
-    return xp.divide(sums, xp.asarray(max(count(x.shape, dim) - correction, 0), sums.dtype))
+    return xp.divide(sums, sums.dtype.type(max(count(x.shape, dim) - correction, 0)))
 
 
 @op(kind="function")
@@ -431,7 +430,7 @@ def _truth(function: str, operation: Operation, x: "Tensor", dim: Any, keepdim: 
     return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
 
 
-any.on_arrays = lambda x: _xp.any(x)  # type: ignore[attr-defined]
+any.on_arrays = lambda x: x.any()  # type: ignore[attr-defined]
 
 
 @op(kind="function")

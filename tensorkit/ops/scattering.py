@@ -119,7 +119,7 @@ def _scattered(
     if number is None:
         return _scatter, (x, index, src), {"dim": dim}
     general.check_value(number, x.dtype)
-    return _scatter_number, (x, index), {"dim": dim, "value": copying.stored(number, x.dtype)}
+    return _scatter_number, (x, index), {"dim": dim, "value": copying.stored(number, x.dtype)[()]}
 
 
 def _added(function: str, x: "Tensor", dim: int, index: Any, src: Any) -> _Call:

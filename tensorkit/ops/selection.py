@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
+from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError, message
 from tensorkit.ops import general
 from tensorkit.ops.notation import op
@@ -23,6 +24,7 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     >>> tk.where(x > 0, x, 0.)
     tensor([0., 2.])
     """
+    condition, input, other = general.together(condition, input, other)
     operands = [general.as_operand(value) for value in (input, other)]
     if not isinstance(condition, TensorBase) or None in operands:
         raise general.no_such_call(
@@ -45,7 +47,7 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     )
     array = general.run(
         _choose.definition.forward,
-        condition._form.device.backend.xp,
+        condition._form.xp,
         condition._array,
         general.as_array(first, dtype),
         general.as_array(second, dtype),
@@ -61,14 +63,15 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
 @op(kind="function")
 def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """``where`` on arrays."""
-    if x.__class__ is xp.ndarray and x.size >= _MANY and _is_zero(y):
+    if x.__class__ is _ndarray and x.size >= _MANY and _is_zero(y):
         return _kept(xp, condition, x)
-    if y.__class__ is xp.ndarray and y.size >= _MANY and _is_zero(x):
+    if y.__class__ is _ndarray and y.size >= _MANY and _is_zero(x):
         return _kept(xp, xp.logical_not(condition), y)
     return xp.where(condition, x, y)
 
 
 _MANY = 2**12
+_ndarray = CPU.backend.xp.ndarray  # what is slow there is not slow on a GPU
 
 
 def _is_zero(value: Any) -> bool:

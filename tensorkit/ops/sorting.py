@@ -29,9 +29,7 @@ def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: An
     place = one_dim("sort", input, dim)
     shape = tuple(input._form.shape)
     strides = layout.dense_strides(shape, input._form.strides)
-    indices = general.run(
-        _order, input._form.device.backend.xp, input._array, place, bool(descending)
-    )
+    indices = general.run(_order, input._form.xp, input._array, place, bool(descending))
     values = general.run(take_along.on_arrays, input._array, indices, dim=place)
     operation = _sort if stable is None else _sort_stable
     made = base.place(values, input._form.device, input._form.dtype, strides)
@@ -131,7 +129,7 @@ def nonzero(input: "Tensor", *, as_tuple: bool = False) -> Any:
     if as_tuple:
         found = nonzero(input if input._form.shape else unsqueeze(input, 0))
         return tuple(select(found, 1, place) for place in range(found.shape[1]))
-    array, xp = input._array, input._form.device.backend.xp
+    array, xp = input._array, input._form.xp
     found = xp.stack(xp.nonzero(array)) if array.ndim else xp.zeros((0, int(bool(array))), xp.int64)
     return base.place(found.T, input._form.device, dtypes.int64, (1, found.shape[1]))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import base
 from tensorkit import layout as rules
 from tensorkit.autograd import history
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
@@ -135,7 +135,7 @@ for _view in (select, slice):
     _view.definition.rules[None].reads_window = True
 
 
-@op(kind="view", on_arrays=lambda x, dim: _xp.expand_dims(x, dim))
+@op(kind="view", on_arrays=lambda x, dim: backend_of(x).xp.expand_dims(x, dim))
 def unsqueeze(layout: Layout, dim: int) -> Layout:
     """View with a new dimension of size 1 before ``dim``.
 
@@ -239,7 +239,7 @@ def _expanded(x: Any, size: Ints) -> Any:
     if isinstance(x, _xp.generic):
         x = _xp.asarray(x)
     if x.__class__ is not _xp.ndarray or not x.flags.c_contiguous or 0 in size or -1 in size:
-        return _xp.broadcast_to(x, size)
+        return backend_of(x).xp.broadcast_to(x, size)
     pairs = zip(x.shape, x.strides, size[len(size) - x.ndim :], strict=True)
     strides = [0 if own == 1 < wanted else stride for own, stride, wanted in pairs]
     return _xp.ndarray(size, x.dtype, x, 0, [0] * (len(size) - x.ndim) + strides)
@@ -267,7 +267,7 @@ def t(layout: Layout) -> Layout:
 t.grad(x=lambda g: t(g))
 
 
-@op(kind="view", on_arrays=lambda x, dim0, dim1: _xp.swapaxes(x, dim0, dim1) if x.ndim else x)
+@op(kind="view", on_arrays=lambda x, dim0, dim1: x.swapaxes(dim0, dim1) if x.ndim else x)
 def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
     """View with two dimensions exchanged.
 

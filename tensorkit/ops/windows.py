@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorkit import layout
 from tensorkit.autograd import history
+from tensorkit.devices import backend_of
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.layout import Layout
 from tensorkit.ops.notation import op
@@ -32,11 +33,7 @@ def _laid_out(xp: Any, x: Any, source: Layout, target: Layout) -> tuple[Any, int
 
 def _part(xp: Any, flat: Any, part: Layout, start: int) -> Any:
     """The elements of ``flat`` that ``part`` describes."""
-    if 0 in part.shape:
-        return xp.empty(part.shape, flat.dtype)
-    size = flat.dtype.itemsize
-    strides = [stride * size for stride in part.strides]
-    return xp.ndarray(part.shape, flat.dtype, flat, (part.offset - start) * size, strides)
+    return backend_of(flat).view(flat, part.shape, part.strides, part.offset - start)
 
 
 @op(kind="function")
@@ -56,7 +53,7 @@ def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
     if layout.overlaps_itself(target.shape, target.strides) or not _plain(source, target):
         flat, start = _laid_out(xp, whole, source, target)
         positions = _part(xp, xp.arange(flat.size), target, start)
-        xp.add.at(flat, positions.reshape(-1), x.reshape(-1))
+        backend_of(flat).add_at(flat, positions.reshape(-1), x.reshape(-1))
         return _part(xp, flat, source, start).copy()
     _part(xp, whole, target, source.offset)[...] = x
     return whole

@@ -128,7 +128,7 @@ class Optimizer:
         if state:
             self.state[param] = state
         arrays = [param._array, gradient._array, *(each._array for each in tensors)]
-        xp = param._form.device.backend.xp
+        xp = param._form.xp
         size = arrays[0].size
         if size <= _BLOCK or not all(x.flags.c_contiguous for x in arrays):
             self.update(xp, group, count, *arrays)

@@ -1,0 +1,187 @@
+"""A real CUDA device: CuPy's arrays, pool and streams. Imported when a CUDA device is asked for.
+
+What holds for CuPy: a view made from memory does not know its base, but shares ``data.mem``; its
+pool counts in units of 512 bytes; indices outside wrap around instead of raising; ``copyto`` and
+operators launch on one stream, in order.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorkit import ledger
+from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
+
+
+class Gpu(Accelerator):
+    """The backend of one GPU; ``cupy`` is the module."""
+
+    def __init__(self, cupy: Any, index: int) -> None:
+        super().__init__(cupy)
+        self.cupy, self.index = cupy, index
+        properties = cupy.cuda.runtime.getDeviceProperties(index)
+        self.name = properties["name"].decode()
+        self.capability = (properties["major"], properties["minor"])
+        self.n_processors = properties["multiProcessorCount"]
+        self._total = properties["totalGlobalMem"]
+        version = cupy.cuda.runtime.runtimeGetVersion()
+        self.cuda_version = f"{version // 1000}.{version % 1000 // 10}"
+        self.pool = cupy.get_default_memory_pool()
+        self.peak = self.peak_reserved = 0
+
+    # Arrays
+
+    def asarray(self, value: Any) -> Any:
+        """A result as an array; formulas may give a number."""
+        return value if value.__class__ is self.cupy.ndarray else self.cupy.asarray(value)
+
+    def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        """An array on the memory of another one."""
+        if 0 in shape:
+            return self.cupy.empty(shape, flat.dtype)
+        start = flat.data + offset * flat.itemsize
+        return self.cupy.ndarray(shape, flat.dtype, start, strides)
+
+    def is_alone(self, array: Any, most: int) -> bool:
+        """Whether nobody else sees this memory or holds the array."""
+        # memory: held by the array's pointer and by getrefcount
+        return sys.getrefcount(array) <= most and sys.getrefcount(array.data.mem) <= 2
+
+    def address(self, array: Any) -> int:
+        """Where the first element lies."""
+        return int(array.data.ptr) if array.size else 0
+
+    def add_at(self, total: Any, places: Any, values: Any) -> None:
+        """Add to elements that may be named more than once, by atomic additions.
+
+        The order of the additions, and so the last digit of the sums, is not the same each time.
+        """
+        add = self.cupy.add.at
+        kind = total.dtype
+        if kind == np.int64:  # bits add alike with and without a sign
+            add(total.view(np.uint64), places, values.view(np.uint64))
+        elif kind.itemsize >= 4 or kind == np.float16:
+            add(total, places, values)
+        else:
+            sums = self.cupy.zeros(total.shape, np.int32)
+            add(sums, places, values.astype(np.int32))
+            total += sums.astype(kind)
+
+    # To and from the host
+
+    @contextlib.contextmanager
+    def _noted(self, kind: str, name: str, direction: str | None, size: int) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        if ledger.is_recording():
+            ledger.note(kind, name, start, time.perf_counter() - start, direction, size)
+
+    def item(self, array: Any, why: str) -> Any:
+        """The only element; the host waits."""
+        return self.to_host(array, why).item()
+
+    def from_host(self, array: Any, why: str = "to") -> Any:
+        """A copy of a NumPy array on this device."""
+        with self._noted("transfer", why, "host to device", array.nbytes):
+            return self.cupy.array(array, order="K")
+
+    def to_host(self, array: Any, why: str = "to") -> Any:
+        """A copy on the host, which waits."""
+        if why != "to":
+            self.wait(why)
+        with self._noted("transfer", why, "device to host", array.nbytes):
+            found = self.cupy.asnumpy(array, order="A")
+        self.answer()
+        return found
+
+    def look(self, fine: Any) -> bool:
+        """What a kernel found."""
+        return bool(fine)
+
+    def wait(self, name: str) -> None:
+        """The host waits for the device."""
+        with self._noted("synchronise", name, None, 0):
+            self.cupy.cuda.Device(self.index).synchronize()
+        self.answer()
+
+    # Time
+
+    def mark(self) -> Any:
+        """An event after what was asked so far."""
+        event = self.cupy.cuda.Event()
+        event.record()
+        return event
+
+    def is_over(self, mark: Any) -> bool:
+        """Whether the device has reached an event."""
+        return bool(mark.done)
+
+    def between(self, start: Any, end: Any) -> float:
+        """Milliseconds from one event to another."""
+        return float(self.cupy.cuda.get_elapsed_time(start, end))
+
+    # Memory
+
+    def allocate_bytes(self, size: int) -> Any:
+        """CuPy's allocator, with PyTorch's words where memory runs out."""
+        try:
+            memory = self.pool.malloc(size)
+        except self.cupy.cuda.memory.OutOfMemoryError:
+            raise out_of_memory(size, self.index, self.memory()) from None
+        used = self.pool.used_bytes()
+        if used > self.peak:
+            self.peak, self.peak_reserved = used, self.pool.total_bytes()
+        return memory
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: allocated, reserved, their peaks, total."""
+        return {
+            "allocated": self.pool.used_bytes(),
+            "reserved": self.pool.total_bytes(),
+            "peak": self.peak,
+            "peak_reserved": self.peak_reserved,
+            "total": self._total,
+        }
+
+    def reset_peak(self) -> None:
+        """Count the peaks from now on."""
+        self.peak, self.peak_reserved = self.pool.used_bytes(), self.pool.total_bytes()
+
+    def empty_cache(self) -> None:
+        """Give back what is reserved and not used."""
+        self.pool.free_all_blocks()
+
+    # Settings
+
+    def make_current(self) -> None:
+        """Compute on this device from now on: CuPy has one current device for each thread."""
+        self.cupy.cuda.Device(self.index).use()
+        self.cupy.cuda.set_allocator(self.allocate_bytes)
+
+    def use_tf32(self, allow: bool) -> None:
+        """Let float32 products use TF32."""
+        linalg = self.cupy._core._routines_linalg
+        kind = linalg.COMPUTE_TYPE_TF32 if allow else linalg.COMPUTE_TYPE_FP32
+        linalg.set_compute_type(np.float32, kind)
+
+
+def find() -> list[Backend]:
+    """One backend for each GPU; none where there is no GPU or no CuPy."""
+    try:
+        import cupy
+    except ImportError:
+        return []
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return []
+    found = [Gpu(cupy, index) for index in range(count)]
+    note_arrays(cupy.ndarray, lambda array: found[array.device.id])
+    if found:
+        found[0].make_current()
+        found[0].use_tf32(False)
+    return list(found)

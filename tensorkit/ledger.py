@@ -1,0 +1,130 @@
+"""What a CUDA device was asked to do: transfers, launches, synchronisations, one record each.
+
+``record()`` opens a ledger that notes them until its block ends. Backends note: the simulated
+device everything, a real one what passes through the library. Times are those of the backend's
+clock, in seconds.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from types import FrameType
+from typing import NamedTuple
+
+_HOME = __file__.removesuffix("ledger.py")
+
+
+class Record(NamedTuple):
+    """One thing asked of a device."""
+
+    kind: str  # transfer, launch or synchronise
+    name: str  # what asked for it: to, item, print; or the function that was launched
+    direction: str | None  # of a transfer: "host to device", "device to host", "device to device"
+    bytes: int
+    line: tuple[str, int]  # file and line of the caller outside of the library
+    start: float
+    duration: float
+
+    def __repr__(self) -> str:
+        moved = f", {self.direction}, {self.bytes} bytes" if self.direction else ""
+        return f"<{self.kind}: {self.name}{moved}>"
+
+
+class Ledger:
+    """The records of a block, in order.
+
+    >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
+    ...     total = tk.ones(3).cuda().sum().item()
+    >>> ledger
+    2 transfers (16 bytes), 1 launch, 1 synchronisation
+    >>> ledger.transfers[0]
+    <transfer: to, host to device, 12 bytes>
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def _of(self, kind: str) -> list[Record]:
+        return [each for each in self.records if each.kind == kind]
+
+    @property
+    def transfers(self) -> list[Record]:
+        """Copies between the host's memory and the device's, or between devices."""
+        return self._of("transfer")
+
+    @property
+    def launches(self) -> list[Record]:
+        """Kernels that were started."""
+        return self._of("launch")
+
+    @property
+    def synchronisations(self) -> list[Record]:
+        """Places where the host waited for the device."""
+        return self._of("synchronise")
+
+    def counts(self, kind: str = "launch") -> dict[str, int]:
+        """How often each name occurs among the records of one kind."""
+        return dict(Counter(each.name for each in self._of(kind)))
+
+    def clear(self) -> None:
+        """Forget the records so far."""
+        self.records.clear()
+
+    def __repr__(self) -> str:
+        moved = sum(each.bytes for each in self.transfers)
+        parts = [
+            _counted(len(self.transfers), "transfer", "s") + f" ({moved} bytes)",
+            _counted(len(self.launches), "launch", "es"),
+            _counted(len(self.synchronisations), "synchronisation", "s"),
+        ]
+        return ", ".join(parts)
+
+
+def _counted(count: int, noun: str, plural: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else plural}"
+
+
+_open: list[Ledger] = []
+
+
+class record:
+    """``with tk.cuda.record() as ledger:`` notes what the CUDA devices are asked to do."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+
+    def __enter__(self) -> Ledger:
+        _open.append(self.ledger)
+        return self.ledger
+
+    def __exit__(self, *_: object) -> None:
+        # by identity: two ledgers may hold the same records
+        _open[:] = [each for each in _open if each is not self.ledger]
+
+
+def is_recording() -> bool:
+    """Whether a ledger is open."""
+    return bool(_open)
+
+
+def note(
+    kind: str, name: str, start: float, duration: float, direction: str | None = None, size: int = 0
+) -> None:
+    """Write a record into every open ledger."""
+    if _open:
+        made = Record(kind, name, direction, size, caller(sys._getframe(1)), start, duration)
+        for each in _open:
+            each.records.append(made)
+
+
+def caller(frame: FrameType) -> tuple[str, int]:
+    """File and line of the innermost code outside of the library."""
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

@@ -1,0 +1,557 @@
+"""A simulated CUDA device: NumPy arrays that behave as if they were in another memory.
+
+An ``Array`` is no ndarray: it refuses to mix with host arrays, and it has only the methods that
+``METHODS`` lists; ``Library`` has only the functions of ``FUNCTIONS`` and ``UFUNCS``. Both tables
+name the keywords that CuPy takes, so that what runs here is not refused there; a test compares them
+with CuPy's signatures.
+
+A ``Pool`` keeps books as CuPy's memory pool does: in units of 512 bytes, freed blocks stay
+reserved. It does not model how memory falls to pieces. A ``Clock`` models time, so that a notebook
+shows the same times everywhere: they say what waits for what, not how fast a GPU is.
+"""
+
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tensorkit import ledger
+from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_memory, quietly
+
+NAME = "Simulated CUDA device (NumPy on the CPU)"
+_UNIT = 512
+_LAUNCH, _TRANSFER, _WAIT = 5e-6, 10e-6, 5e-6  # seconds that each takes at least
+_MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
+
+# What CuPy's functions take: positional parameters in order, which may also be named; those after
+# the bar only by name.
+FUNCTIONS = {
+    "all": "a axis out keepdims",
+    "any": "a axis out keepdims",
+    "arange": "start stop step dtype",
+    "argpartition": "a kth axis",
+    "argsort": "a axis kind",
+    "asarray": "a dtype order",
+    "bincount": "x weights minlength",
+    "broadcast_arrays": "*args",
+    "broadcast_to": "array shape",
+    "concatenate": "tup axis out | dtype casting",
+    "copyto": "dst src casting where",
+    "cumsum": "a axis dtype out",
+    "einsum": "*operands",
+    "empty": "shape dtype order",
+    "expand_dims": "a axis",
+    "eye": "N M k dtype order",
+    "flip": "a axis",
+    "full": "shape fill_value dtype order",
+    "matmul": "x1 x2 out | casting dtype",
+    "nonzero": "a",
+    "ones": "shape dtype order",
+    "repeat": "a repeats axis",
+    "roll": "a shift axis",
+    "stack": "tup axis out | dtype casting",
+    "swapaxes": "a axis1 axis2",
+    "take_along_axis": "a indices axis",
+    "tile": "A reps",
+    "tril": "m k",
+    "triu": "m k",
+    "unique": "ar return_index return_inverse return_counts axis | equal_nan",
+    "where": "condition x y",
+    "zeros": "shape dtype order",
+    "zeros_like": "a dtype order",
+    "linalg.det": "a",
+    "linalg.inv": "a",
+    "linalg.solve": "a b",
+}
+UFUNCS = (
+    "absolute add arccos arcsin arctan arctan2 bitwise_and bitwise_or bitwise_xor ceil copysign "
+    "cos cosh divide equal exp expm1 floor floor_divide fmod greater greater_equal invert isfinite "
+    "isinf isnan less less_equal log log10 log1p log2 logical_and logical_not logical_or "
+    "logical_xor maximum minimum multiply negative not_equal power remainder rint sin sinh sqrt "
+    "subtract tan tanh trunc"
+).split()
+METHODS = {
+    "all": "axis out keepdims",
+    "any": "axis out keepdims",
+    "argmax": "axis",
+    "argmin": "axis",
+    "argsort": "axis kind",
+    "astype": "dtype order casting subok copy",
+    "compress": "condition axis out",
+    "copy": "order",
+    "cumsum": "axis dtype out",
+    "diagonal": "offset axis1 axis2",
+    "dot": "b out",
+    "fill": "value",
+    "item": "",
+    "max": "axis out keepdims",
+    "min": "axis out keepdims",
+    "nonzero": "",
+    "ravel": "order",
+    "repeat": "repeats axis",
+    "reshape": "*shape",
+    "squeeze": "axis",
+    "sum": "axis dtype out keepdims",
+    "swapaxes": "axis1 axis2",
+    "take": "indices axis out",
+    "tobytes": "order",
+    "tolist": "",
+    "trace": "offset axis1 axis2 dtype out",
+    "transpose": "*axes",
+    "view": "dtype",
+}
+# These give host values, so the host waits; the others of a data-dependent size wait for the size.
+_TO_HOST = {"item", "tolist", "tobytes"}
+_OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
+_ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
+
+
+class Pool:
+    """The books of one device's memory."""
+
+    def __init__(self, index: int, total: int) -> None:
+        self.index, self.total = index, total
+        self.allocated = self.reserved = self.peak = self.peak_reserved = 0
+
+    def take(self, size: int) -> int:
+        """Note an allocation; gives its size in whole units."""
+        rounded = -(-size // _UNIT) * _UNIT
+        wanted = self.allocated + rounded
+        if wanted > self.reserved and wanted > self.total:
+            raise out_of_memory(size, self.index, self.memory())
+        self.allocated = wanted
+        self.reserved = max(self.reserved, wanted)
+        self.peak = max(self.peak, wanted)
+        self.peak_reserved = max(self.peak_reserved, self.reserved)
+        return rounded
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: allocated, reserved, their peaks, total."""
+        return {
+            "allocated": self.allocated,
+            "reserved": self.reserved,
+            "peak": self.peak,
+            "peak_reserved": self.peak_reserved,
+            "total": self.total,
+        }
+
+    def give(self, size: int) -> None:
+        """Note that memory was freed: it stays reserved."""
+        self.allocated -= size
+
+
+class Clock:
+    """When things happen in the model: the host asks, the device works on one thing at a time."""
+
+    def __init__(self) -> None:
+        self.host = self.device = 0.0
+
+    def launch(self, name: str, size: int) -> None:
+        """The device will work; the host goes on."""
+        start, duration = max(self.host, self.device), _LAUNCH + size / _MEMORY_SPEED
+        self.host += _LAUNCH
+        self.device = start + duration
+        ledger.note("launch", name, start, duration)
+
+    def transfer(self, name: str, direction: str, size: int) -> None:
+        """Data pass the bus; the host waits, first for the device."""
+        start, duration = max(self.host, self.device), _TRANSFER + size / _BUS_SPEED
+        self.host = self.device = start + duration
+        ledger.note("transfer", name, start, duration, direction, size)
+
+    def wait(self, name: str) -> None:
+        """The host waits until the device has done what was asked."""
+        start = self.host
+        self.host = self.device = max(self.host, self.device) + _WAIT
+        ledger.note("synchronise", name, start, self.host - start)
+
+
+class _Memory:
+    """One allocation, given back when nothing refers to it."""
+
+    __slots__ = ("device", "pool", "size")
+
+    def __init__(self, device: "Simulated", size: int) -> None:
+        self.size = 0
+        self.device, self.pool = device, device.pool
+        self.size = self.pool.take(size)
+
+    def __del__(self) -> None:
+        self.pool.give(self.size)
+
+
+class Array:
+    """An array in the memory of a simulated device; views share ``memory``."""
+
+    __slots__ = ("__weakref__", "_host", "memory")
+
+    __array_ufunc__ = None
+    _host: Any
+    memory: _Memory
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ATTRIBUTES:
+            return getattr(self._host, name)
+        if name in METHODS:
+            return lambda *args, **options: _call(
+                name, METHODS[name], getattr(np.ndarray, name), (self, *args), options, 1
+            )
+        raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
+
+    @property
+    def T(self) -> "Array":
+        """The view with all dimensions in reverse order."""
+        return self.transpose()  # type: ignore[no-any-return]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to "
+            "construct a NumPy array explicitly."
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return _call("getitem", "index", np.ndarray.__getitem__, (self, index), {}, 1)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        host = _unwrapped((index, value), self.memory.device)
+        quietly(self._host.__setitem__, *host)
+        self.memory.device.clock.launch("setitem", self._host[host[0]].nbytes)
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def __iter__(self) -> Any:
+        return (self[place] for place in range(len(self)))
+
+    def _waited(self, name: str) -> Any:
+        device = self.memory.device
+        device.wait(name)
+        device.clock.transfer(name, "device to host", self._host.nbytes)
+        return self._host
+
+    def __bool__(self) -> bool:
+        return bool(self._waited("if"))
+
+    def __int__(self) -> int:
+        return int(self._waited("int"))
+
+    def __float__(self) -> float:
+        return float(self._waited("float"))
+
+    def __index__(self) -> int:
+        return operator.index(self._waited("index"))
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<array on a simulated device, {self.dtype} {self.shape}>"
+
+
+def _operator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(self: Array, *others: Any) -> Any:
+        if others and not isinstance(others[0], (Array, int, float, np.generic, np.ndarray)):
+            return NotImplemented
+        return _call(name, "other", function, (self, *others), {}, 1)
+
+    return apply
+
+
+for _name in "add sub mul truediv floordiv mod pow and or xor matmul".split():
+    _full = f"__{_name}__"
+    setattr(Array, _full, _operator(_name, getattr(operator, _full)))
+    setattr(Array, f"__i{_name}__", _operator(_name, getattr(operator, f"__i{_name}__")))
+    setattr(
+        Array,
+        f"__r{_name}__",
+        _operator(_name, lambda x, y, call=getattr(operator, _full): call(y, x)),
+    )
+for _name in "lt le eq ne gt ge neg abs invert".split():
+    setattr(Array, f"__{_name}__", _operator(_name, getattr(operator, f"__{_name}__")))
+
+
+# Calls
+
+
+def _unwrapped(value: Any, device: "Simulated") -> Any:
+    """The NumPy side of what a function is given; TypeError for arrays of the host."""
+    if isinstance(value, Array):
+        if value.memory.device is not device:
+            raise ValueError(
+                "Array device must be same as the current device: array device = "
+                f"{value.memory.device.index} while current = {device.index}"
+            )
+        return value._host
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"Unsupported type {type(value)}: an array of the host")
+    if isinstance(value, (tuple, list)):
+        return type(value)(_unwrapped(each, device) for each in value)
+    return value
+
+
+def _check_keywords(name: str, accepted: str, args: tuple[Any, ...], options: Any) -> None:
+    positional, _, by_name = accepted.partition("|")
+    known = [*positional.split(), *by_name.split()]
+    too_many = "*" not in positional and len(args) > len(positional.split())
+    if too_many or not set(options) <= set(known):
+        raise TypeError(f"{name} of CuPy takes ({accepted}), not {len(args)} and {list(options)}")
+
+
+def _call(name: str, accepted: str, function: Any, args: Any, options: Any, n_self: int = 0) -> Any:
+    """Call a NumPy function on arrays of one device; its results are there, too."""
+    _check_keywords(name, accepted, args[n_self:], options)
+    device = next(each.memory.device for each in _arrays((args, tuple(options.values()))))
+    if name in _TO_HOST:
+        return quietly(function, args[0]._waited(name), *args[1:], **options)
+    return device.run(name, function, args, options)
+
+
+def _arrays(value: Any) -> Any:
+    """All arrays within nested tuples and lists."""
+    if isinstance(value, Array):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _arrays(each)
+
+
+class _Ufunc:
+    """A function on elements; ``reduce`` and ``at`` only where CuPy has them."""
+
+    def __init__(self, device: "Simulated", name: str) -> None:
+        self.device, self.name, self.ufunc = device, name, getattr(np, name)
+        inputs = " ".join(f"x{place}" for place in range(self.ufunc.nin))
+        self.accepted = f"{inputs} out | dtype"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        _check_keywords(self.name, self.accepted, args, options)
+        return self.device.run(self.name, self.ufunc, args, options)
+
+    def reduce(self, *args: Any, **options: Any) -> Any:
+        """Sums or products along axes."""
+        if self.name not in ("add", "multiply"):
+            raise NotImplementedError(f"CuPy's {self.name}.reduce raises NotImplementedError")
+        name = {"add": "sum", "multiply": "prod"}[self.name]
+        _check_keywords(f"{self.name}.reduce", "array axis dtype out keepdims", args, options)
+        return self.device.run(name, self.ufunc.reduce, args, options)
+
+
+class Library:
+    """The array library of one simulated device."""
+
+    __name__ = "simulated"
+    ndarray = Array
+    generic = np.generic
+    broadcast_shapes = staticmethod(np.broadcast_shapes)
+    kinds: ClassVar[dict[str, Any]] = {
+        name: getattr(np, name)
+        for name in "bool_ uint8 int8 int16 int32 int64 float16 float32 float64".split()
+    }
+
+    def __init__(self, device: "Simulated") -> None:
+        self._device = device
+        self.__dict__.update(self.kinds)
+        self.__dict__.update({name: _Ufunc(device, name) for name in UFUNCS})
+
+    def may_share_memory(self, a: Array, b: Array) -> bool:
+        """Whether two arrays lie in one allocation."""
+        return a.memory is b.memory
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "linalg":
+            return _Linalg(self)
+        if name not in FUNCTIONS:
+            raise AttributeError(f"{name!r} is not on the list of what CuPy has: see simulated.py")
+        function: Any = np
+        for part in name.split("."):
+            function = getattr(function, part)
+
+        def call(*args: Any, **options: Any) -> Any:
+            _check_keywords(name, FUNCTIONS[name], args, options)
+            if name == "asarray" and not isinstance(args[0], Array):
+                raise TypeError("asarray of a host value is a transfer: use backend.from_host")
+            return self._device.run(name, function, args, options)
+
+        return call
+
+
+class _Linalg:
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, f"linalg.{name}")
+
+
+class Simulated(Accelerator):
+    """The backend of one simulated device."""
+
+    is_simulated = True
+    cuda_version = None
+    name = NAME
+    capability = (0, 0)
+    n_processors = 1
+
+    def __init__(self, index: int, total: int) -> None:
+        super().__init__(Library(self))
+        self.index = index
+        self.pool, self.clock = Pool(index, total), Clock()
+
+    def run(self, name: str, function: Any, args: Any, options: Any) -> Any:
+        """``function`` of NumPy on these arguments, noted as a launch if it writes anything."""
+        host = _unwrapped(args, self)
+        result = quietly(function, *host, **{k: _unwrapped(v, self) for k, v in options.items()})
+        given = [*_arrays((args, tuple(options.values())))]
+        if result is None:  # copyto, fill: written where it was told
+            self.clock.launch(name, given[0].nbytes)
+            return None
+        if isinstance(result, (tuple, list)):
+            wrapped: Any = type(result)(self._wrapped(name, each, given) for each in result)
+        else:
+            wrapped = self._wrapped(name, result, given)
+        if name in _OF_UNKNOWN_SIZE:
+            self.wait("mask" if name == "nonzero" and given[0].dtype == bool else name)
+        return wrapped
+
+    def _wrapped(self, name: str, result: Any, given: list[Array]) -> Array:
+        """A NumPy result as an array of this device."""
+        for each in given:
+            if each._host is result:  # out=, or in place
+                self.clock.launch(name, result.nbytes)
+                return each
+        array = np.asarray(result)
+        if isinstance(result, np.ndarray):
+            for each in given:
+                if np.may_share_memory(array, each._host):
+                    return _made(array, each.memory)
+        made = _made(array, _Memory(self, array.nbytes))
+        if name != "empty":
+            self.clock.launch(name, array.nbytes + sum(each.nbytes for each in given))
+        return made
+
+    # Backend
+
+    def asarray(self, value: Any) -> Any:
+        """A result as an array; formulas may give a number."""
+        return (
+            value if isinstance(value, Array) else self.xp.full((), value, np.asarray(value).dtype)
+        )
+
+    def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        """An array on the memory of another one."""
+        host = Backend.view_bytes(_HOST, flat._host, shape, strides, offset)
+        return _made(host, flat.memory)
+
+    def is_alone(self, array: Any, most: int) -> bool:
+        """Whether nobody else sees this memory or holds the array."""
+        # memory: held by the array and by getrefcount
+        return sys.getrefcount(array) <= most and sys.getrefcount(array.memory) <= 2
+
+    def address(self, array: Any) -> int:
+        """Where the first element lies."""
+        return int(array._host.ctypes.data) if array.size else 0
+
+    def add_at(self, total: Any, places: Any, values: Any) -> None:
+        """Add to elements that may be named more than once."""
+        host = _unwrapped((total, places, values), self)
+        np.add.at(*host)
+        self.clock.launch("scatter_add", host[2].nbytes)
+
+    def item(self, array: Any, why: str) -> Any:
+        """The only element; the host waits."""
+        return array._waited(why).item()
+
+    def from_host(self, array: Any, why: str = "to") -> Any:
+        """A copy of a NumPy array on this device."""
+        memory = _Memory(self, array.nbytes)
+        self.clock.transfer(why, "host to device", array.nbytes)
+        return _made(array.copy(order="K"), memory)
+
+    def to_host(self, array: Any, why: str = "to") -> Any:
+        """A copy on the host, which waits."""
+        if why != "to":
+            self.wait(why)
+        self.answer()
+        self.clock.transfer(why, "device to host", array.nbytes)
+        return array._host.copy(order="K")
+
+    def look(self, fine: Any) -> bool:
+        """What a kernel found, which the host knows once it has waited."""
+        return bool(fine._host)
+
+    def wait(self, name: str) -> None:
+        """The host waits for the device."""
+        self.clock.wait(name)
+        self.answer()
+
+    def mark(self) -> float:
+        """The moment at which the device will have done what it was asked."""
+        return max(self.clock.host, self.clock.device)
+
+    def is_over(self, mark: float) -> bool:
+        """Whether the host knows that the moment has passed."""
+        return self.clock.host >= mark
+
+    def between(self, start: float, end: float) -> float:
+        """Milliseconds from one moment to another."""
+        return (end - start) * 1e3
+
+    def make_current(self) -> None:
+        """Nothing: every array knows its device."""
+
+    def use_tf32(self, allow: bool) -> None:
+        """Nothing: a simulated device has no TF32."""
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: allocated, reserved, their peaks, total."""
+        return self.pool.memory()
+
+    def reset_peak(self) -> None:
+        """Count the peaks from now on."""
+        self.pool.peak, self.pool.peak_reserved = self.pool.allocated, self.pool.reserved
+
+    def empty_cache(self) -> None:
+        """Give back what is reserved and not used."""
+        self.pool.reserved = self.pool.allocated
+
+
+_HOST = Backend(np)
+
+
+def _made(host: Any, memory: _Memory) -> Array:
+    array = object.__new__(Array)
+    array._host, array.memory = host, memory
+    return array
+
+
+note_arrays(Array, lambda array: array.memory.device)
+
+
+def find() -> list[Backend]:
+    """The devices that ``TENSORKIT_SIMULATE_CUDA`` asks for: one."""
+    return [Simulated(0, 16 * 2**30)]
+
+
+class simulate:
+    """Simulate CUDA devices from now on, or until the end of the block.
+
+    ``total_memory`` is in bytes, of each device.
+
+    >>> with tk.cuda.simulate():
+    ...     print(tk.ones(2, device="cuda") + 1)
+    tensor([2., 2.], device='cuda:0')
+    """
+
+    def __init__(self, devices: int = 1, total_memory: int = 16 * 2**30) -> None:
+        self.backends: list[Backend] = [Simulated(i, total_memory) for i in range(devices)]
+        self._before = cuda.use(self.backends)
+
+    def __enter__(self) -> "simulate":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        cuda.use(self._before)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.backends)} x {NAME}>"
