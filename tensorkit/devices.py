@@ -1,8 +1,8 @@
 """Devices: where a tensor's memory is, and which array library works on it.
 
 ``device.backend`` is the device's ``Backend``, and ``device.backend.xp`` the only way to an array
-library: NumPy for the CPU; for CUDA CuPy (``tensorkit.gpu``) or the simulated device's (``tensorkit.simulated``). Neither is imported before
-somebody asks for a CUDA device.
+library: NumPy for the CPU; for CUDA CuPy (``tensorkit.gpu``) or the simulated device's
+(``tensorkit.simulated``). Neither is imported before somebody asks for a CUDA device.
 
 NumPy reports division by zero, overflow and nan as warnings; PyTorch never does. ``quiet.run``
 calls a function in a context whose floating-point reports are off. It changes neither the user's
@@ -65,6 +65,12 @@ class Backend:
 
     index = 0
     is_simulated = False
+    # What only the backends of CUDA devices have:
+    cuda_version: str | None
+    use_tf32: Callable[[bool], None]
+    empty_cache: Callable[[], None]
+    expect: Callable[[Any, Callable[[], Exception]], None]
+    is_alone: Callable[[Any, int], bool]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
@@ -163,8 +169,9 @@ class Device:
         """The device with this name; there is one object per device, so ``is`` compares them."""
         if isinstance(type, Device):
             return type
-        if type.__class__ is int and cuda.backends():
-            type, index = "cuda", type
+        given: Any = type
+        if given.__class__ is int and cuda.backends():
+            type, index = "cuda", given
         if not isinstance(type, str):
             _refuse_kind(type)
         kind, number = _parse(type)

@@ -13,6 +13,7 @@ shows the same times everywhere: they say what waits for what, not how fast a GP
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,13 +66,17 @@ FUNCTIONS = {
     "linalg.inv": "a",
     "linalg.solve": "a b",
 }
+# fmt: off
 UFUNCS = (
-    "absolute add arccos arcsin arctan arctan2 bitwise_and bitwise_or bitwise_xor ceil copysign "
-    "cos cosh divide equal exp expm1 floor floor_divide fmod greater greater_equal invert isfinite "
-    "isinf isnan less less_equal log log10 log1p log2 logical_and logical_not logical_or "
-    "logical_xor maximum minimum multiply negative not_equal power remainder rint sin sinh sqrt "
-    "subtract tan tanh trunc"
-).split()
+    "absolute", "add", "arccos", "arcsin", "arctan", "arctan2", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "ceil", "copysign", "cos", "cosh", "divide", "equal", "exp", "expm1",
+    "floor", "floor_divide", "fmod", "greater", "greater_equal", "invert", "isfinite",
+    "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "not_equal", "power", "remainder", "rint", "sin", "sinh", "sqrt", "subtract", "tan",
+    "tanh", "trunc",
+)
+# fmt: on
 METHODS = {
     "all": "axis out keepdims",
     "any": "axis out keepdims",
@@ -203,7 +208,7 @@ class Array:
     @property
     def T(self) -> "Array":
         """The view with all dimensions in reverse order."""
-        return self.transpose()  # type: ignore[no-any-return]
+        return self.transpose()
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
@@ -249,6 +254,10 @@ class Array:
         return f"<array on a simulated device, {self.dtype} {self.shape}>"
 
 
+def _reversed(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    return function(y, x)
+
+
 def _operator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(self: Array, *others: Any) -> Any:
         if others and not isinstance(others[0], (Array, int, float, np.generic, np.ndarray)):
@@ -258,16 +267,28 @@ def _operator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-for _name in "add sub mul truediv floordiv mod pow and or xor matmul".split():
+for _name in [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "matmul",
+]:
     _full = f"__{_name}__"
     setattr(Array, _full, _operator(_name, getattr(operator, _full)))
     setattr(Array, f"__i{_name}__", _operator(_name, getattr(operator, f"__i{_name}__")))
     setattr(
         Array,
         f"__r{_name}__",
-        _operator(_name, lambda x, y, call=getattr(operator, _full): call(y, x)),
+        _operator(_name, partial(_reversed, getattr(operator, _full))),
     )
-for _name in "lt le eq ne gt ge neg abs invert".split():
+for _name in ["lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"]:
     setattr(Array, f"__{_name}__", _operator(_name, getattr(operator, f"__{_name}__")))
 
 
@@ -346,7 +367,17 @@ class Library:
     broadcast_shapes = staticmethod(np.broadcast_shapes)
     kinds: ClassVar[dict[str, Any]] = {
         name: getattr(np, name)
-        for name in "bool_ uint8 int8 int16 int32 int64 float16 float32 float64".split()
+        for name in [
+            "bool_",
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+        ]
     }
 
     def __init__(self, device: "Simulated") -> None:

@@ -423,7 +423,7 @@ def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
     """``x`` on this device: the only place where tensors change devices."""
     form = x._form
     if device is form.device:
-        return x  # type: ignore[no-any-return]
+        return x
     backend = form.device.backend
     array = x._array
     if form.device is not CPU:  # also between two CUDA devices: by way of the host
@@ -823,7 +823,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
-    x, y = _into(x, y)
+    x, y = _joining(x, y)
     key = key_of(x, y, options)
     plan = definition.writes.get(key)
     operands = _operands(definition, x, y, "in place") if plan is None else ()
@@ -838,7 +838,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     return x
 
 
-def _into(x: Any, *others: Any) -> tuple[Any, ...]:
+def _joining(x: Any, *others: Any) -> tuple[Any, ...]:
     """``together`` for a tensor to write to, which stays where it is."""
     if isinstance(x, TensorBase) and x._form.device is CPU:
         refuse_mix(CPU, *(each._form.device for each in others if isinstance(each, TensorBase)))

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 _xp = CPU.backend.xp
-_ndarray = _xp.ndarray
 _new = object.__new__
 _ndarray = _xp.ndarray
 _P = ParamSpec("_P")
@@ -555,6 +554,7 @@ def _chosen(
     result = operation(*tensors, **known)
     inputs, others = args[:n_tensors], args[n_tensors:]
     taken = len(tensors) == len(inputs) and all(map(is_, tensors, inputs))
+    taken = taken and len({x._form.device for x in tensors}) == 1
     if taken and all(map(_is_plain, (*others, *options.values()))):
         form, definition = result._form, operation.definition
         compute = partial(definition.forward, form.device.backend.xp, **known)

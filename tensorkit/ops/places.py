@@ -4,6 +4,7 @@
 (these broadcast together), or for several dimensions one bool mask.
 """
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -272,7 +273,7 @@ def expect_inside(shape: Ints, places: Places) -> None:
     for place, size in zip(places, shape, strict=False):
         if place.__class__ is not slice and place.dtype != bool:
             backend = backend_of(place)
-            backend.expect((place >= -size) & (place < size), lambda size=size: outside(size))
+            backend.expect((place >= -size) & (place < size), partial(outside, size))
 
 
 def outside(size: int) -> Exception:
