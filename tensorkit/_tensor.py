@@ -5,7 +5,7 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Tensor(TensorBase):
     # NumPy leaves mixed expressions to us, and we refuse them: see ops.general.
     __array_ufunc__ = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse: PyTorch's old constructor means data or sizes, depending on its argument."""
         raise TypeError(
             message(

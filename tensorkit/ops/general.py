@@ -619,6 +619,7 @@ def _for_any_number(definition: Definition, key: Any, plan: Plan) -> tuple[Any, 
     if (
         len(definition.plans) > _MANY_PLANS
         and isinstance(plan.compute, np.ufunc)
+        and isinstance(key, tuple)
         and len(key) == 3
         and key[1] is float
         and key[0].dtype.is_floating_point

@@ -278,6 +278,12 @@ def test_a_number_that_is_another_in_every_call_is_the_number_of_that_call():
         assert (x > number).tolist() == (theirs > number).tolist()
 
 
+def test_an_operation_meets_any_number_of_shapes():
+    for size in range(300):  # more than are kept one by one
+        assert tk.ones(size).tanh().shape == (size,)
+        assert (tk.ones(size) * tk.ones(size)).shape == (size,)
+
+
 @pytest.mark.parametrize("shape", [(4, 3), ()])
 def test_results_of_transposed_and_0d_tensors_lie_as_in_pytorch(shape):
     ours, theirs = tk.ones(shape), torch.ones(shape)
