@@ -140,7 +140,7 @@ def _number(value: Any, dtype: DType) -> Any:
                     f"{tuple(value._form.shape)}.",
                 )
             )
-        value = value._array.item()
+        value = value._form.device.backend.item(value._array, "item")
     if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float)):

@@ -69,7 +69,7 @@ class Backend:
     cuda_version: str | None
     use_tf32: Callable[[bool], None]
     empty_cache: Callable[[], None]
-    expect: Callable[[Any, Callable[[], Exception]], None]
+    expect: Callable[[Any, str], None]
     is_alone: Callable[[Any, int], bool]
 
     def __init__(self, xp: Any) -> None:
@@ -129,21 +129,28 @@ class Accelerator(Backend):
 
     def __init__(self, xp: Any) -> None:
         super().__init__(xp)
-        self._questions: list[tuple[Any, Callable[[], Exception]]] = []
+        self._questions: list[tuple[Any, str]] = []
 
-    def expect(self, fine: Any, error: Callable[[], Exception]) -> None:
-        """Raise ``error()`` when the host next waits, unless all of ``fine`` is true.
+    def expect(self, fine: Any, mistake: str) -> None:
+        """Raise AcceleratorError when the host next waits, unless all of ``fine`` is true.
 
         As in PyTorch a kernel that finds something wrong cannot raise by itself.
         """
-        self._questions.append((fine.all(), error))
+        self._questions.append((fine.all(), mistake))
 
     def answer(self) -> None:
         """Raise what a kernel found wrong. The host has waited."""
         questions, self._questions = self._questions, []
-        for fine, error in questions:
+        for fine, mistake in questions:
             if not self.look(fine):
-                raise error()
+                raise AcceleratorError(
+                    message(
+                        "CUDA error: device-side assert triggered",
+                        f"{mistake}: a kernel found it, and the host learns of it when it next "
+                        "waits for the device.",
+                        repair="the same call on the CPU, x.cpu(), which names the place",
+                    )
+                )
 
     def look(self, fine: Any) -> bool:
         """The value of a 0-d bool array, which is known."""

@@ -65,7 +65,7 @@ def equal(input: "Tensor", other: "Tensor") -> bool:
     _two_tensors("equal", input, other)
     if input.shape != other.shape:
         return False
-    return bool((input == other)._array.all())
+    return bool(input.device.backend.item((input == other)._array.all(), "equal"))
 
 
 def isclose(
@@ -92,20 +92,22 @@ def isclose(
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    input, other = general.together(input, other)
+    xp = input._form.xp
     shape = layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
 
     def run() -> Any:
         x, y = input._array, other._array
-        close = np.equal(x, y)
+        close = xp.equal(x, y)
         if input.dtype.is_floating_point:
             if equal_nan:
-                close = close | (np.isnan(x) & np.isnan(y))
-            allowed = np.asarray(atol, y.dtype) + np.absolute(np.asarray(rtol, y.dtype) * y)
-            close = close | (np.isfinite(y) & (np.absolute(x - y) <= allowed))
+                close = close | (xp.isnan(x) & xp.isnan(y))
+            allowed = y.dtype.type(atol) + xp.absolute(y.dtype.type(rtol) * y)
+            close = close | (xp.isfinite(y) & (xp.absolute(x - y) <= allowed))
         elif input.dtype is not bool_ and (rtol or atol):
             x, y = x.astype(np.float64), y.astype(np.float64)
-            close = close | (np.absolute(x - y) <= atol + np.absolute(rtol * y))
-        return np.asarray(close)
+            close = close | (xp.absolute(x - y) <= atol + xp.absolute(rtol * y))
+        return xp.asarray(close)
 
     strides = layout.result_strides(
         shape, [(tuple(x.shape), x._form.strides) for x in (input, other)]
@@ -126,7 +128,8 @@ def allclose(
     True
     """
     _two_tensors("allclose", input, other)
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    close = isclose(input, other, rtol, atol, equal_nan)
+    return bool(close.device.backend.item(close._array.all(), "allclose"))
 
 
 def numel(input: "Tensor") -> int:

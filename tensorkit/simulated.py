@@ -442,7 +442,7 @@ class Simulated(Accelerator):
         else:
             wrapped = self._wrapped(name, result, given)
         if name in _OF_UNKNOWN_SIZE:
-            self.wait("mask" if name == "nonzero" and given[0].dtype == bool else name)
+            self.wait("mask" if name == "compress" or given[0].dtype == bool else name)
         return wrapped
 
     def _wrapped(self, name: str, result: Any, given: list[Array]) -> Array:

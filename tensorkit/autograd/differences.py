@@ -129,7 +129,7 @@ def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple["Tensor",
 def _start(output: "Tensor") -> "Tensor":
     values = np.linspace(0.5, 1.5, output._array.size).reshape(output._array.shape)
     start = copying.filled(output._form, 0)
-    start._array[...] = values
+    start._array[...] = output._form.device.backend.from_host(values, "gradgradcheck")
     return start.requires_grad_()
 
 
@@ -172,8 +172,12 @@ def _by_backward(output: "Tensor", varied: list[Any]) -> list[Any]:
         found = engine.grad(output, varied, start, retain_graph=True, allow_unused=True)
         for jacobian, gradient in zip(jacobians, found, strict=True):
             if gradient is not None:
-                jacobian[:, column] = gradient._array.reshape(-1)
+                jacobian[:, column] = _host(gradient)
     return jacobians
+
+
+def _host(x: "Tensor") -> Any:
+    return x._form.device.backend.to_host(x._array, "gradcheck").reshape(-1).astype(np.float64)
 
 
 def _by_differences(
@@ -187,7 +191,7 @@ def _by_differences(
         moved._array[index] += step
         moved.requires_grad_()
         outputs = _outputs(func, tuple(moved if arg is x else arg for arg in args))
-        return outputs[place]._array.reshape(-1).astype(np.float64)
+        return _host(outputs[place])
 
     rows = [
         (value(index, eps) - value(index, -eps)) / (2 * eps) for index in np.ndindex(x._array.shape)

@@ -6,6 +6,7 @@ from typing import Any
 from tensorkit import creation, layout
 from tensorkit._tensor import Tensor
 from tensorkit.base import TensorBase
+from tensorkit.devices import CPU
 from tensorkit.dtypes import int32, int64, promote_types, uint8
 from tensorkit.errors import (
     DTypeError,
@@ -19,8 +20,9 @@ from tensorkit.errors import (
 from tensorkit.ops import elementary, general, layers, losses, normalising, products, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.copying import to_dtype
-from tensorkit.ops.gathering import gather
+from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
+from tensorkit.ops.places import outside
 
 __all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
@@ -77,7 +79,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n_rows
     positions = input._array
-    if positions.size and not (positions.min() >= 0 and positions.max() < n_rows):
+    if input._form.device is not CPU:
+        first_outside(positions, n_rows)
+    elif positions.size and not (positions.min() >= 0 and positions.max() < n_rows):
         raise IndexRangeError(
             message(
                 "index out of range in self",
@@ -163,18 +167,20 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not classes.size:
         if num_classes <= 0:
             raise ShapeError("Can not infer total number of classes from empty tensor.")
-        return creation.zeros((*tensor.shape, num_classes), dtype=int64)
-    if classes.min() < 0:
+        return creation.zeros((*tensor.shape, num_classes), dtype=int64, device=tensor.device)
+    largest = tensor.max()._value("one_hot") if num_classes == -1 else num_classes - 1
+    if tensor._form.device is not CPU:
+        first_outside(classes, largest + 1)
+    elif classes.min() < 0:
         raise DTypeError("Class values must be non-negative.")
-    if num_classes != -1 and classes.max() >= num_classes:
+    elif classes.max() > largest:
         raise DTypeError(
             message(
                 "Class values must be smaller than num_classes.",
                 f"The largest is {int(classes.max())}.",
             )
         )
-    n_classes = int(classes.max()) + 1 if num_classes == -1 else num_classes
-    columns = creation.arange(n_classes, device=tensor.device)
+    columns = creation.arange(largest + 1, device=tensor.device)
     return (tensor.unsqueeze(-1) == columns).long()
 
 
@@ -329,28 +335,36 @@ def nll_loss(
             f"got weight tensor of shape: {sizes(weight.shape)}",
             b_shape=tuple(weight.shape),
         )
-    classes = target._array
-    # negative numbers are huge without their sign
-    unusual = classes.view("u8" if target.dtype is int64 else "u1") >= n_classes
-    ignored: int | None = None
-    outside = unusual
-    if unusual.any() or 0 <= ignore_index < n_classes:
-        ignored = int(ignore_index)
-        outside = unusual & (classes != ignored)
-    if ignored is not None and outside.any():
-        raise IndexRangeError(
-            message(
-                f"Target {int(classes[outside][0])} is out of bounds.",
-                f"There are {n_classes} classes, 0 to {n_classes - 1}.",
-            ),
-            index=int(classes[outside][0]),
-            size=n_classes,
-        )
+    ignored = _ignored(target, n_classes, int(ignore_index))
     loss = losses.nll_loss if len(shape) < 3 else losses.nll_loss2d
     if not input.dim():
         raise ShapeError("input tensor should be 1D or 2D")
     options = {"reduction": reduction, "ignore_index": ignored}
     return loss(input, target, None if weight is None else weight.detach(), **options)
+
+
+def _ignored(target: Tensor, n_classes: int, ignore_index: int) -> int | None:
+    """``ignore_index``, or None where no item is of that class; IndexError for other classes."""
+    classes = target._array
+    if target._form.device is not CPU:  # that nothing is ignored, the host cannot know
+        fine = (classes >= 0) & (classes < n_classes) | (classes == ignore_index)
+        target._form.device.backend.expect(fine, outside(n_classes))
+        return ignore_index
+    # negative numbers are huge without their sign
+    unusual = classes.view("u8" if target.dtype is int64 else "u1") >= n_classes
+    if not unusual.any() and not 0 <= ignore_index < n_classes:
+        return None
+    wrong = unusual & (classes != ignore_index)
+    if wrong.any():
+        raise IndexRangeError(
+            message(
+                f"Target {int(classes[wrong][0])} is out of bounds.",
+                f"There are {n_classes} classes, 0 to {n_classes - 1}.",
+            ),
+            index=int(classes[wrong][0]),
+            size=n_classes,
+        )
+    return ignore_index
 
 
 def cross_entropy(
@@ -385,7 +399,10 @@ def cross_entropy(
     if reduction != "none":
         spread = spread.sum()
     if reduction == "mean":
-        kept = (~ignored).sum() if weight is None else gather(weight, 0, target[~ignored]).sum()
+        each = (
+            None if weight is None else gather(weight, 0, target.masked_fill(ignored, 0).view(-1))
+        )
+        kept = (~ignored).sum() if each is None else each.masked_fill(ignored.view(-1), 0).sum()
         spread = spread / kept
     return (1 - label_smoothing) * nll + spread * (label_smoothing / input.shape[class_dim])
 
@@ -440,7 +457,10 @@ def binary_cross_entropy(
                 repair=f"target.to({input.dtype})".replace("torch.", "tk."),
             )
         )
-    if not ((input._array >= 0) & (input._array <= 1)).all():
+    inside = (input._array >= 0) & (input._array <= 1)
+    if input._form.device is not CPU:
+        input._form.device.backend.expect(inside, "The input of this loss was no probability")
+    elif not inside.all():
         raise DTypeError(
             message(
                 "all elements of input should be between 0 and 1",

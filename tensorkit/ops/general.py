@@ -186,7 +186,7 @@ def as_number(value: Any) -> Number | None:
 def as_scalar(value: Any) -> Number | None:
     """A Python number, also from a 0-d tensor, or None if ``value`` is neither."""
     if isinstance(value, TensorBase):
-        return None if value._form.shape else value._array.item()
+        return None if value._form.shape else value._form.device.backend.item(value._array, "item")
     return as_number(value)
 
 

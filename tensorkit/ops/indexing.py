@@ -472,7 +472,7 @@ def _bounds(part: slice) -> tuple[int, int, int]:
 def _position(part: Any) -> int:
     """The integer that one part of an index stands for."""
     if isinstance(part, TensorBase):
-        return int(part._array.item())
+        return int(part._form.device.backend.item(part._array, "index"))
     try:
         position = operator.index(part)
     except TypeError:

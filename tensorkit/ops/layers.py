@@ -73,8 +73,7 @@ def embedding_rows(xp: Any, g: Any, index: Any, *, size: Ints, padding_idx: int 
     """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
     rows, values = index.reshape(-1), g.reshape(index.size, *size[1:])
     if padding_idx is not None:
-        values = values[rows != padding_idx]
-        rows = rows[rows != padding_idx]
+        values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
     return add_rows(xp, rows, values, size[0])
 
 

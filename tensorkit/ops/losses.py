@@ -93,7 +93,7 @@ def _nll(
 
 
 def _total_weight(xp: Any, counts: Any, kept: Any, dtype: Any) -> Any:
-    return xp.asarray(kept.size, dtype) if counts is None else total(xp, wide(xp, counts))
+    return dtype.type(kept.size) if counts is None else total(xp, wide(xp, counts))
 
 
 @op(kind="function")

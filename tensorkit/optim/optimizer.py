@@ -200,10 +200,10 @@ def _without_params(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fitted(name: str, value: Any, param: Tensor) -> Any:
-    """A loaded value in the dtype of its parameter; counts of steps keep theirs."""
+    """A loaded value as its parameter is, dtype and device; counts of steps stay as they are."""
     if not isinstance(value, Tensor) or name == "step":
         return value
-    return value.to(param.dtype if param.is_floating_point() else value.dtype)
+    return value.to(param.device, param.dtype if param.is_floating_point() else value.dtype)
 
 
 def _caller(optimizer: str) -> tuple[str, str, int]:

@@ -29,3 +29,24 @@ def _defaults():
     yield
     tk.set_default_dtype(tk.float32)
     tk.set_printoptions(profile="default")
+
+
+def _devices():
+    from tensorkit import gpu
+
+    return ["simulated", "cuda"] if gpu.find() else ["simulated"]
+
+
+@pytest.fixture(params=_devices())
+def gpu(request):
+    """A CUDA device for the test: simulated, and the real one where there is one."""
+    import tensorkit as tk
+    from tensorkit.devices import cuda
+
+    if request.param == "simulated":
+        with tk.cuda.simulate():
+            yield request.param
+        return
+    before = cuda.use(None)
+    yield request.param
+    cuda.use(before)

@@ -7,9 +7,12 @@ program has there. On the simulated device the ledger says that nothing moved un
 import numpy as np
 import pytest
 from cases import BINARY, MATRIX, UNARY
+from function_cases import CASES as FUNCTIONS
+from function_cases import leaves_of
+from on_devices import agree, unasked, words
 
 import tensorkit as tk
-from tensorkit.devices import cuda
+from tensorkit.gpu import find as gpu_backends
 
 CASES = {
     **{("unary", name): (run, 1) for name, run in UNARY.items()},
@@ -17,26 +20,8 @@ CASES = {
     **{("matrix", name): (run, run.__code__.co_argcount - 1) for name, run in MATRIX.items()},
 }
 LAYOUTS = {"contiguous": lambda x: x, "transposed": lambda x: x.t(), "sliced": lambda x: x[:, ::2]}
-# These choose how much to compute by looking at values, on any device.
-LOOKS = ("inv", "solve", "prod")
-# What sends data when a program says so: data given as lists, numbers drawn on the host.
-ASKED = ("index", "tensor", "0-d tensor", "arange")
-
-
-@pytest.fixture(params=["simulated", "cuda"])
-def gpu(request):
-    """A CUDA device for the test: simulated, and the real one where there is one."""
-    if request.param == "simulated":
-        with tk.cuda.simulate():
-            yield request.param
-        return
-    before = cuda.use(None)
-    try:
-        if not tk.cuda.is_available() or tk.cuda.is_simulated():
-            pytest.skip("there is no CUDA device: make test-gpu runs this where there is one")
-        yield request.param
-    finally:
-        cuda.use(before)
+# What the host waits for where a size or a choice depends on values: the operations' names
+LOOKS = {"if": ("inv", "solve", "prod"), "mask": ("mask",)}
 
 
 def _values(place, dtype):
@@ -44,30 +29,22 @@ def _values(place, dtype):
     return tk.from_numpy(values.astype(dtype))
 
 
-def _run(run, n_inputs, layout, dtype, device):
+def _record(run, leaves, device):
     """Result and gradients, and the ledger of what happened in between."""
-    with tk.device(device):
-        leaves = [
-            LAYOUTS[layout](_values(place, dtype).to(device)).detach().requires_grad_()
-            for place in range(n_inputs)
-        ]
-        seed = None
-        with tk.cuda.record() as ledger:
-            result = run(tk, *leaves)
-            if result.is_floating_point() and result.requires_grad:
-                seed = tk.full_like(result, 0.5)
-                result.backward(seed)
+    with tk.device(device), tk.cuda.record() as ledger:
+        result = run(tk, *leaves)
+        if result.is_floating_point() and result.requires_grad:
+            result.backward(tk.full_like(result, 0.5))
     return result, [leaf.grad for leaf in leaves], ledger
 
 
-def _agree(ours, theirs, rtol):
-    if theirs is None:
-        assert ours is None
-        return
-    assert (ours.shape, ours.dtype, ours.stride()) == (theirs.shape, theirs.dtype, theirs.stride())
-    np.testing.assert_allclose(
-        ours.detach().cpu().numpy(), theirs.detach().numpy(), rtol=rtol, atol=rtol
-    )
+def _compare(run, leaves_on, rtol, looks=()):
+    expected, slopes, _ = _record(run, leaves_on("cpu"), "cpu")
+    result, gradients, ledger = _record(run, leaves_on("cuda"), "cuda")
+    agree([result, *gradients], [expected, *slopes], rtol)
+    if tk.cuda.is_simulated():
+        assert words(repr(result)) == words(repr(expected))
+        assert not unasked(ledger, *looks)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -77,18 +54,30 @@ def test_every_operation_gives_there_what_it_gives_on_the_cpu(gpu, kind, name, l
     if kind == "matrix" and layout == "sliced":
         layout = "contiguous"
     for dtype, rtol in (("float64", 1e-12), ("float32", 2e-6)):
+
+        def leaves_on(device, dtype=dtype):
+            given = [_values(place, dtype).to(device) for place in range(n_inputs)]
+            return [LAYOUTS[layout](x).detach().requires_grad_() for x in given]
+
         try:
-            expected, slopes, _ = _run(run, n_inputs, layout, dtype, "cpu")
+            run(tk, *leaves_on("cpu"))
         except (RuntimeError, IndexError, ValueError, TypeError):
             continue  # not of these shapes
-        result, gradients, ledger = _run(run, n_inputs, layout, dtype, "cuda")
-        _agree(result, expected, rtol)
-        for ours, theirs in zip(gradients, slopes, strict=True):
-            _agree(ours, theirs, rtol)
-        if gpu == "simulated":
-            # it is as long as the line, but for the breaks before what stands at its end
-            text = repr(result).replace(", device='cuda:0'", "").replace("device='cuda:0', ", "")
-            assert text.split() == repr(expected).split()
-            looks = ["if"] if any(each in name for each in LOOKS) else []
-            unasked = [each for each in ledger.transfers if each.name not in [*ASKED, *looks]]
-            assert not unasked, f"{name}: {unasked} {[each.line for each in unasked]}"
+        looks = [why for why, names in LOOKS.items() if any(each in name for each in names)]
+        _compare(run, leaves_on, rtol, looks)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_layer_and_loss_gives_there_what_it_gives_on_the_cpu(gpu, name):
+    shapes, run = FUNCTIONS[name]
+    for dtype, rtol in (("float64", 1e-12), ("float32", 2e-6)):
+
+        def leaves_on(device, dtype=dtype):
+            return [x.detach().to(device).requires_grad_() for x in leaves_of(tk, shapes, dtype)]
+
+        _compare(run, leaves_on, rtol)
+
+
+def test_a_gpu_is_tested_where_there_is_one():
+    if not gpu_backends():
+        pytest.skip("no GPU, or no CuPy: these tests ran on the simulated device (make test-gpu)")

@@ -1,0 +1,61 @@
+"""What a device must agree on with the CPU, and what it may be asked to move meanwhile."""
+
+import re
+
+import numpy as np
+
+import tensorkit as tk
+from tensorkit.base import TensorBase
+
+# What sends data when a program says so: data given as lists, numbers drawn on the host.
+ASKED = ("index", "tensor", "0-d tensor", "arange", "bernoulli", "random")
+
+
+def agree(ours, theirs, rtol):
+    """The same values, dtypes, shapes, strides, also within lists, tuples and dicts."""
+    if isinstance(theirs, TensorBase):
+        assert _kind(ours) == _kind(theirs)
+        np.testing.assert_allclose(
+            ours.detach().cpu().numpy(), theirs.detach().numpy(), rtol=rtol, atol=rtol
+        )
+        agree(ours.grad if ours.is_leaf else None, theirs.grad if theirs.is_leaf else None, rtol)
+    elif isinstance(theirs, (list, tuple)):
+        assert type(ours) is type(theirs)
+        assert len(ours) == len(theirs)
+        for each, other in zip(ours, theirs, strict=True):
+            agree(each, other, rtol)
+    elif isinstance(theirs, dict):
+        agree([*ours.items()], [*theirs.items()], rtol)
+    elif isinstance(theirs, float):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol)
+    else:
+        assert ours == theirs
+
+
+def _kind(x):
+    return type(x), x.shape, x.dtype, x.stride(), x.requires_grad, x.is_leaf
+
+
+def words(text):
+    """Printed text without the device: the line breaks before what stands at its end move."""
+    return re.sub(r",\s+device='cuda:0'", "", text).split()
+
+
+def unasked(ledger, *also):
+    """The transfers and waits of a block that its program did not ask for, with their lines."""
+    found = [*ledger.transfers, *ledger.synchronisations]
+    return [(each, each.line) for each in found if each.name not in (*ASKED, *also)]
+
+
+def on_both(program):
+    """What ``program(device)`` prepares and then computes, on the CPU and on a CUDA device.
+
+    ``program`` gives a function; what that gives is compared, and only it is recorded.
+    """
+    tk.manual_seed(0)
+    expected = program("cpu")()
+    tk.manual_seed(0)
+    run = program("cuda")
+    with tk.cuda.record() as ledger:
+        found = run()
+    return expected, found, ledger

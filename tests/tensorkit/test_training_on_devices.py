@@ -1,0 +1,282 @@
+"""Programs on every device: modules, optimizers, loaders, files, derivatives, random numbers.
+
+As in test_on_devices the CPU is the oracle, and what the program did not ask for is not moved.
+"""
+
+import io
+
+import pytest
+from on_devices import agree, on_both, unasked, words
+
+import tensorkit as tk
+from tensorkit import nn
+
+OPTIMIZERS = {
+    "sgd": lambda p: tk.optim.SGD(p, lr=0.1),
+    "sgd decay": lambda p: tk.optim.SGD(p, lr=0.01, weight_decay=0.01, maximize=True),
+    "momentum": lambda p: tk.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
+    "nesterov": lambda p: tk.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adam": lambda p: tk.optim.Adam(p, lr=0.01, weight_decay=0.1, maximize=True),
+    "amsgrad": lambda p: tk.optim.Adam(p, lr=0.01, amsgrad=True),
+    "adamw": lambda p: tk.optim.AdamW(p, lr=0.01),
+}
+MODULES = {
+    "linear": lambda: nn.Linear(4, 3),
+    "linear without bias": lambda: nn.Linear(4, 3, bias=False),
+    "layer norm": lambda: nn.LayerNorm(4),
+    "flatten": lambda: nn.Flatten(0),
+    "dropout": lambda: nn.Dropout(0.4),
+    "dropout in place": lambda: nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.4, inplace=True)),
+    "dropout all": lambda: nn.Dropout(1.0),
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+    "relu": nn.ReLU,
+    "leaky relu": lambda: nn.LeakyReLU(0.2),
+    "gelu": nn.GELU,
+    "gelu tanh": lambda: nn.GELU("tanh"),
+    "silu": nn.SiLU,
+    "softplus": nn.Softplus,
+    "softmax": lambda: nn.Softmax(1),
+    "log softmax": lambda: nn.LogSoftmax(0),
+    "list": lambda: nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2)),
+}
+
+
+def _net():
+    return nn.Sequential(
+        nn.Linear(5, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 3)
+    )
+
+
+def _holds(program, rtol=2e-6, asked=()):
+    """``program`` gives on the CUDA device what it gives on the CPU, and moves nothing unasked."""
+    expected, found, ledger = on_both(program)
+    agree(found, expected, rtol)
+    if tk.cuda.is_simulated():
+        assert words(repr(found)) == words(repr(expected))
+        assert not unasked(ledger, *asked)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_gives_there_what_it_gives_on_the_cpu(gpu, name):
+    def program(device):
+        module = MODULES[name]().to(device)
+        x = tk.randn(3, 4).to(device).requires_grad_()
+
+        def run():
+            result = module(x)
+            (result * result).sum().backward()
+            return result, x, module.state_dict(), [*module.parameters()]
+
+        return run
+
+    _holds(program)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_trains_there_as_on_the_cpu(gpu, name, large):
+    def program(device):
+        net = (nn.Linear(5, 4000) if large else _net()).to(device)
+        optimizer = OPTIMIZERS[name](net.parameters())
+        x, y = tk.randn(16, 5).to(device), tk.randint(0, 3, (16,)).to(device)
+
+        def run():
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+            return loss, net.state_dict(), optimizer.state_dict()
+
+        return run
+
+    # Adam divides gradients by their size: the rounding of small ones is seen
+    _holds(program, 2e-6 if tk.cuda.is_simulated() else 2e-5)
+
+
+def test_the_state_of_an_optimizer_follows_its_parameters(gpu):
+    x = tk.ones(3, device="cuda", requires_grad=True)
+    for make in OPTIMIZERS.values():
+        optimizer = make([x])
+        (x * x).sum().backward()
+        optimizer.step()
+        for name, state in optimizer.state[x].items():
+            assert state.device == (tk.device("cpu") if name == "step" else x.device), name
+
+
+def test_a_state_that_was_saved_on_the_cpu_goes_to_the_device_of_its_parameter(gpu):
+    x = tk.ones(3, requires_grad=True)
+    optimizer = OPTIMIZERS["adam"]([x])
+    x.sum().backward()
+    optimizer.step()
+    y = tk.ones(3, device="cuda", requires_grad=True)
+    other = OPTIMIZERS["adam"]([y])
+    other.load_state_dict(optimizer.state_dict())
+    assert other.state[y]["exp_avg"].device == y.device
+    assert other.state[y]["step"].device == tk.device("cpu")
+    y.sum().backward()
+    other.step()
+
+
+def test_a_module_that_is_moved_takes_parameters_buffers_and_gradients_with_it(gpu):
+    net = _net()
+    net.register_buffer("mean", tk.zeros(2))
+    net(tk.ones(2, 5)).sum().backward()
+    before = [*net.parameters()]
+    assert net.cuda() is net
+    tensors = [*net.parameters(), *net.buffers(), *(p.grad for p in net.parameters())]
+    assert {x.device for x in tensors} == {tk.device("cuda:0")}
+    assert all(old is new for old, new in zip(before, net.parameters(), strict=True))
+    assert {p.device for p in net.cpu().parameters()} == {tk.device("cpu")}
+
+
+def test_a_loader_gives_batches_that_the_program_sends(gpu):
+    def program(device):
+        data = tk.utils.data.TensorDataset(tk.arange(10.0), tk.arange(10))
+        loader = tk.utils.data.DataLoader(data, batch_size=4, shuffle=True)
+        return lambda: [(x.to(device), y.to(device)) for x, y in loader]
+
+    _holds(program, asked=["to"])
+
+
+def test_a_loader_of_data_on_the_device_gives_batches_there(gpu):
+    def program(device):
+        data = tk.utils.data.TensorDataset(tk.arange(10.0).to(device), tk.arange(10).to(device))
+        loader = tk.utils.data.DataLoader(data, batch_size=4, shuffle=True)
+        parts = tk.utils.data.random_split(data, [7, 3])
+        return lambda: ([*loader], parts[1][0])
+
+    _holds(program)
+
+
+def test_what_is_saved_there_comes_back_there_or_where_map_location_says(gpu):
+    net = _net().cuda()
+    optimizer = OPTIMIZERS["adam"](net.parameters())
+    net(tk.ones(2, 5, device="cuda")).sum().backward()
+    optimizer.step()
+    flat = tk.arange(6.0).cuda()
+    saved = {"net": net.state_dict(), "state": optimizer.state_dict(), "t": flat.view(2, 3).t()}
+    file = io.BytesIO()
+    tk.save(saved, file)
+
+    def load(where):
+        return tk.load(io.BytesIO(file.getvalue()), map_location=where)
+
+    for where, device in [(None, "cuda:0"), ("cpu", "cpu"), ({"cuda:0": "cpu"}, "cpu")]:
+        again = load(where)
+        assert again["t"].device == tk.device(device)
+        assert {x.device for x in again["net"].values()} == {tk.device(device)}
+        agree(
+            {name: x.cpu() for name, x in again["net"].items()},
+            {name: x.cpu() for name, x in saved["net"].items()},
+            0,
+        )
+        assert again["t"].stride() == (1, 3)
+    assert again["state"]["state"][0]["step"].device == tk.device("cpu")
+
+
+def _cubes(x, y):
+    return (x * x * x).sum() + (x.sin() * y).sum()
+
+
+DERIVATIVES = {
+    "jacobian": lambda f, x, y: f.jacobian(lambda x, y: x * y + x.exp(), (x, y)),
+    "hessian": lambda f, x, y: f.hessian(_cubes, (x, y)),
+    "vjp": lambda f, x, y: f.vjp(lambda x: x.sin(), x, y),
+    "jvp": lambda f, x, y: f.jvp(lambda x: x.sin(), x, y),
+    "vhp": lambda f, x, y: f.vhp(_cubes, (x, y), (y, x)),
+    "hvp": lambda f, x, y: f.hvp(_cubes, (x, y), (y, x)),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_a_derivative_of_a_function_is_there_what_it_is_on_the_cpu(gpu, name):
+    def program(device):
+        x, y = tk.randn(2, 3).to(device), tk.randn(2, 3).to(device)
+        return lambda: DERIVATIVES[name](tk.autograd.functional, x, y)
+
+    _holds(program)
+
+
+def test_finite_differences_confirm_derivatives_there(gpu):
+    x, y = (tk.randn(2, 3, dtype=tk.float64).cuda().requires_grad_() for _ in range(2))
+    assert tk.autograd.gradcheck(lambda x, y: (x * y).sin(), (x, y))
+    assert tk.autograd.gradgradcheck(lambda x, y: (x * y).sin(), (x, y))
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0"):
+        tk.autograd.gradcheck(lambda x: x * x.detach(), x)
+
+
+@pytest.mark.parametrize(("dtype", "equal_nan"), [("float32", 0), ("float32", 1), ("int64", 0)])
+def test_closeness_is_there_what_it_is_on_the_cpu(gpu, dtype, equal_nan):
+    def program(device):
+        kind = getattr(tk, dtype)
+        x = tk.tensor([1, 2, 3, 4], device=device).to(kind)
+        y = tk.tensor([1, 2, 3, 5], device=device).to(kind)
+        if kind is tk.float32:
+            x[2] = y[2] = float("nan")
+            y[1] = 2.00001
+        return lambda: (
+            tk.isclose(x, y, equal_nan=bool(equal_nan)),
+            tk.isclose(x[:, None], y),
+            tk.allclose(x[:2], y[:2]),
+            tk.equal(x, y),
+        )
+
+    _holds(program, asked=["allclose", "equal"])
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, float("inf")])
+def test_gradients_are_clipped_there_as_on_the_cpu(gpu, order):
+    def program(device):
+        leaves = [tk.randn(3).to(device).requires_grad_() for _ in range(2)]
+        sum((x * x).sum() for x in leaves).backward()
+
+        def run():
+            norm = nn.utils.clip_grad_norm_(leaves, 0.5, order)
+            nn.utils.clip_grad_value_(leaves, 0.1)
+            return norm, leaves, nn.utils.parameters_to_vector(leaves)
+
+        return run
+
+    _holds(program)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
+     "kaiming_normal_", "ones_", "zeros_"],
+)  # fmt: skip
+def test_first_values_are_there_what_they_are_on_the_cpu(gpu, name):
+    _holds(
+        lambda device: lambda: getattr(nn.init, name)(tk.empty(5, 7, device=device)),
+        asked=["uniform", "normal"],
+    )
+
+
+RANDOM = {
+    "rand": lambda device: tk.rand(2, 3, device=device),
+    "randn": lambda device: tk.randn(20, device=device),
+    "randint": lambda device: tk.randint(0, 9, (4,), device=device),
+    "randperm": lambda device: tk.randperm(7, device=device),
+    "rand_like": lambda device: tk.rand_like(tk.empty(3, device=device)),
+    "bernoulli": lambda device: tk.bernoulli(tk.full((9,), 0.5, device=device)),
+    "normal": lambda device: tk.normal(tk.zeros(3, device=device), tk.ones(3, device=device)),
+    "multinomial": lambda device: tk.multinomial(tk.ones(5, device=device), 3),
+    "exponential": lambda device: tk.empty(4, device=device).exponential_(),
+    "linear": lambda device: nn.Linear(3, 2, device=device).weight.detach(),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_a_seed_gives_there_the_numbers_that_it_gives_on_the_cpu(gpu, name):
+    expected, found, _ = on_both(lambda device: lambda: RANDOM[name](device))
+    assert found.is_cuda
+    agree(found, expected, 1e-6)
+
+
+def test_there_a_generator_goes_on_from_a_state(gpu):
+    state = tk.get_rng_state()
+    first = tk.rand(3, device="cuda")
+    tk.set_rng_state(state)
+    assert tk.equal(first, tk.rand(3, device="cuda"))
