@@ -7,8 +7,6 @@
 # colour alone.
 
 # %%
-from types import SimpleNamespace
-
 import numpy as np
 
 import tensorkit as tk
@@ -174,36 +172,42 @@ for _ in range(30):
 viz.landscape(lambda x, y: x * x + 10 * y * y, path)
 
 # %% [markdown]
-# ## CPU and GPU
+# ## A CUDA device, real or simulated
 #
-# The numbers of these two are made up: they show how the pictures look.
+# What a cell asks of a CUDA device is noted in a ledger. The naive loop below sends each batch by
+# itself and waits for each result; the right one sends all of them at once and waits at the end.
+
+# %%
+batches = tk.ones(4, 32, 64)
+with tk.cuda.simulate():
+    weights = tk.full((64, 16), 0.1, device="cuda")
+    with tk.cuda.record() as naive:
+        total = 0.0
+        for batch in batches:
+            total += (batch.to("cuda") @ weights).relu().mean().item()
+    with tk.cuda.record() as right:
+        total = tk.zeros((), device="cuda")
+        for batch in batches.to("cuda"):
+            total += (batch @ weights).relu().mean()
+        total = total.item()
+viz.timeline(naive, right)
+
+# %% [markdown]
+# Every picture is drawn of tensors on a CUDA device too: what is shown is copied to the host.
+
+# %%
+with tk.cuda.simulate():
+    there = tk.arange(6, device="cuda").reshape(2, 3)
+    picture = viz.memory(there=there, turned=there.T, here=there.cpu())
+picture
+
+# %% [markdown]
+# The times of this chart are made up: they show how the picture looks.
 
 # %%
 cpu = {10**k: 1e-6 + 10**k * 1e-9 for k in range(1, 8)}
 cuda = {10**k: 2e-5 + 10**k * 1e-11 for k in range(1, 8)}
 viz.benchmark({"cpu": cpu, "cuda": cuda})
-
-
-# %%
-def event(kind, name, start, duration, **more):
-    return SimpleNamespace(kind=kind, name=name, start=start, duration=duration, **more)
-
-
-to_device = {"direction": "host to device", "bytes": 4096}
-to_host = {"direction": "device to host", "bytes": 4}
-naive = []
-for step in range(5):
-    start = 0.00065 * step
-    naive += [
-        event("transfer", "batch", start, 0.0002, **to_device),
-        event("launch", "matmul", start + 0.0002, 0.0001),
-        event("synchronise", "item", start + 0.0003, 0.0003),
-        event("transfer", "item", start + 0.0006, 0.00001, **to_host),
-    ]
-right = [event("transfer", "all batches", 0, 0.0004, direction="host to device", bytes=20480)]
-right += [event("launch", "matmul", 0.0004 + 0.0001 * step, 0.0001) for step in range(5)]
-right += [event("synchronise", "item", 0.0009, 0.0001)]
-viz.timeline(naive, right)
 
 # %% [markdown]
 # ## What cannot be drawn gets a sentence

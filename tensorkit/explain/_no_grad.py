@@ -59,9 +59,7 @@ def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
         if t.retains_grad or t.is_leaf:
             gradient = t.grad
             if gradient is not None:
-                said = (
-                    f"It is {words.values(gradient)}, {words.form(gradient.shape, gradient.dtype)}."
-                )
+                said = f"It is {words.values(gradient)}, {words.form(gradient)}."
                 return Explanation(f"{name}.grad is not None", [said], [])
         if not t.requires_grad:
             return _untracked(t, name, names)

@@ -3,6 +3,9 @@
 Every picture is an object that a notebook shows as an image and a terminal as text; both are made
 from the same data, hold no addresses or times, and are the same on every run. ``picture.alt`` is
 the text, ``picture.save("x.svg")`` writes a file (also .png, .html, .txt).
+
+Of tensors on a CUDA device what is shown is copied to the host; a ledger notes it with the line
+that asked for the picture.
 """
 
 from tensorkit.viz._backward import backward

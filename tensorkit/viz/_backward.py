@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import AutogradError, Parts
 from tensorkit.data import from_numpy, is_tensor
+from tensorkit.devices import backend_of
 from tensorkit.ops import reduction
 from tensorkit.viz import boxes, folding, reading, table, words
 from tensorkit.viz._graph import LEFT, box_of, key
@@ -96,6 +98,12 @@ def backward(
             f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
             "Try: viz.backward(loss.sum()), or viz.backward(loss, tk.ones_like(loss))",
         )
+    if gradient is not None:
+        words.must_be_tensor("viz.backward", gradient, "gradient")
+        if words.form(gradient) != words.form(loss):
+            given, wanted = words.form(gradient), words.form(loss)
+            text = f"The gradient is {given}; it must be like the tensor, {wanted}."
+            return said("No backward", text)
     with words.unseen():
         return _steps(loss, gradient, naive, [*named.items(), *words.named_tensors(words.caller())])
 
@@ -104,9 +112,7 @@ def _steps(
     loss: "Tensor", gradient: "Tensor | None", naive: bool, names: list[tuple[str, "Tensor"]]
 ) -> Picture:
     vertices = reading.read(loss, names)
-    first: Any = np.ones(tuple(loss.shape), loss.dtype.numpy)
-    if gradient is not None:
-        first = np.broadcast_to(gradient.detach().cpu().numpy(), first.shape)
+    first: Any = (creation.ones_like(loss) if gradient is None else gradient).detach()._array
     if isinstance(vertices[-1].node, FunctionNode) and len(vertices[-1].node.forms) > 1:
         first = Parts({loss._node.output_nr: first})
     try:
@@ -132,7 +138,7 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, Any, Any]]:
             continue
         if value is not None:
             shape = tuple(edge._form.shape)
-            value = np.asarray(value)
+            value = edge._form.device.backend.asarray(value)
             if value.shape != shape:
                 value = reduction.sum_to_shape.on_arrays(value, to=shape)
         if is_tensor(edge):
@@ -163,20 +169,22 @@ def _walk(vertices: list[Vertex], first: Any) -> tuple[list[Step], dict[int, Any
         vertex = vertices[place]
         if vertex.is_leaf or place not in arrived:
             continue
-        step = Step(place, arrived[place])
+        incoming = arrived[place]
+        step = Step(place, _on_host(incoming))
         derivatives = _derivatives(vertex, step.incoming) if len(steps) < MOST_STEPS else {}
-        for number, source, value in _passed_on(vertex, step.incoming):
+        for number, source, value in _passed_on(vertex, incoming):
             to = places[id(source)]
             if value is not None:
                 is_first = to not in arrived
                 arrived[to] = value if is_first else arrived[to] + value
                 rule = derivatives.get(number, "")
-                step.shares.append(Share(to, rule, value, arrived[to], is_first))
+                product, total = _on_host(value), _on_host(arrived[to])
+                step.shares.append(Share(to, rule, product, total, is_first))
             waiting[to] -= 1
             if not waiting[to]:
                 ready.append(to)
         steps.append(step)
-    return steps, arrived
+    return steps, {place: _on_host(it) for place, it in arrived.items()}
 
 
 def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
@@ -188,14 +196,15 @@ def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
     node = vertex.node
     if isinstance(node, FunctionNode):  # not called for a look: its backward may do anything
         return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
-    ones = np.ones_like(incoming)
+    ones = np.ones(incoming.shape, incoming.dtype)
     probe = (np.arange(1, incoming.size + 1).reshape(incoming.shape) % 7 + 1).astype(incoming.dtype)
+    to_device = node._form.device.backend.from_host
     found = {}
-    pairs = zip(node.gradients(ones), node.gradients(probe), strict=True)
+    pairs = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
     for number, (derivative, product) in enumerate(pairs):
         if derivative is None:
             continue
-        derivative, product = np.asarray(derivative), np.asarray(product)
+        derivative, product = _on_host(derivative), _on_host(product)
         fits = product.shape == derivative.shape and incoming.shape in ((), product.shape)
         if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
             found[number] = f"local derivative {_values(derivative)}"
@@ -230,7 +239,7 @@ def _recurse(vertices: list[Vertex], first: Any) -> tuple[dict[int, Any], list[i
                 totals[to] = value if to not in totals else totals[to] + value
                 inputs.append(to)
         stack.extend(reversed(inputs))
-    return totals, visits, not stack
+    return {place: _on_host(it) for place, it in totals.items()}, visits, not stack
 
 
 def _values(array: Any) -> str:
@@ -240,6 +249,13 @@ def _values(array: Any) -> str:
         each = sorted(array.values.items())
         return ", ".join(f"{_values(value)} for output {place}" for place, value in each)
     return words.values(from_numpy(np.array(array)))
+
+
+def _on_host(array: Any) -> Any:
+    """The same in the host's memory, where it can be shown."""
+    if isinstance(array, Parts):
+        return Parts({place: _on_host(it) for place, it in array.values.items()})
+    return np.asarray(backend_of(array).to_host(array))
 
 
 # Drawing

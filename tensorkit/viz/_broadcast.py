@@ -155,17 +155,17 @@ def _reader(operand: Operand, n_axes: int) -> Callable[[int, int], Cell]:
     """What an operand shows at a row and a column of the result; leading indices are 0."""
     shape = operand.shape
     lead = n_axes - len(shape)
+    values = None if operand.tensor is None else operand.tensor.detach().cpu()
 
     def read(row: int, column: int) -> Cell:
         wanted = ((0,) * n_axes + (row, column))[-n_axes:] if n_axes else ()
         own = wanted[lead:]
         index = tuple(0 if size == 1 else at for at, size in zip(own, shape, strict=True))
         is_copy = index != own or any(wanted[:lead])
-        if operand.tensor is None:
+        if values is None:
             text = f"[{','.join(map(str, index))}]"
         else:
-            with words.unseen():
-                text = words.number(operand.tensor.detach()[index].item())
+            text = words.number(values[index].item())
         return Cell(text, PLAIN if is_copy else LEAF, "3 3" if is_copy else "")
 
     return read

@@ -43,8 +43,9 @@ def _taken(t: "Tensor", index: Any) -> Picture:
         result = t[index]
     except (IndexError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         return said(f"{code} does not work", f"{type(error).__name__}: {error}")
-    taken = creation.zeros(tuple(t.shape), dtype=bool_)
+    taken = creation.zeros(tuple(t.shape), dtype=bool_, device=t.device)
     taken[index] = True
+    taken = taken.cpu()
     n_taken = int(taken.sum().item())
     again = "" if n_taken == result.numel() else ", some several times"
     title = f"{code} takes {n_taken:,} of {words.count(t.numel(), 'element')}{again}: "
@@ -55,8 +56,8 @@ def _taken(t: "Tensor", index: Any) -> Picture:
     canvas = Canvas()
     text = [title]
     low = heading(canvas, title, consequence)
-    low = _draw(canvas, text, f"t, shape {tuple(t.shape)}", t, taken, low)
-    _draw(canvas, text, f"result, shape {tuple(result.shape)}", result, None, low + 12)
+    low = _draw(canvas, text, f"t, shape {tuple(t.shape)}", t.cpu(), taken, low)
+    _draw(canvas, text, f"result, shape {tuple(result.shape)}", result.cpu(), None, low + 12)
     return Picture(title, canvas, "\n".join(text))
 
 
@@ -71,7 +72,7 @@ def index_text(index: Any) -> str:
         return "..."
     if is_tensor(index):
         if index.numel() > words.MOST_VALUES:
-            return f"{words.form(index.shape, index.dtype)} tensor"
+            return f"tensor: {words.form(index)}"
         return f"tensor({words.values(index)})"
     text = str(index)
     return (

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorkit.data import tensor
+from tensorkit.data import is_tensor, tensor
 from tensorkit.viz import table, words
 from tensorkit.viz.chart import Axes, span
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
@@ -19,21 +19,24 @@ def landscape(
 ) -> Picture:
     """Lines of equal height of ``f(x, y)``, and the path of an optimizer upon them.
 
-    ``f`` takes two 0-d tensors (or numbers). ``path`` holds pairs, also as tensors. Without the
-    ranges ``x`` and ``y`` the path is seen whole. Heights lie closer together further down.
+    ``f`` takes two 0-d tensors, on the device of the path if that is made of tensors; ``path``
+    holds pairs, also as tensors. Without the ranges ``x`` and ``y`` the path is seen whole. Heights
+    lie closer together further down.
 
     >>> from tensorkit import viz
     >>> viz.landscape(lambda x, y: x * x + y * y, [(1., 1.), (0.5, 0.5)]).alt.splitlines()[1]
     'The path: 2 points, from f(1., 1.) = 2. to f(0.5, 0.5) = 0.5'
     """
+    path = list(path)
     points = [_pair(point) for point in path]
+    device = path[0].device if path and is_tensor(path[0]) else None
     x = _widened([it[0] for it in points]) if x is None else x
     y = _widened([it[1] for it in points]) if y is None else y
     xs = [x[0] + (x[1] - x[0]) * step / N for step in range(N + 1)]
     ys = [y[0] + (y[1] - y[0]) * step / N for step in range(N + 1)]
     with words.unseen():
-        heights = _heights(f, xs, ys)
-        along = [_height(f, *point) for point in points]
+        heights = _heights(f, xs, ys, device)
+        along = [_height(f, *point, device) for point in points]
     finite = [it for row in heights for it in row if math.isfinite(it)]
     title = "Landscape" if not points else f"Landscape, path of {words.count(len(points), 'point')}"
     if not finite:
@@ -71,22 +74,28 @@ def _widened(values: Sequence[float]) -> Point:
     return low - margin, high + margin
 
 
-def _heights(f: Callable[[Any, Any], Any], xs: list[float], ys: list[float]) -> list[list[float]]:
+def _heights(
+    f: Callable[[Any, Any], Any], xs: list[float], ys: list[float], device: Any
+) -> list[list[float]]:
     """The function on a grid: at once if it works on elements, which three points must confirm."""
     try:
-        found = f(tensor(xs), tensor(ys).unsqueeze(1)).expand(N + 1, N + 1).tolist()
+        found = (
+            f(tensor(xs, device=device), tensor(ys, device=device).unsqueeze(1))
+            .expand(N + 1, N + 1)
+            .tolist()
+        )
         for place in (0, N // 3, N):
-            alone = _height(f, xs[place], ys[N - place])
+            alone = _height(f, xs[place], ys[N - place], device)
             if not math.isclose(alone, found[N - place][place], rel_tol=1e-4, abs_tol=1e-6):
                 raise ValueError
     except Exception:  # whatever a function of numbers raises when it is given a whole grid
-        return [[_height(f, x, y) for x in xs] for y in ys]
+        return [[_height(f, x, y, device) for x in xs] for y in ys]
     return found
 
 
-def _height(f: Callable[[Any, Any], Any], x: float, y: float) -> float:
+def _height(f: Callable[[Any, Any], Any], x: float, y: float, device: Any) -> float:
     try:
-        return float(f(tensor(x), tensor(y)))
+        return float(f(tensor(x, device=device), tensor(y, device=device)))
     except (OverflowError, ZeroDivisionError):
         return math.nan
 

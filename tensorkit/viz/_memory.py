@@ -55,8 +55,8 @@ class Row:
 
     title: str
     n_elements: int
-    boxes: list[int]
-    values: list[str]
+    boxes: list[int] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     lanes: list[Lane] = field(default_factory=list)
 
     @property
@@ -117,7 +117,7 @@ def _others_alive(
 
 def _place(x: "Tensor") -> Any:
     storage = x.untyped_storage()
-    return (storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
+    return (x.device, storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
 
 
 def _numbers(x: "Tensor") -> Any:
@@ -141,25 +141,24 @@ def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     ]
 
 
-def _row(title: str, group: list[tuple[str, "Tensor"]], most: int = MOST_BOXES) -> Row:
+def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
     x = group[0][1]
     n_bytes = x.untyped_storage().nbytes()
     n = n_bytes // x.itemsize
     dtype = str(x.dtype).removeprefix("torch.")
-    boxes = _boxes_to_show(n, [tensor for _, tensor in group], most)
-    flat = x.detach().as_strided((n,), (1,), 0)
-    elements = "1 element" if n == 1 else f"{n} elements"
-    row = Row(
-        title=f"{title}: {elements}, {dtype}, {n_bytes} bytes",
-        n_elements=n,
-        boxes=boxes,
-        values=[words.number(flat[box].item()) for box in boxes],
-    )
-    row.lanes = [_lane(name, tensor, boxes) for name, tensor in group]
-    # wide boxes: fewer of them, so that the picture is as wide as a notebook's page at most
-    gap = _GAP_WIDTH / 2 if len(boxes) < n else 0
-    fitting = max(int(WIDEST / (row.box_width + gap)), FEWEST_BOXES)
-    return row if len(boxes) <= fitting else _row(title, group, fitting)
+    place = "" if x.device.type == "cpu" else f", on {x.device}"
+    flat = x.detach().as_strided((n,), (1,), 0).cpu()
+    row = Row(f"{title}: {words.count(n, 'element')}, {dtype}, {n_bytes:,} bytes{place}", n)
+    most = MOST_BOXES
+    while True:
+        row.boxes = _boxes_to_show(n, [tensor for _, tensor in group], most)
+        row.values = [words.number(flat[box].item()) for box in row.boxes]
+        row.lanes = [_lane(name, tensor, row.boxes) for name, tensor in group]
+        # wide boxes: fewer of them, so that the picture is as wide as a notebook's page at most
+        gap = _GAP_WIDTH / 2 if len(row.boxes) < n else 0
+        most = max(int(WIDEST / (row.box_width + gap)), FEWEST_BOXES)
+        if len(row.boxes) <= most:
+            return row
 
 
 def _boxes_to_show(n: int, tensors: list["Tensor"], most: int) -> list[int]:

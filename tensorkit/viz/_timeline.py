@@ -1,106 +1,147 @@
-"""``viz.timeline``: what a cell asked of a CUDA device, and when."""
+"""``viz.timeline``: what a cell asked of a CUDA device, when, and at which lines."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from itertools import groupby
 from typing import Any
 
-from tensorkit.viz import words
+from tensorkit.ledger import Ledger, Record
+from tensorkit.viz import table, words
 from tensorkit.viz.chart import short, ticks
 from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
 from tensorkit.viz.palette import EDGE, INK, SERIES, SOFT
 
-KINDS = ("transfer", "launch", "synchronise")
-LANE, WIDTH, LEFT, MOST_TOLD = 26.0, 720.0, 130.0, 40
+KINDS = {"transfer": "transfers", "launch": "launches", "synchronise": "synchronisations"}
+LANES = ("host to device", "launch", "synchronise", "device to host")
+_SAME_LANE = {"host to device": "device to device"}
+LANE, WIDTH, LEFT, MOST_TOLD, MOST_LINES = 26.0, 720.0, 130.0, 40, 12
+UNITS = (("s", 1), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
+
+Scale = tuple[float, str, float]
+"""The length of the time axis, its unit, and how many of the unit are a second."""
 
 
-def timeline(ledger: Iterable[Any], right: Iterable[Any] | None = None) -> Picture:
+def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
     """Transfers, launches and synchronisations over time; a second ledger below, on one scale.
 
-    A ledger is an iterable of records with ``kind`` ("transfer", "launch" or "synchronise"),
-    ``name``, ``start`` and ``duration`` in seconds; and, where they apply, ``direction``, ``bytes``
-    and ``line`` (file, line). The first is the naive version, ``right`` the right one.
+    A ledger is what ``tk.cuda.record()`` opens. The first is the naive version, ``right`` the right
+    one. Below each stands what its lines of code asked for. Times begin at the first record; those
+    of a simulated device are a model's, the same on every machine.
 
     >>> from tensorkit import viz
-    >>> viz.timeline([])
-    Nothing happened
-    The ledger is empty: nothing was asked of the device.
+    >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
+    ...     total = tk.ones(3).cuda().sum().item()
+    >>> viz.timeline(ledger).alt.splitlines()[1]
+    '2 transfers of 16 bytes, 1 launch, 1 synchronisation, over 30. µs'
     """
-    ledgers = [("", list(ledger))] if right is None else [
-        ("naive", list(ledger)), ("right", list(right))
-    ]  # fmt: skip
-    if not any(events for _, events in ledgers):
-        return said("Nothing happened", "The ledger is empty: nothing was asked of the device.")
+    ledgers = [("", ledger)] if right is None else [("naive", ledger), ("right", right)]
+    for _, it in ledgers:
+        if not isinstance(it, Ledger):
+            raise TypeError(
+                f"viz.timeline() wants a ledger, not {type(it).__name__}. "
+                "Try: with tk.cuda.record() as ledger: ..."
+            )
+    if not any(map(len, (it for _, it in ledgers))):
+        return said("Nothing happened", "The ledger is empty: nothing was asked of a CUDA device.")
     title = "Timeline of the device" if right is None else "Timeline of the device: naive and right"
-    end = max(it.start - _first(events) + it.duration for _, events in ledgers for it in events)
-    unit, per_second = next(
-        ((u, n) for u, n in (("s", 1), ("ms", 1e3), ("µs", 1e6)) if end * n >= 1), ("ns", 1e9)
-    )
-    scale = (end * per_second or 1.0, per_second)
+    end = max(_duration(it) for _, it in ledgers)
+    unit, per_second = next((it for it in UNITS if end * it[1] >= 1), UNITS[-1])
+    scale = (end * per_second or 1.0, unit, per_second)
     canvas = Canvas()
     text = [title]
     low = heading(canvas, title)
-    for name, events in ledgers:
-        summary = f"{name}: {_summary(events)}" if name else _summary(events)
-        canvas.text(18, low + 14, summary, 12.5, INK, bold=bool(name))
-        text.append(summary)
-        low = _draw(canvas, events, low + 24, scale)
-        text += _told(events, scale, unit)
-    for tick in ticks(0, scale[0]):
-        x = LEFT + WIDTH * tick / scale[0]
-        canvas.text(x, low + 8, f"{short(tick)} {unit}", 11, SOFT, anchor="middle")
+    for name, it in ledgers:
+        summary = _summary(it, scale)
+        right_end = canvas.text(18, low + 14, name, 12.5, bold=True) + 10 if name else 18
+        canvas.text(right_end, low + 14, summary, 12.5, INK)
+        low = _draw(canvas, it, low + 24, scale)
+        header, rows = ("line", *KINDS.values()), _by_line(it)
+        low = table.draw(canvas, 18, low + 8, header, rows[:MOST_LINES]) + 22
+        text += [f"{name}: {summary}" if name else summary, *table.text(header, rows)]
+        text += _told(it, scale)
     return Picture(title, canvas, "\n".join(text))
 
 
-def _first(events: Sequence[Any]) -> float:
-    return min((it.start for it in events), default=0.0)
+def _since(ledger: Ledger, moment: float) -> float:
+    """Seconds from the first record to a moment; without the last digits, where clocks differ."""
+    return round(moment - ledger.records[0].start, 12)
 
 
-def _summary(events: Sequence[Any]) -> str:
-    moved = sum(getattr(it, "bytes", 0) or 0 for it in events if it.kind == "transfer")
+def _duration(ledger: Ledger) -> float:
+    return max((_since(ledger, it.start + it.duration) for it in ledger), default=0.0)
+
+
+def _summary(ledger: Ledger, scale: Scale) -> str:
+    _, unit, per_second = scale
     counts = [
-        words.count(sum(it.kind == kind for it in events), noun)
-        for kind, noun in zip(KINDS, ("transfer", "launch", "synchronisation"), strict=True)
+        words.count(len(ledger.transfers), "transfer") + _moved(ledger.transfers),
+        words.count(len(ledger.launches), "launch"),
+        words.count(len(ledger.synchronisations), "synchronisation"),
     ]
-    return f"{counts[0]} of {words.n_bytes(moved)}, {counts[1]}, {counts[2]}"
+    return f"{', '.join(counts)}, over {words.number(_duration(ledger) * per_second)} {unit}"
 
 
-def _draw(canvas: Canvas, events: Sequence[Any], top: float, scale: tuple[float, float]) -> float:
-    most, per_second = scale
-    bottom = top + LANE * len(KINDS)
+def _moved(records: list[Record]) -> str:
+    n = sum(it.bytes for it in records)
+    return f" of {words.n_bytes(n)}" if n else ""
+
+
+def _by_line(ledger: Ledger) -> list[list[str]]:
+    """What each line of code asked for: the line, then the number of records of each kind."""
+    by_line: dict[Any, list[Record]] = {}
+    for it in ledger:
+        by_line.setdefault(it.line, []).append(it)
+    rows = []
+    for line, records in by_line.items():
+        row = [words.place(*line)]
+        for kind in KINDS:
+            own = [it for it in records if it.kind == kind]
+            row.append(f"{len(own):,}{_moved(own)}" if own else "")
+        rows.append(row)
+    return rows
+
+
+def _draw(canvas: Canvas, ledger: Ledger, top: float, scale: Scale) -> float:
+    most, unit, per_second = scale
+    bottom = top + LANE * len(LANES)
     for tick in ticks(0, most):
         x = LEFT + WIDTH * tick / most
         canvas.line([(x, top), (x, bottom)], EDGE, width=0.8)
-    first = _first(events)
-    for lane, kind in enumerate(KINDS):
-        y = top + LANE * lane
-        canvas.text(18, y + 17, kind, 12, SOFT)
+        canvas.text(x, bottom + 14, f"{short(tick)} {unit}", 11, SOFT, anchor="middle")
+    for number, lane in enumerate(LANES):
+        y = top + LANE * number
+        canvas.text(18, y + 17, lane, 12, SOFT)
         canvas.line([(LEFT, y + LANE), (LEFT + WIDTH, y + LANE)], EDGE, width=0.8)
-        for event in events:
-            if event.kind == kind:
-                x = LEFT + WIDTH * (event.start - first) * per_second / most
-                width = max(WIDTH * event.duration * per_second / most, 2.0)
-                fill, ink = SERIES[lane]
+        reached = 0.0
+        for it in ledger:
+            if (it.direction or it.kind) not in (lane, _SAME_LANE.get(lane)):
+                continue
+            x = LEFT + WIDTH * _since(ledger, it.start) * per_second / most
+            width = max(WIDTH * it.duration * per_second / most - 1, 1.5)
+            if x + width > reached + 1:  # else it would not be seen
+                reached = x + width
+                fill, ink = SERIES[number]
                 canvas.rect(x, y + 4, width, LANE - 8, fill, radius=2)
-                if text_width(event.name, 11) < width - 6:
-                    canvas.text(x + width / 2, y + 17, event.name, 11, ink, anchor="middle")
+                if text_width(it.name, 11) < width - 6:
+                    canvas.text(x + width / 2, y + 17, it.name, 11, ink, anchor="middle")
     return bottom + 14
 
 
-def _told(events: Sequence[Any], scale: tuple[float, float], unit: str) -> list[str]:
-    _, per_second = scale
-    first = _first(events)
-    lines = []
-    for event in events[:MOST_TOLD]:
-        facts = [event.kind, event.name]
-        if getattr(event, "direction", None):
-            facts.append(str(event.direction))
-        if getattr(event, "bytes", None):
-            facts.append(words.n_bytes(event.bytes))
-        start, duration = (event.start - first) * per_second, event.duration * per_second
-        began, took = words.number(float(start)), words.number(float(duration))
-        told = f"  at {began} {unit} for {took} {unit}"
-        line = getattr(event, "line", None)
-        where = f" ({words.place(*line)})" if line else ""
-        lines.append(f"{told}: {' '.join(facts)}{where}")
-    if len(events) > MOST_TOLD:
-        lines.append(f"  and {len(events) - MOST_TOLD:,} more")
-    return lines
+def _told(ledger: Ledger, scale: Scale) -> list[str]:
+    """The records in words; neighbours of one kind and line together."""
+    _, unit, per_second = scale
+    told = []
+    for (kind, line, direction), group in groupby(
+        ledger, lambda it: (it.kind, it.line, it.direction)
+    ):
+        records = list(group)
+        start = words.number(_since(ledger, records[0].start) * per_second)
+        names = ", ".join(
+            name if n == 1 else f"{n:,} times {name}"
+            for name, n in Counter(it.name for it in records).items()
+        )
+        way = (
+            f", {direction}, {words.n_bytes(sum(it.bytes for it in records))}" if direction else ""
+        )
+        told.append(f"at {start} {unit}: {kind} {names}{way} ({words.place(*line)})")
+    more = [f"and {len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
+    return [*told[:MOST_TOLD], *more]

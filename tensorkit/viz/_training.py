@@ -58,13 +58,13 @@ def _curves(history: Any) -> dict[str, list[float]]:
     try:
         if isinstance(history, Mapping):
             columns = dict(history)
-        elif (rows := list(history)) and isinstance(rows[0], Mapping):
+        elif (rows := _listed(history)) and isinstance(rows[0], Mapping):
             names = dict.fromkeys(name for row in rows for name in row)
             columns = {name: [row.get(name, math.nan) for row in rows] for name in names}
         else:
             columns = {"loss": rows}
         return {
-            str(name): [float(value) for value in values]
+            str(name): [float(value) for value in _listed(values)]
             for name, values in columns.items()
             if isinstance(values, Sequence) or hasattr(values, "tolist")
         }
@@ -73,6 +73,10 @@ def _curves(history: Any) -> dict[str, list[float]]:
             "viz.training() wants numbers: a dict of lists, a list of dicts, or a list of losses. "
             'Try: history["loss"].append(loss.item())'
         ) from None
+
+
+def _listed(values: Any) -> list[Any]:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _points(values: list[float]) -> list[tuple[float, float]]:

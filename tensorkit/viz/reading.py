@@ -142,7 +142,7 @@ def read(
         inputs = [None if it is None else place[id(it)] for it in inputs_of(node)]
         title = name or "leaf" if is_leaf else node.name().rpartition(":")[2]
         # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
-        form = words.form(node._form.shape, node._form.dtype)
+        form = words.form(node._form)
         vertex = Vertex(node, is_leaf, inputs, title, form, name, tensor, values)
         for number, source in enumerate(inputs):
             if source is not None:
@@ -199,7 +199,7 @@ def saved_by(node: Any) -> list[Saved]:
             found.append(Saved(attribute, _why_gone(error)))
             continue
         if is_tensor(value):
-            told = words.form(value.shape, value.dtype)
+            told = words.form(value)
             if not value.ndim:
                 told += f" = {words.values(value)}"
             found.append(Saved(attribute, told, value))
@@ -214,7 +214,7 @@ def _saved_by_function(node: FunctionNode) -> list[Saved]:
         kept = [it for it in node.saved_tensors if it is not None]
     except AutogradError as error:
         return [Saved("saved_tensors", _why_gone(error))]
-    return [Saved("saved_tensors", words.form(it.shape, it.dtype), it) for it in kept]
+    return [Saved("saved_tensors", words.form(it), it) for it in kept]
 
 
 def _why_gone(error: AutogradError) -> str:

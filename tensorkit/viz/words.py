@@ -43,16 +43,18 @@ def n_bytes(n: float) -> str:
     raise AssertionError
 
 
-def form(shape: Any, dtype: Any) -> str:
-    """Shape and dtype: ``(2, 3) float32``."""
-    return f"{tuple(shape)} {str(dtype).removeprefix('torch.')}"
+def form(x: Any) -> str:
+    """Shape and dtype of a tensor, and its device if that is not the CPU: ``(2, 3) float32``."""
+    place = "" if x.device.type == "cpu" else f" on {x.device}"
+    return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{place}"
 
 
 def values(x: "Tensor") -> str:
     """The values of a small tensor; of a large one its range, its mean and what is not finite."""
+    x = x.detach().cpu()  # of a CUDA device: one transfer, which a ledger shows
     if x.numel() <= MOST_VALUES:
-        return _nested(x.detach().tolist())
-    array = x.detach().cpu().numpy()
+        return _nested(x.tolist())
+    array = x.numpy()
     if array.dtype.kind == "b":
         return f"{int(array.sum()):,} of {array.size:,} True"
     if array.dtype.kind != "f":

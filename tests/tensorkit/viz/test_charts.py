@@ -1,7 +1,6 @@
-"""viz.training, gradients, benchmark, landscape and timeline: what they tell, and odd input."""
+"""viz.training, gradients, benchmark and landscape: what they tell, and odd input."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
 
@@ -106,19 +105,3 @@ def test_a_landscape_without_finite_values_gets_a_sentence():
     assert "no finite value" in viz.landscape(lambda x, y: x * NAN).alt
     with pytest.raises(TypeError, match="two numbers"):
         viz.landscape(lambda x, y: x, [(1.0, 2.0, 3.0)])
-
-
-def test_the_timeline_counts_and_tells_each_event():
-    def event(kind, start, **more):
-        return SimpleNamespace(kind=kind, name="copy", start=start, duration=0.001, **more)
-
-    ledger = [
-        event("transfer", 5.0, direction="host to device", bytes=4096, line=("a.py", 3)),
-        event("launch", 5.002),
-    ]
-    text = viz.timeline(ledger).alt
-    assert "1 transfer of 4 KiB, 1 launch, 0 synchronisations" in text
-    assert "at 0. ms for 1. ms: transfer copy host to device 4 KiB (a.py, line 3)" in text
-    assert "naive: " in viz.timeline(ledger, ledger).alt
-    assert viz.timeline([]).title == "Nothing happened"
-    assert "and 60 more" in viz.timeline([event("launch", at) for at in range(100)]).alt

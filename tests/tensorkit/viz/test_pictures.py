@@ -5,7 +5,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -37,18 +36,19 @@ def _trained():
     return w
 
 
-def _event(kind, start, **more):
-    return SimpleNamespace(kind=kind, name=kind, start=start, duration=1e-4, **more)
+def _ledger():
+    with tk.cuda.simulate(), tk.cuda.record() as ledger:
+        tk.ones(3, device="cpu").to("cuda").sum().item()
+    return ledger
 
 
-LEDGER = [_event("transfer", 0.0, bytes=64), _event("launch", 1e-4), _event("synchronise", 3e-4)]
 CHARTS = ("benchmark", "gradients", "landscape", "timeline", "training")
 
 VIZ = {
     "benchmark": lambda: viz.benchmark({"cpu": {1: 1e-6, 100: 1e-4}, "cuda": {1: 1e-5, 100: 2e-5}}),
     "gradients": lambda: viz.gradients({"w": _trained(), "b": tk.ones(3)}),
     "landscape": lambda: viz.landscape(lambda x, y: x * x + y * y, [(1.0, 1.0), (0.5, 0.25)]),
-    "timeline": lambda: viz.timeline(LEDGER, LEDGER[:2]),
+    "timeline": lambda: viz.timeline(_ledger(), _ledger()),
     "training": lambda: viz.training({"loss": [2.0, 1.0, 0.75], "accuracy": [0.25, 0.5, 0.9]}),
     "backward": lambda: viz.backward(_network(), naive=True),
     "broadcast": lambda: viz.broadcast((4, 1), tk.arange(3)),
