@@ -9,7 +9,7 @@ import pytest
 import sample
 
 from course.audit import faults
-from course.exercise import Case, Draw, Exercise, Prediction, case, chapters, load
+from course.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
 
 EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
 
@@ -26,6 +26,10 @@ def test_a_chapter_has_seven_exercises_of_three_kinds_and_a_core_of_45_minutes(c
         assert len(own) >= 7
         assert len({it.kind for it in own}) >= 3
     assert sum(it.minutes for it in own if not it.further) <= 45
+
+
+def test_the_course_has_exercises_of_every_kind():
+    assert {it.kind for it in EXERCISES} == set(KINDS)
 
 
 @pytest.mark.parametrize("chapter", chapters())

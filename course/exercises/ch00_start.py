@@ -1,0 +1,106 @@
+"""The one exercise of chapter 00, Start: within two minutes a learner sees how checks answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercise import Case, Draw, Exercise, case, exercise
+
+
+def celsius(fahrenheit: tk.Tensor) -> tk.Tensor:
+    """The temperatures in degrees Celsius."""
+    return (fahrenheit - 32) / 1.8
+
+
+def _forgets_the_offset(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return fahrenheit / 1.8
+
+
+def _divides_first(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return fahrenheit / 1.8 - 32
+
+
+def _the_other_way(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return fahrenheit * 1.8 + 32
+
+
+def _multiplies(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return (fahrenheit - 32) * 1.8
+
+
+def _prints(fahrenheit: tk.Tensor) -> None:
+    print((fahrenheit - 32) / 1.8)
+
+
+def _in_place(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return fahrenheit.sub_(32).div_(1.8)
+
+
+@exercise("celsius", answer=celsius, points=1, difficulty=1, minutes=2)
+class Celsius(Exercise):
+    """From Fahrenheit to Celsius
+
+    **Input:** `fahrenheit`, a tensor of temperatures, of any shape.
+
+    **Output:** a tensor with the same temperatures in degrees Celsius: subtract 32, then divide by
+    1.8.
+
+    ```python
+    celsius(tk.tensor([32.0, 50.0, 212.0]))
+    # tensor([  0.,  10., 100.])
+    ```
+
+    Write your line in place of `pass`, with `return` in front, and delete the comment. Arithmetic
+    works on all elements at once: `fahrenheit - 32` is a tensor too.
+    """
+
+    hints = (
+        "Two steps and one `return`. Which one comes first?",
+        "Without brackets Python divides before it subtracts: put `fahrenheit - 32` in brackets.",
+    )
+    usual_mistakes = {
+        "forgets the 32": (
+            _forgets_the_offset,
+            "You divide by 1.8 and subtract nothing. 32 °F is 0 °C: take 32 away first.",
+        ),
+        "divides first": (
+            _divides_first,
+            "You divided before you subtracted. Python does `/` before `-`: put brackets around "
+            "`fahrenheit - 32`.",
+        ),
+        "the other way round": (
+            _the_other_way,
+            "This turns Celsius into Fahrenheit. Go backwards: first subtract, then divide.",
+        ),
+        "multiplies": (
+            _multiplies,
+            "You multiply by 1.8. A degree Celsius is the larger one, so there are fewer of them: "
+            "divide.",
+        ),
+        "prints": (
+            _prints,
+            "Your function prints the result and gives nothing back. Write `return` instead of "
+            "`print`: the check, and every caller, gets what is returned.",
+        ),
+        "changes its argument": (
+            _in_place,
+            "Names that end in `_` change the tensor itself, which still belongs to the caller. "
+            "Use `-` and `/`: they make a new tensor.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([32.0, 50.0, 212.0]), label="freezing, cool, boiling")
+        yield case(tk.tensor(draw.floats(4, -40, 110)), label="any four temperatures")
+        yield case(tk.tensor([draw.floats(3, 0, 99) for _ in range(2)]), label="two days of three")
+        yield case(tk.tensor(98.6), label="a single temperature")
+        yield case(tk.tensor(draw.integers(3, 40, 90)), label="whole numbers")
+        yield case(tk.tensor([]), label="no temperatures")
+
+    def advice(self, *args: Any) -> str | None:
+        (fahrenheit,) = args
+        if fahrenheit.numel() == 0:
+            return "No temperatures in, no temperatures out: the same line does it."
+        return None

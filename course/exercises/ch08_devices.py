@@ -1,0 +1,744 @@
+"""The exercises of chapter 08, Devices, in the order of its text.
+
+Of each exercise first the function that is asked for, then what learners write instead of it, then
+the definition that ties them together. Where there is no GPU the checks simulate one, so arguments
+are drawn on the CPU and moved by `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+
+
+def some_cuda() -> AbstractContextManager[Any]:
+    """A CUDA device, simulated where there is none."""
+    return nullcontext() if tk.cuda.is_available() else tk.cuda.simulate()
+
+
+def _on(device: str, value: Any, show: Callable[[Any], str]) -> str:
+    """A tensor of the CPU as the learner would type it for this device."""
+    return show(value) + ("" if device == "cpu" else f'.to("{device}")')
+
+
+@exercise("which-device", points=2, difficulty=2, minutes=5)
+class WhichDevice(Prediction):
+    """Predict the device
+
+    Write each answer as a text, `"cpu"` or `"cuda:0"`: the first GPU is number 0.
+
+    One is done for you:
+
+    ```python
+    tk.zeros(2, device="cuda").device      # "cuda:0": it was made there
+    ```
+    """
+
+    name = "places"
+    ask = 'Replace each ... by "cpu" or "cuda:0".'
+    questions = {
+        "tk.zeros(2).device": "Without `device=` a tensor is made on the CPU.",
+        "tk.zeros(2).to('cuda').cpu().device": "Each step gives a tensor on the named device.",
+        "tk.zeros_like(tk.zeros(2, device='cuda')).device": (
+            "The functions that end in `_like` take the device as well."
+        ),
+        "(tk.zeros(2, device='cuda') + 1).device": "A Python number has no device.",
+        "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": (
+            "A CPU tensor without dimensions may meet a GPU tensor: it counts as a number."
+        ),
+        "tk.zeros(2, device='cuda').sum().device": (
+            "A result stays where it was computed, also if it is a single number."
+        ),
+        "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": (
+            "A Python list lies in the memory of the host, and so does what is made of it."
+        ),
+    }
+    hints = (
+        "A result is where its operands are. Which lines leave the GPU on purpose?",
+        "`.cpu()`, `.tolist()` and `.item()` bring numbers to the host; nothing else does.",
+    )
+    usual_mistakes = {
+        "small results come back": (
+            {
+                "tk.zeros(2, device='cuda').sum().device": "cpu",
+                "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": "cpu",
+            },
+            "Nothing comes back by itself, however small. A result stays where it was computed.",
+        ),
+        "new tensors are on the CPU": (
+            {
+                "tk.zeros_like(tk.zeros(2, device='cuda')).device": "cpu",
+                "(tk.zeros(2, device='cuda') + 1).device": "cpu",
+            },
+            "`zeros_like` copies the device of its tensor, and arithmetic stays on the device. "
+            "Only the functions without a tensor to look at begin on the CPU.",
+        ),
+        "once on the GPU, always": (
+            {
+                "tk.zeros(2).to('cuda').cpu().device": "cuda:0",
+                "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": "cuda:0",
+            },
+            "`.cpu()` and `.tolist()` bring the numbers to the host, and what is made of them is "
+            "there.",
+        ),
+    }
+
+    def evaluate(self, expression: str) -> Any:
+        with some_cuda():
+            return super().evaluate(expression)
+
+    def observe(self, value: tk.device) -> str:
+        return str(value)
+
+
+def as_array(t: tk.Tensor) -> np.ndarray:
+    """The values of any tensor as a NumPy array."""
+    return t.detach().cpu().numpy()
+
+
+def _plain_numpy(t: tk.Tensor) -> Any:
+    return t.numpy()
+
+
+def _only_cpu(t: tk.Tensor) -> Any:
+    return t.cpu().numpy()
+
+
+def _only_detach(t: tk.Tensor) -> Any:
+    return t.detach().numpy()
+
+
+def _a_list(t: tk.Tensor) -> Any:
+    return t.tolist()
+
+
+def _still_a_tensor(t: tk.Tensor) -> Any:
+    return t.detach().cpu()
+
+
+def _through_a_list(t: tk.Tensor) -> Any:
+    return np.array(t.tolist())
+
+
+@exercise("as-array", answer=as_array, points=3, difficulty=2, minutes=5)
+class AsArray(Exercise):
+    """From anywhere to NumPy
+
+    Plots and files want NumPy arrays. Results may lie on a GPU, and they may have a history.
+
+    **Input:** `t`, a tensor on any device, which may require grad.
+
+    **Output:** a NumPy array with its values, shape and dtype.
+
+    ```python
+    as_array(tk.tensor([1.0, 2.0], device="cuda", requires_grad=True))
+    # array([1., 2.], dtype=float32)
+    ```
+
+    The check's words "on cuda" mean a simulated GPU where there is no other.
+    """
+
+    hints = (
+        "Two things can be in the way: NumPy cannot reach a GPU's memory, and it cannot keep a "
+        "history.",
+        "`.detach()` takes the history away, `.cpu()` brings the numbers to the host, and "
+        "`.numpy()` wraps them.",
+    )
+    usual_mistakes = {
+        "nothing in between": (
+            _plain_numpy,
+            "`.numpy()` alone works on the CPU and without a history. Take care of both first.",
+        ),
+        "only the device": (
+            _only_cpu,
+            "The device is taken care of, the history is not: `.detach()` first.",
+        ),
+        "only the history": (
+            _only_detach,
+            "The history is taken care of, the device is not: `.cpu()` before `.numpy()`.",
+        ),
+        "a list": (_a_list, "This is a Python list. `.numpy()` gives an array."),
+        "still a tensor": (_still_a_tensor, "The last step is missing: `.numpy()`."),
+        "through a list": (
+            _through_a_list,
+            "A list of Python numbers has forgotten the dtype: floats come back as float64. Use "
+            "`.numpy()`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        numbers = tk.tensor(draw.floats(3, 1, 9))
+        yield case(numbers, "cpu", False, label="on the CPU")
+        yield case(numbers, "cpu", True, label="on the CPU, with a history")
+        yield case(numbers, "cuda", False, label="on cuda")
+        yield case(numbers, "cuda", True, label="on cuda, with a history")
+        yield case(tk.tensor([[1, 2], [3, 4]]), "cuda", False, label="whole numbers on cuda")
+        yield case(tk.tensor(2.5), "cuda", True, label="a single number on cuda")
+        yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        values, device, asks = args
+        with some_cuda():
+            t = values.to(device, copy=True)
+            return answer(t.requires_grad_() * 1 if asks else t)
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        values, device, asks = args
+        history = ".requires_grad_() * 1" if asks else ""
+        return f"{self.name}({_on(device, values, show)}{history})"
+
+
+def faded(x: tk.Tensor) -> tk.Tensor:
+    """The columns of `x`, each weighted less than the one before."""
+    positions = tk.arange(x.shape[1], device=x.device)
+    weights = 1 / (positions + 1.0)
+    return x * weights
+
+
+def _constants_on_the_cpu(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1])
+    weights = 1 / (positions + 1.0)
+    return x * weights
+
+
+def _always_cuda(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1], device="cuda")
+    return x * (1 / (positions + 1.0))
+
+
+def _computed_on_the_cpu(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1])
+    return x.cpu() * (1 / (positions + 1.0))
+
+
+def _there_and_back(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1])
+    return (x.cpu() * (1 / (positions + 1.0))).to(x.device)
+
+
+def _from_zero(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1], device=x.device)
+    return x / (positions + 2.0)
+
+
+@exercise("any-device", answer=faded, stub=_constants_on_the_cpu, points=5, difficulty=2, minutes=8)
+class AnyDevice(Exercise):
+    """A constant on the wrong side
+
+    The function below worked for years, until somebody gave it a tensor on a GPU. Repair it so that
+    it works on every device, and so that `x` stays where it is.
+
+    **Input:** `x`, a float tensor of shape `[rows, columns]`, on any device.
+
+    **Output:** a tensor on the same device, in which column `j` is divided by `j + 1`.
+
+    ```python
+    faded(tk.tensor([[6.0, 6.0, 6.0]]))
+    # tensor([[6., 3., 2.]])
+    ```
+
+    The check counts the bytes that come back from the GPU: there should be none.
+    """
+
+    hints = (
+        "Read the error: which tensor is on the CPU, and which line made it?",
+        "`device=x.device` makes the constant where `x` is, whatever device that is.",
+    )
+    usual_mistakes = {
+        "still on the CPU": (
+            _constants_on_the_cpu,
+            "`arange` without `device=` is made on the CPU. Make it where `x` is: "
+            "`device=x.device`.",
+        ),
+        "always on the GPU": (
+            _always_cuda,
+            "Now it fails with a tensor on the CPU. Ask `x` for its device instead of naming one.",
+        ),
+        "computed on the CPU": (
+            _computed_on_the_cpu,
+            "You bring `x` to the CPU, and the result stays there. Bring the small constant to "
+            "`x`, not the large `x` to the constant.",
+        ),
+        "there and back": (
+            _there_and_back,
+            "The result is on the right device, and all of `x` went to the host and back for it. "
+            "Make the constant on the device of `x`.",
+        ),
+        "begins at 2": (
+            _from_zero,
+            "Column 0 is divided by 1, not by 2: leave the formula as it was.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        x = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)])
+        yield case(tk.tensor([[6.0, 6.0, 6.0]]), "cpu", label="on the CPU")
+        yield case(tk.tensor([[6.0, 6.0, 6.0]]), "cuda", label="on cuda")
+        yield case(x, "cuda", label="any numbers on cuda")
+        yield case(x, "cpu", label="any numbers on the CPU")
+        yield case(x.double(), "cuda", label="float64 on cuda")
+        yield case(tk.ones(4, 1), "cuda", label="one column on cuda")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The result, where it is, and how much was sent back to the host for it."""
+        values, device = args
+        with some_cuda():
+            x = values.to(device)
+            with tk.cuda.record() as ledger:
+                result = answer(x)
+            back = sum(it.bytes for it in ledger.transfers if it.direction == "device to host")
+            if not isinstance(result, tk.Tensor):
+                return result
+            where, values = str(result.device), result.detach().cpu()
+        return {"values": values, "device": where, "bytes sent back": back}
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        values, device = args
+        return f"{self.name}({_on(device, values, show)})"
+
+
+def to_device(batch: object, device: str) -> object:
+    """The same structure with every tensor in it on this device."""
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device) for key, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(to_device(value, device) for value in batch)
+    return batch
+
+
+def _only_the_outermost(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {k: v.to(device) if isinstance(v, tk.Tensor) else v for k, v in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(v.to(device) if isinstance(v, tk.Tensor) else v for v in batch)
+    return batch
+
+
+def _tuples_become_lists(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: _tuples_become_lists(value, device) for key, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return [_tuples_become_lists(value, device) for value in batch]
+    return batch
+
+
+def _everything_must_move(batch: Any, device: str) -> Any:
+    if isinstance(batch, dict):
+        return {key: _everything_must_move(value, device) for key, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_everything_must_move(value, device) for value in batch)
+    return batch.to(device)
+
+
+def _result_thrown_away(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        batch.to(device)
+    elif isinstance(batch, dict):
+        for value in batch.values():
+            _result_thrown_away(value, device)
+    elif isinstance(batch, (list, tuple)):
+        for value in batch:
+            _result_thrown_away(value, device)
+    return batch
+
+
+def _others_left_out(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        kept = {k: v for k, v in batch.items() if isinstance(v, (tk.Tensor, dict, list, tuple))}
+        return {key: _others_left_out(value, device) for key, value in kept.items()}
+    if isinstance(batch, (list, tuple)):
+        moving = [v for v in batch if isinstance(v, (tk.Tensor, dict, list, tuple))]
+        return type(batch)(_others_left_out(value, device) for value in moving)
+    return batch
+
+
+@exercise("to-device", answer=to_device, points=5, difficulty=4, minutes=10)
+class ToDevice(Exercise):
+    """Everything to the device
+
+    A batch is rarely a single tensor: it is a dictionary of inputs, a pair of inputs and labels, a
+    list of such pairs, with names and numbers in between. Move all of its tensors.
+
+    **Input:** `batch`, a tensor, or a dictionary, list or tuple of such batches, to any depth, or
+    anything else; `device`, a text.
+
+    **Output:** the same structure with every tensor on that device. Dictionaries stay dictionaries
+    with the same keys, lists stay lists, tuples stay tuples, everything else stays as it is. The
+    batch that was given is not changed.
+
+    ```python
+    to_device({"x": tk.zeros(2), "name": "first"}, "cuda")
+    # {"x": tensor([0., 0.], device='cuda:0'), "name": "first"}
+    ```
+    """
+
+    hints = (
+        "Four kinds of things: a tensor, a dictionary, a list or tuple, anything else. What should "
+        "the function return for each?",
+        "For a dictionary: a new dictionary with the function called on every value. It calls "
+        "itself, to any depth.",
+        "`type(batch)(...)` makes a list of a list and a tuple of a tuple.",
+    )
+    usual_mistakes = {
+        "only the outermost": (
+            _only_the_outermost,
+            "Tensors further inside stay where they were. Let the function call itself on every "
+            "value.",
+        ),
+        "tuples become lists": (
+            _tuples_become_lists,
+            "A tuple comes back as a list. `type(batch)(...)` keeps the kind.",
+        ),
+        "everything has to move": (
+            _everything_must_move,
+            "Numbers and texts have no `.to`. Return what is no tensor and no container as it is.",
+        ),
+        "nothing is kept": (
+            _result_thrown_away,
+            "`.to` returns the tensor on the device and leaves the old one where it is. Put what "
+            "it returns into a new structure.",
+        ),
+        "others left out": (
+            _others_left_out,
+            "Names and numbers are missing in your result. They stay as they are.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        x = tk.tensor(draw.integers(2, 1, 9))
+        yield case(x, "cuda", label="a tensor")
+        yield case({"x": x, "name": "first"}, "cuda", label="a dictionary with a name")
+        yield case([x, x * 2], "cuda", label="a list")
+        yield case((x, tk.tensor([1])), "cuda", label="a pair")
+        yield case(
+            {"pairs": [(x, 1), (x + 1, 2)], "n": 2}, "cuda", label="pairs in a list in a dictionary"
+        )
+        yield case([({"deep": [x]}, "text")], "cuda", label="four levels")
+        yield case({"x": x, "pair": (x, 7)}, "cpu", label="back on the CPU")
+        yield case([1, "two", None], "cuda", label="no tensor at all")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        batch, device = args
+        with some_cuda():
+            elsewhere = "cpu" if device == "cuda" else "cuda"
+            given = to_device(batch, elsewhere)
+            return _told(answer(given, device))
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        batch, device = args
+        return f"{self.name}({batch!r}, {device!r})"
+
+
+def _told(value: Any) -> Any:
+    """A structure as it is; a tensor as its device and its numbers, a tuple named as one."""
+    if isinstance(value, tk.Tensor):
+        return f"{value.tolist()} on {value.device}"
+    if isinstance(value, dict):
+        return {key: _told(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return {"a tuple of": [_told(each) for each in value]}
+    if isinstance(value, list):
+        return [_told(each) for each in value]
+    return value
+
+
+def mean_loss(batches: list[tk.Tensor]) -> float:
+    """The mean over all batches of the mean of the squares."""
+    total = tk.zeros((), device=batches[0].device)
+    for x in batches:
+        total += (x * x).mean()
+    return total.item() / len(batches)
+
+
+def _item_in_the_loop(batches: list[tk.Tensor]) -> float:
+    total = 0.0
+    for x in batches:
+        total += (x * x).mean().item()
+    return total / len(batches)
+
+
+def _a_tensor(batches: list[tk.Tensor]) -> Any:
+    total = tk.zeros((), device=batches[0].device)
+    for x in batches:
+        total += (x * x).mean()
+    return (total / len(batches)).cpu()
+
+
+def _printed_on_the_way(batches: list[tk.Tensor]) -> float:
+    total = tk.zeros((), device=batches[0].device)
+    for x in batches:
+        total += (x * x).mean()
+        if total > 1e9:
+            break
+    return total.item() / len(batches)
+
+
+def _not_divided(batches: list[tk.Tensor]) -> float:
+    return mean_loss(batches) * len(batches)
+
+
+@exercise(
+    "fewer-waits", answer=mean_loss, stub=_item_in_the_loop, points=5, difficulty=3, minutes=8
+)
+class FewerWaits(Exercise):
+    """One wait instead of many
+
+    The result of the code below is right. But `.item()` in the loop makes the host wait for the GPU
+    in every step, and the GPU wait for the host afterwards. Repair it so that the host waits once.
+
+    **Input:** `batches`, a list of at least one float tensor, all on the same device.
+
+    **Output:** the mean over the batches of the mean of the squares, as a Python float.
+
+    ```python
+    mean_loss([tk.tensor([1.0, 1.0]), tk.tensor([3.0])])
+    # 5.0
+    ```
+
+    The check counts how often the host waits: once is needed, to get the number at the end.
+    """
+
+    hints = (
+        "The sum may stay on the device too: a tensor without dimensions, to which each step adds.",
+        "`total = tk.zeros((), device=batches[0].device)`, `total += ...` in the loop without "
+        "`.item()`, and one `.item()` at the end.",
+    )
+    usual_mistakes = {
+        "still in the loop": (
+            _item_in_the_loop,
+            "The host still waits in every step: `.item()` needs the number at once, and so does "
+            "`.cpu()`. Let the sum lie where the batches are, and add up there.",
+        ),
+        "a tensor": (
+            _a_tensor,
+            "This is a tensor. A Python number is asked for: `.item()`, once.",
+        ),
+        "a question in the loop": (
+            _printed_on_the_way,
+            "`if total > ...` has to know the number, so it waits. Ask nothing in the loop.",
+        ),
+        "not divided": (
+            _not_divided,
+            "This is the sum over the batches: divide by how many there are.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case([[1.0, 1.0], [3.0]], "cuda", label="two batches on cuda")
+        yield case(
+            [[float(it) for it in draw.integers(4, 1, 9)] for _ in range(5)],
+            "cuda",
+            label="five batches on cuda",
+        )
+        yield case([[2.0, 4.0], [1.0, 3.0], [5.0]], "cpu", label="three batches on the CPU")
+        yield case([[0.5, 1.5]] * 8, "cuda", label="eight batches on cuda")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The number, and how often the host waited for it."""
+        batches, device = args
+        with some_cuda():
+            tensors = [tk.tensor(it, device=device) for it in batches]
+            with tk.cuda.record() as ledger:
+                result = answer(tensors)
+            waits = sum(it.direction != "host to device" for it in ledger.transfers)
+            waits = max(waits, len(ledger.synchronisations))
+        if isinstance(result, float):
+            result = round(result, 4)
+        return {"mean": result, "waits": waits if device == "cuda" else 0}
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        batches, device = args
+        shown = ", ".join(_on(device, tk.tensor(it), show) for it in batches)
+        return f"{self.name}([{shown}])"
+
+
+def largest_batch(free: int, fixed: int, per_sample: int) -> int:
+    """How many samples fit into the memory of a device."""
+    left = (free - fixed) // 512 * 512
+    return max(0, left // per_sample)
+
+
+def _without_blocks(free: int, fixed: int, per_sample: int) -> int:
+    return max(0, (free - fixed) // per_sample)
+
+
+def _without_fixed(free: int, fixed: int, per_sample: int) -> int:
+    return free // 512 * 512 // per_sample
+
+
+def _rounded_up(free: int, fixed: int, per_sample: int) -> int:
+    left = (free - fixed) // 512 * 512
+    return max(0, -(-left // per_sample))
+
+
+def _each_sample_in_blocks(free: int, fixed: int, per_sample: int) -> int:
+    block = -(-per_sample // 512) * 512
+    return max(0, (free - fixed) // block)
+
+
+def _below_zero(free: int, fixed: int, per_sample: int) -> int:
+    return (free - fixed) // 512 * 512 // per_sample
+
+
+@exercise("largest-batch", answer=largest_batch, points=0, difficulty=3, minutes=6, further=True)
+class LargestBatch(Exercise):
+    """What fits
+
+    Memory on the device is given out in blocks of 512 bytes. A model takes a fixed part; the rest
+    is for one tensor that holds the whole batch.
+
+    **Input:** three whole numbers of bytes: `free`, what the device has left; `fixed`, what the
+    model takes (a multiple of 512); `per_sample`, what one sample takes (at least 1).
+
+    **Output:** the largest number of samples whose tensor, rounded up to whole blocks, still fits;
+    0 if none does.
+
+    ```python
+    largest_batch(2048, 512, 400)
+    # 3: three samples take 1200 bytes, that is three blocks; four would take 1600, four blocks
+    ```
+    """
+
+    hints = (
+        "How many whole blocks are left once the model is there? How many bytes are these?",
+        "`(free - fixed) // 512 * 512` bytes can be given out. Whole numbers: divide with `//`.",
+    )
+    usual_mistakes = {
+        "without blocks": (
+            _without_blocks,
+            "The rest of less than a block cannot be used: round what is left down to whole blocks "
+            "first.",
+        ),
+        "without the model": (
+            _without_fixed,
+            "The model takes its part first: subtract `fixed`.",
+        ),
+        "rounded up": (
+            _rounded_up,
+            "You rounded up: part of a sample is no sample. Divide with `//`.",
+        ),
+        "a block for each sample": (
+            _each_sample_in_blocks,
+            "You give each sample blocks of its own. The batch is one tensor and is rounded once.",
+        ),
+        "below zero": (
+            _below_zero,
+            "If the model alone does not fit, the answer is 0, not a negative number.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(2048, 512, 400, label="three small samples")
+        yield case(2047, 512, 200, label="a rest of less than a block")
+        yield case(10_000, 512, 100, label="many small samples")
+        yield case(10_240 + draw.integer(100, 400), 2048, 50, label="any rest")
+        yield case(5000, 512, 700, label="samples larger than a block")
+        yield case(1500, 512, 600, label="none fits")
+        yield case(1024, 4096, 100, label="the model does not fit")
+        yield case(2048, 8192, 700, label="the model is much too large")
+
+
+def break_even(cpu: float, gpu: float, transfer: float) -> int:
+    """From how many runs on the GPU is faster, with the transfer there counted once."""
+    if gpu >= cpu:
+        return 0
+    runs = 1
+    while runs * cpu <= transfer + runs * gpu:
+        runs += 1
+    return runs
+
+
+def _without_transfer(cpu: float, gpu: float, transfer: float) -> Any:
+    return 1 if gpu < cpu else 0
+
+
+def _transfer_every_time(cpu: float, gpu: float, transfer: float) -> Any:
+    return 1 if gpu + transfer < cpu else 0
+
+
+def _a_tie_counts(cpu: float, gpu: float, transfer: float) -> Any:
+    if gpu >= cpu:
+        return 0
+    runs = 1
+    while runs * cpu < transfer + runs * gpu:
+        runs += 1
+    return runs
+
+
+def _one_too_many(cpu: float, gpu: float, transfer: float) -> Any:
+    runs = break_even(cpu, gpu, transfer)
+    return runs + 1 if runs else 0
+
+
+def _speed_up(cpu: float, gpu: float, transfer: float) -> Any:
+    return cpu / gpu
+
+
+@exercise("break-even", answer=break_even, points=0, difficulty=2, minutes=6, further=True)
+class BreakEven(Exercise):
+    """When the GPU pays
+
+    Data are sent to the GPU once, and then used again and again.
+
+    **Input:** three times in milliseconds: `cpu` and `gpu`, what one run takes there, and
+    `transfer`, what sending the data takes, once.
+
+    **Output:** the smallest number of runs for which the GPU, transfer included, takes less time
+    than the CPU; 0 if it never does.
+
+    ```python
+    break_even(4.0, 1.0, 10.0)
+    # 4: 16 ms against 10 + 4 = 14 ms; with 3 runs it is 12 against 13
+    ```
+    """
+
+    hints = (
+        "After `n` runs the CPU has taken `n * cpu`. And the GPU?",
+        "Count up from 1 until `n * cpu` is larger than `transfer + n * gpu`. First make sure that "
+        "this happens at all.",
+    )
+    usual_mistakes = {
+        "without the transfer": (
+            _without_transfer,
+            "The transfer has its price: the first runs only earn it back.",
+        ),
+        "a transfer for every run": (
+            _transfer_every_time,
+            "The data are sent once, not for every run.",
+        ),
+        "a tie counts": (
+            _a_tie_counts,
+            "At a tie the GPU is not faster yet: it must take less time.",
+        ),
+        "one too many": (
+            _one_too_many,
+            "One run fewer is enough: try your number minus one.",
+        ),
+        "the speed-up": (
+            _speed_up,
+            "This is how much faster one run is. Asked for is the number of runs.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(4.0, 1.0, 10.0, label="a large matrix")
+        yield case(2.0, 1.0, 10.0, label="a tie after ten runs")
+        yield case(3.0, 1.0, 8.0, label="a tie after four runs")
+        yield case(float(draw.integer(5, 9)), 0.5, 40.0, label="any large matrix")
+        yield case(0.5, 1.0, 10.0, label="slower in every run")
+        yield case(1.0, 1.0, 0.0, label="as fast as the CPU")
+        yield case(100.0, 1.0, 10.0, label="it pays at once")
