@@ -266,9 +266,10 @@ loss = u * u + u
 viz.backward(loss, naive=True)
 
 # %% [markdown]
-# The simple recursion, in which a node runs whenever something arrives, gives the same sum in the
-# end. But a node that is used twice runs twice, and so does everything behind it: with twenty such
-# nodes in a row, a million times.
+# The naive recursion does not wait: a node runs whenever something arrives and passes on all that
+# it has, so what arrived first is passed on twice. It can be mended by passing on only what is new;
+# then the sums are right. But a node that is used twice still runs twice, and so does everything
+# behind it: with twenty such nodes in a row, a million times.
 
 # %% exercise="backward-order"
 
