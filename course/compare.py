@@ -133,7 +133,7 @@ def _tensors(got: Any, expected: tk.Tensor) -> str | None:
         return f"Its shape is {list(got.shape)}; expected is {list(expected.shape)}."
     if got.dtype != expected.dtype:
         return f"Its dtype is {got.dtype}; expected is {expected.dtype}."
-    return _elements(got.detach().numpy(), expected.detach().numpy())
+    return _elements(got.detach().cpu().numpy(), expected.detach().cpu().numpy())
 
 
 def _arrays(got: Any, expected: np.ndarray) -> str | None:

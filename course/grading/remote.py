@@ -329,7 +329,7 @@ def _take_over(mine: Any, state: Any, decoder: Decoder) -> None:
 def _numbers(value: Any) -> Any:
     """The bytes of all arrays in a value."""
     if isinstance(value, tk.Tensor):
-        return value.detach().numpy().tobytes()
+        return value.detach().cpu().numpy().tobytes()
     if isinstance(value, np.ndarray):
         return value.tobytes()
     if isinstance(value, list | tuple):
