@@ -1,14 +1,8 @@
-"""Chapter 02: other right answers pass."""
+"""Chapter 02. RIGHT: other right answers, which test_right_answers tries."""
 
 from __future__ import annotations
 
-import pytest
-
 import tensorkit as tk
-from course.check import judge
-from course.exercise import load
-
-CHAPTER = load("02_operations")
 
 
 def brighter_in_a_copy(pixels, amount):
@@ -77,24 +71,17 @@ def ensemble_joined(predictions):
     return joined.mean(0), joined.mean(0).argmax(-1)
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [
-        ("brighter", brighter_in_a_copy),
-        ("brighter", brighter_with_where),
-        ("dense", dense_with_matmul),
-        ("dense", dense_turned),
-        ("batch-product", batch_product_at_once),
-        ("batch-product", batch_product_in_place),
-        ("standard-rows", standard_rows_turned),
-        ("standard-rows", standard_rows_by_hand),
-        ("block-means", block_means_by_loop),
-        ("block-means", block_means_from_sums),
-        ("ensemble", ensemble_by_loop),
-        ("ensemble", ensemble_joined),
-    ],
-)
-def test_another_right_answer_passes(id, answer):
-    for seed in range(5):
-        report = judge(CHAPTER[id], answer, seed=seed)
-        assert report.status == "passed", str(report)
+RIGHT = [
+    ("brighter", brighter_in_a_copy),
+    ("brighter", brighter_with_where),
+    ("dense", dense_with_matmul),
+    ("dense", dense_turned),
+    ("batch-product", batch_product_at_once),
+    ("batch-product", batch_product_in_place),
+    ("standard-rows", standard_rows_turned),
+    ("standard-rows", standard_rows_by_hand),
+    ("block-means", block_means_by_loop),
+    ("block-means", block_means_from_sums),
+    ("ensemble", ensemble_by_loop),
+    ("ensemble", ensemble_joined),
+]

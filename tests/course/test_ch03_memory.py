@@ -1,4 +1,4 @@
-"""Chapter 03: other right answers pass, and references agree with the library."""
+"""Chapter 03. RIGHT: answers that test_right_answers tries; its references agree with tensorkit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ import math
 import pytest
 
 import tensorkit as tk
-from course.check import judge
-from course.exercise import load
 from course.exercises import ch03_memory as ch03
-
-CHAPTER = load("03_memory")
 
 
 def position_by_numbers(index, stride, offset):
@@ -101,31 +97,24 @@ def chain_by_max(A, B):
     return flat, flat.tolist().index(max(flat.tolist()))
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [
-        ("position-of", position_by_numbers),
-        ("position-of", position_by_a_product),
-        ("transposed-layout", transposed_by_a_list_of_dimensions),
-        ("transposed-layout", transposed_by_the_library),
-        ("contiguous-by-hand", contiguous_by_products),
-        ("contiguous-by-hand", contiguous_by_squeezing),
-        ("column-after-column", columns_contiguous),
-        ("column-after-column", columns_flattened),
-        ("channels-first", channels_moved_twice),
-        ("channels-first", channels_first_then_scaled),
-        ("without-batch", batch_by_index),
-        ("without-batch", batch_by_view),
-        ("sliding-windows", windows_from_a_slice),
-        ("sliding-windows", windows_in_place),
-        ("product-chain", chain_by_factors),
-        ("product-chain", chain_by_max),
-    ],
-)
-def test_another_right_answer_passes(id, answer):
-    for seed in range(5):
-        report = judge(CHAPTER[id], answer, seed=seed)
-        assert report.status == "passed", str(report)
+RIGHT = [
+    ("position-of", position_by_numbers),
+    ("position-of", position_by_a_product),
+    ("transposed-layout", transposed_by_a_list_of_dimensions),
+    ("transposed-layout", transposed_by_the_library),
+    ("contiguous-by-hand", contiguous_by_products),
+    ("contiguous-by-hand", contiguous_by_squeezing),
+    ("column-after-column", columns_contiguous),
+    ("column-after-column", columns_flattened),
+    ("channels-first", channels_moved_twice),
+    ("channels-first", channels_first_then_scaled),
+    ("without-batch", batch_by_index),
+    ("without-batch", batch_by_view),
+    ("sliding-windows", windows_from_a_slice),
+    ("sliding-windows", windows_in_place),
+    ("product-chain", chain_by_factors),
+    ("product-chain", chain_by_max),
+]
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (1, 4), (4, 1), (2, 0, 3), (2, 3, 4)])

@@ -1,4 +1,4 @@
-"""Chapter 04: other right answers pass, and references agree with the library."""
+"""Chapter 04. RIGHT: answers that test_right_answers tries; its references agree with tensorkit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ import itertools
 import pytest
 
 import tensorkit as tk
-from course.check import judge
-from course.exercise import load
 from course.exercises import ch04_broadcasting as ch04
-
-CHAPTER = load("04_broadcasting")
 
 
 def shape_from_the_right(a, b):
@@ -79,27 +75,20 @@ def top_by_writing(scores, limit):
     return tk.masked_select(scores, scores > limit), kept
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [
-        ("broadcast-shape", shape_from_the_right),
-        ("broadcast-shape", shape_by_recursion),
-        ("multiplication-table", table_as_a_product),
-        ("multiplication-table", table_by_rows),
-        ("nearest-centre", nearest_by_loop),
-        ("nearest-centre", nearest_by_norm),
-        ("cleaned", cleaned_by_where),
-        ("cleaned", cleaned_by_fill),
-        ("one-hot", one_hot_by_comparison),
-        ("one-hot", one_hot_from_the_identity),
-        ("top-scores", top_by_product),
-        ("top-scores", top_by_writing),
-    ],
-)
-def test_another_right_answer_passes(id, answer):
-    for seed in range(5):
-        report = judge(CHAPTER[id], answer, seed=seed)
-        assert report.status == "passed", str(report)
+RIGHT = [
+    ("broadcast-shape", shape_from_the_right),
+    ("broadcast-shape", shape_by_recursion),
+    ("multiplication-table", table_as_a_product),
+    ("multiplication-table", table_by_rows),
+    ("nearest-centre", nearest_by_loop),
+    ("nearest-centre", nearest_by_norm),
+    ("cleaned", cleaned_by_where),
+    ("cleaned", cleaned_by_fill),
+    ("one-hot", one_hot_by_comparison),
+    ("one-hot", one_hot_from_the_identity),
+    ("top-scores", top_by_product),
+    ("top-scores", top_by_writing),
+]
 
 
 SHAPES = [(), (1,), (3,), (2, 3), (2, 1), (1, 3), (4, 1, 3), (0,), (0, 3), (2, 1, 1)]

@@ -1,15 +1,9 @@
-"""Chapter 06: other right answers pass."""
+"""Chapter 06. RIGHT: other right answers, which test_right_answers tries."""
 
 from __future__ import annotations
 
-import pytest
-
 import tensorkit as tk
-from course.check import judge
-from course.exercise import load
 from tensorkit import optim
-
-CHAPTER = load("06_gradient_control")
 
 
 def slope_with_grad(x, y, steps, lr):
@@ -108,24 +102,17 @@ def train_only_by_a_set(parameters, names):
     return [n for n, p in parameters.items() if p.requires_grad_(n in wanted).requires_grad]
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [
-        ("forgotten-zero", slope_with_grad),
-        ("forgotten-zero", slope_with_an_optimizer),
-        ("sgd-step", step_with_sub),
-        ("sgd-step", step_with_copy),
-        ("saved-and-changed", square_after_a_clone),
-        ("saved-and-changed", square_in_one_line),
-        ("micro-batches", batches_of_sums),
-        ("micro-batches", batches_by_hand),
-        ("straight-through", straight_through_by_data_flow),
-        ("straight-through", straight_through_by_function),
-        ("train-only", train_only_in_two_steps),
-        ("train-only", train_only_by_a_set),
-    ],
-)
-def test_another_right_answer_passes(id, answer):
-    for seed in range(5):
-        report = judge(CHAPTER[id], answer, seed=seed)
-        assert report.status == "passed", str(report)
+RIGHT = [
+    ("forgotten-zero", slope_with_grad),
+    ("forgotten-zero", slope_with_an_optimizer),
+    ("sgd-step", step_with_sub),
+    ("sgd-step", step_with_copy),
+    ("saved-and-changed", square_after_a_clone),
+    ("saved-and-changed", square_in_one_line),
+    ("micro-batches", batches_of_sums),
+    ("micro-batches", batches_by_hand),
+    ("straight-through", straight_through_by_data_flow),
+    ("straight-through", straight_through_by_function),
+    ("train-only", train_only_in_two_steps),
+    ("train-only", train_only_by_a_set),
+]
