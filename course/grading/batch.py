@@ -28,7 +28,7 @@ from course.grading import intake, judge, sandbox, worker
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
-from course.grading.wire import Closed, Wire, WireError
+from course.grading.wire import Closed, Message, Wire, WireError
 
 TRIES = 2
 """How often a submission may end its worker."""
@@ -115,6 +115,8 @@ def results(
     pool = [Hand(number, source, profile, limits or Limits()) for number in range(count)]
     done: list[Result] = []
     try:
+        for hand in pool:
+            hand.start()
         while waiting or any(it.job for it in pool):
             for hand in pool:
                 if hand.job is None and waiting:
@@ -148,16 +150,20 @@ def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iter
             continue
         job = hand.job
         assert job is not None
-        result = hand.finish() if descriptor in ready else None
-        if result is not None:
-            yield result
+        try:
+            result = hand.finish()
+            if result is not None:
+                yield result
             continue
-        hand.close()  # it ended, or does not end: another one is started
+        except (Closed, WireError, TimeoutError, ValueError):
+            hand.close()  # it ended, or does not end: another one is started
         job.tries += 1
         if job.tries < TRIES:
             waiting.append(job)
-        else:
+        elif any(it.was_ready for it in pool):
             yield set_aside(job, source)
+        else:  # it is not the submission's fault
+            raise CourseError("A worker does not start.")
 
 
 def set_aside(job: Job, source: Source) -> Result:
@@ -176,6 +182,10 @@ class Hand:
     profile: str
     limits: Limits
     job: Job | None = None
+    was_ready: bool = False
+    """Whether it has ever started."""
+    _begins: Message | None = None
+    """What it is still to be told first."""
     _wire: Wire | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _until: float = 0.0
@@ -191,56 +201,56 @@ class Hand:
         return time.monotonic() > self._until
 
     def take(self, job: Job) -> None:
-        """Give this worker a submission."""
+        """Give this worker a submission; it is started if need be, and not waited for."""
+        handed = job.handed
+        message = {
+            "learner": handed.learner,
+            "chapter": handed.chapter,
+            "timestamp": handed.timestamp,
+            "repaired": list(handed.repaired),
+            "seed": job.seed,
+        }
         self.job = job
-        for is_last in (False, True):
-            try:
-                if self._wire is None:
-                    self._start()
-                assert self._wire is not None
-                self._until = time.monotonic() + self.limits.seconds + PATIENCE
-                handed = job.handed
-                message = {
-                    "learner": handed.learner,
-                    "chapter": handed.chapter,
-                    "timestamp": handed.timestamp,
-                    "repaired": list(handed.repaired),
-                    "seed": job.seed,
-                }
-                self._wire.send(message, [handed.content], until=self._until)
-                return
-            except (Closed, TimeoutError):
-                self.close(keep=job)
-                if is_last:
-                    raise CourseError("A worker does not start.") from None
+        self._until = time.monotonic() + self.limits.seconds + PATIENCE
+        with contextlib.suppress(Closed, TimeoutError):  # then `finish` finds that it is gone
+            self.start()
+            assert self._wire is not None
+            if self._begins is not None:
+                self._until += PATIENCE
+                self._wire.send(self._begins, [self.source.to_json().encode()], until=self._until)
+                self._begins = None
+            self._wire.send(message, [handed.content], until=self._until)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the program, unless it runs; it imports what it needs while others do the same."""
+        if self._wire is not None:
+            return
         mine, its = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "course.grading.worker"], stdin=its.fileno()
         )
         its.close()
         self._wire = Wire(mine.detach())
-        until = time.monotonic() + PATIENCE * 2
-        first = worker.begin(self.number, self.profile, self.limits)
-        self._wire.send(first, [self.source.to_json().encode()], until=until)
-        said, _ = self._wire.receive(until=until)
-        if "problem" in said:
-            raise CourseError(str(said["problem"]))
+        self._begins = worker.begin(self.number, self.profile, self.limits)
 
     def finish(self) -> Result | None:
-        """The result that arrived, or None if the worker is gone."""
-        assert self._wire is not None
-        try:
-            timings, (text,) = self._wire.receive(until=self._until)
-            self.job = None
-            return Result.from_json(text.tobytes().decode(), timings=timings)
-        except (Closed, WireError, TimeoutError, ValueError):
-            return None
+        """The result, or None if what arrived is something else.
 
-    def close(self, keep: Job | None = None) -> None:
+        Raises Closed, WireError, TimeoutError or ValueError if the worker is of no use any more.
+        """
+        assert self._wire is not None
+        said, blocks = self._wire.receive(until=self._until)
+        if "problem" in said:
+            raise CourseError(str(said["problem"]))
+        if not blocks:
+            self.was_ready = True
+            return None
+        self.job = None
+        return Result.from_json(blocks[0].tobytes().decode(), timings=said)
+
+    def close(self) -> None:
         """End the program; it is started again with the next job."""
-        self.job = keep
+        self.job = None
         if self._wire is not None:
             os.close(self._wire.descriptor)
             self._wire = None

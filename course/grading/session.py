@@ -331,6 +331,7 @@ def _entries(folder: Path) -> list[str]:
     return [str(it) for it in sorted(folder.iterdir()) if it.name not in left_out]
 
 
+@cache
 def _distributions() -> list[Path]:
     """What the distributions in `IMPORTED`, and those that they need, have installed."""
     wanted, seen, found = list(IMPORTED), set(), []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from course import exercise
-from course.grading import intake, judge, sandbox
+from course.grading import batch, intake, judge, sandbox
 from course.grading.intake import Handed, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
@@ -21,7 +21,7 @@ from course.grading.session import Warm
 ROOT = Path(__file__).parents[3]
 CHAPTER = "01_tensors"
 FILE = f"{CHAPTER}.ipynb"
-LIMITS = Limits(cell_seconds=2.0, check_seconds=1.0, seconds=30.0)
+LIMITS = Limits(cell_seconds=1.0, check_seconds=1.0, seconds=30.0)
 
 for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
     if (reason := sandbox.why_not(profile)) is not None:
@@ -52,6 +52,33 @@ def warm_once() -> Iterator[Warm]:
         pytest.skip("this machine has no sandbox")
     with Warm(profile, LIMITS, number=8) as started:
         yield started
+
+
+class KeptHand(batch.Hand):
+    """A worker that stays for the next test, unless it is of no use any more."""
+
+    def close(self) -> None:
+        if self.job is not None:
+            super().close()
+
+
+@pytest.fixture(scope="session")
+def _workers() -> Iterator[dict[object, KeptHand]]:
+    started: dict[object, KeptHand] = {}
+    yield started
+    for it in started.values():
+        batch.Hand.close(it)
+
+
+@pytest.fixture
+def kept_workers(_workers: dict[object, KeptHand], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of batches are started once: their imports take longer than what a test does."""
+
+    def hand(number: int, source: Source, profile: str, limits: Limits) -> KeptHand:
+        key = number, source.digest, profile, limits
+        return _workers.setdefault(key, KeptHand(number, source, profile, limits))
+
+    monkeypatch.setattr(batch, "Hand", hand)
 
 
 Notebook = dict[str, Any]
