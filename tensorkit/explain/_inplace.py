@@ -52,19 +52,11 @@ def _in_graph(t: "Tensor") -> Explanation:
     if t.grad_fn is None:
         sentence = "This tensor has no graph: no operation saved anything for it."
         return Explanation("Nothing was saved", [sentence], [])
-    found = None
-    for node in reversed(reading.order(t.grad_fn)):
-        if is_tensor(node):
-            continue
-        inner = getattr(node, "inner", node)
-        for name in sorted(inner.rule.keeps) or ("saved_tensors",):
-            try:
-                inner.value(name) if inner.rule.keeps else getattr(inner, name, None)
-            except AutogradError as error:
-                if hasattr(error, "expected"):
-                    return _story(error)
-                found = error
-    if found is not None:
+    errors = list(reading.refusals(reversed(reading.order(t.grad_fn))))
+    changed = [it for it in errors if hasattr(it, "expected")]
+    if changed:
+        return _story(changed[0])
+    if errors:
         sentence = "An earlier backward freed what this graph saved: it cannot run again."
         return Explanation("The graph is freed", [sentence], [])
     sentence = "Every saved tensor still has the version it had when it was saved."

@@ -7,7 +7,7 @@ from typing import Any
 from tensorkit.viz import table
 from tensorkit.viz.chart import Axes, span
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
-from tensorkit.viz.words import number
+from tensorkit.viz.words import duration
 
 Times = dict[str, dict[float, float]]
 
@@ -21,17 +21,17 @@ def benchmark(times: Any, *, size: str = "elements") -> Picture:
     >>> from tensorkit import viz
     >>> viz.benchmark({"cpu": {1: 1e-6, 100: 1e-4}, "cuda": {1: 1e-5, 100: 2e-5}})
     Seconds per call over elements: cpu, cuda
-    From 100 on cuda is faster than cpu, there 5. times.
-    elements  cpu    cuda
-    1         1e-06  1e-05
-    100       0.0001  2e-05
+    cuda is faster than cpu from 100 elements on, there 5 times.
+    elements  cpu     cuda
+    1         1 µs    10 µs
+    100       100 µs  20 µs
     """
     measured = _times(times)
     sizes = sorted({at for each in measured.values() for at in each})
     if not sizes:
         return said("Nothing was measured", "The table of times is empty.")
     title = f"Seconds per call over {size}: {', '.join(measured)}"
-    crossings = _crossings(measured)
+    crossings = _crossings(measured, size)
     canvas = Canvas()
     low = heading(canvas, title, " ".join(crossings))
     y = span([seconds for each in measured.values() for seconds in each.values()], log=True)
@@ -40,7 +40,7 @@ def benchmark(times: Any, *, size: str = "elements") -> Picture:
     axes.draw(size, "seconds")
     axes.curves([(name, sorted(each.items())) for name, each in measured.items()])
     rows = [
-        [f"{at:g}", *(number(each[at]) if at in each else "" for each in measured.values())]
+        [f"{at:g}", *(duration(each[at]) if at in each else "" for each in measured.values())]
         for at in sizes
     ]
     text = [title, *crossings, *table.text([size, *measured], rows)]
@@ -56,7 +56,7 @@ def _times(times: Any) -> Times:
         found: Times = {}
         for name, at, seconds in pairs:
             found.setdefault(str(name), {})[float(at)] = float(seconds)
-    except (TypeError, KeyError, AttributeError, ValueError):
+    except (TypeError, IndexError, KeyError, AttributeError, ValueError):
         raise TypeError(
             'viz.benchmark() wants {"cpu": {1000: seconds}, ...} or records with device, size and '
             'seconds. Try: viz.benchmark({"cpu": {1000: 2e-5}})'
@@ -64,7 +64,7 @@ def _times(times: Any) -> Times:
     return found
 
 
-def _crossings(measured: Times) -> list[str]:
+def _crossings(measured: Times, size: str) -> list[str]:
     """From which size on another device is faster than the first one."""
     first, *others = measured
     told = []
@@ -76,7 +76,7 @@ def _crossings(measured: Times) -> list[str]:
             at = lasting[0]
             ratio = measured[first][at] / measured[name][at] if measured[name][at] else math.inf
             told.append(
-                f"From {at:g} on {name} is faster than {first}, there {number(ratio)} times."
+                f"{name} is faster than {first} from {at:g} {size} on, there {ratio:.3g} times."
             )
         elif both:
             told.append(f"{name} is not faster than {first} at the largest size.")

@@ -43,6 +43,10 @@ def _taken(t: "Tensor", index: Any) -> Picture:
         result = t[index]
     except (IndexError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         return said(f"{code} does not work", f"{type(error).__name__}: {error}")
+    consequence = _consequence(t, result)
+    if t.numel() > MOST_ELEMENTS:
+        title = f"{code} of {words.count(t.numel(), 'element')}: {_kind(t, result)}"
+        return said(title, f"{consequence} Values of the result: {words.values(result)}")
     taken = creation.zeros(tuple(t.shape), dtype=bool_, device=t.device)
     taken[index] = True
     taken = taken.cpu()
@@ -50,9 +54,6 @@ def _taken(t: "Tensor", index: Any) -> Picture:
     again = "" if n_taken == result.numel() else ", some several times"
     title = f"{code} takes {n_taken:,} of {words.count(t.numel(), 'element')}{again}: "
     title += _kind(t, result)
-    consequence = _consequence(t, result)
-    if t.numel() > MOST_ELEMENTS:
-        return said(title, f"{consequence} Values of the result: {words.values(result)}")
     canvas = Canvas()
     text = [title]
     low = heading(canvas, title, consequence)

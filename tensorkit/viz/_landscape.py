@@ -27,11 +27,14 @@ def landscape(
     >>> viz.landscape(lambda x, y: x * x + y * y, [(1., 1.), (0.5, 0.5)]).alt.splitlines()[1]
     'The path: 2 points, from f(1., 1.) = 2. to f(0.5, 0.5) = 0.5'
     """
-    path = list(path)
-    points = [_pair(point) for point in path]
-    device = path[0].device if path and is_tensor(path[0]) else None
-    x = _widened([it[0] for it in points]) if x is None else x
-    y = _widened([it[1] for it in points]) if y is None else y
+    if not callable(f):
+        raise TypeError(
+            f"viz.landscape() wants a function of two numbers, not {type(f).__name__}. "
+            "Try: viz.landscape(lambda x, y: x * x + y * y, path)"
+        )
+    points, device = _points(path)
+    x = _widened([it[0] for it in points] if x is None else x, 0.15 if x is None else 0)
+    y = _widened([it[1] for it in points] if y is None else y, 0.15 if y is None else 0)
     xs = [x[0] + (x[1] - x[0]) * step / N for step in range(N + 1)]
     ys = [y[0] + (y[1] - y[0]) * step / N for step in range(N + 1)]
     with words.unseen():
@@ -58,19 +61,24 @@ def landscape(
     return Picture(title, canvas, _alt(title, points, along, xs, ys, heights, legend))
 
 
-def _pair(point: Any) -> Point:
-    values = point.tolist() if hasattr(point, "tolist") else list(point)
-    if len(values) != 2:
+def _points(path: Any) -> tuple[list[Point], Any]:
+    """The points of a path, and the device of the first one if it is a tensor."""
+    try:
+        given = list(path)
+        pairs = [it.tolist() if hasattr(it, "tolist") else it for it in given]
+        points = [(float(x), float(y)) for x, y in pairs]
+    except (TypeError, ValueError, RuntimeError):
         raise TypeError(
-            f"viz.landscape() wants points of two numbers; this one has {len(values)}. "
-            "Try: path=[(x.item(), y.item()), ...]"
-        )
-    return float(values[0]), float(values[1])
+            "viz.landscape() wants a path of points of two numbers. "
+            "Try: path.append((x.item(), y.item()))"
+        ) from None
+    return points, given[0].device if given and is_tensor(given[0]) else None
 
 
-def _widened(values: Sequence[float]) -> Point:
+def _widened(values: Sequence[float], share: float) -> Point:
+    """The range of the values and a share of it on both sides."""
     low, high = span(values) if values else (-2.0, 2.0)
-    margin = 0.15 * (high - low)
+    margin = share * (high - low)
     return low - margin, high + margin
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit.base import TensorBase
 from tensorkit.viz import words
-from tensorkit.viz.drawing import Canvas, Picture, text_width
+from tensorkit.viz.drawing import Canvas, Picture, shortened, text_width
 from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-MOST_BOXES, FEWEST_BOXES, WIDEST = 24, 8, 940.0
+MOST_BOXES, FEWEST_BOXES, WIDEST = 24, 5, 940.0
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ def _draw_lane(
 ) -> float:
     """Draw what one tensor sees: its numbers, its cells and one jump per dimension."""
     canvas.rect(_LEFT, top + 2, 11, 11, fill, radius=2)
-    right = canvas.text(_LEFT + 17, top + 12, lane.name, 13, bold=True)
+    right = canvas.text(_LEFT + 17, top + 12, shortened(lane.name, 300, 13), 13, bold=True)
     canvas.text(right + 12, top + 12, lane.numbers, 12.5, SOFT)
     top += 22
     for box, at in places.items():

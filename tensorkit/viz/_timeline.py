@@ -14,7 +14,6 @@ KINDS = {"transfer": "transfers", "launch": "launches", "synchronise": "synchron
 LANES = ("host to device", "launch", "synchronise", "device to host")
 _SAME_LANE = {"host to device": "device to device"}
 LANE, WIDTH, LEFT, MOST_TOLD, MOST_LINES = 26.0, 720.0, 130.0, 40, 12
-UNITS = (("s", 1), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
 
 Scale = tuple[float, str, float]
 """The length of the time axis, its unit, and how many of the unit are a second."""
@@ -31,7 +30,7 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
     >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
     ...     total = tk.ones(3).cuda().sum().item()
     >>> viz.timeline(ledger).alt.splitlines()[1]
-    '2 transfers of 16 bytes, 1 launch, 1 synchronisation, over 30. µs'
+    '2 transfers of 16 bytes, 1 launch, 1 synchronisation, over 30 µs'
     """
     ledgers = [("", ledger)] if right is None else [("naive", ledger), ("right", right)]
     for _, it in ledgers:
@@ -44,20 +43,20 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
         return said("Nothing happened", "The ledger is empty: nothing was asked of a CUDA device.")
     title = "Timeline of the device" if right is None else "Timeline of the device: naive and right"
     end = max(_duration(it) for _, it in ledgers)
-    unit, per_second = next((it for it in UNITS if end * it[1] >= 1), UNITS[-1])
+    unit, per_second = words.time_unit(end)
     scale = (end * per_second or 1.0, unit, per_second)
     canvas = Canvas()
     text = [title]
     low = heading(canvas, title)
     for name, it in ledgers:
-        summary = _summary(it, scale)
+        summary = _summary(it)
         right_end = canvas.text(18, low + 14, name, 12.5, bold=True) + 10 if name else 18
         canvas.text(right_end, low + 14, summary, 12.5, INK)
         low = _draw(canvas, it, low + 24, scale)
         header, rows = ("line", *KINDS.values()), _by_line(it)
         low = table.draw(canvas, 18, low + 8, header, rows[:MOST_LINES]) + 22
         text += [f"{name}: {summary}" if name else summary, *table.text(header, rows)]
-        text += _told(it, scale)
+        text += _told(it)
     return Picture(title, canvas, "\n".join(text))
 
 
@@ -70,14 +69,13 @@ def _duration(ledger: Ledger) -> float:
     return max((_since(ledger, it.start + it.duration) for it in ledger), default=0.0)
 
 
-def _summary(ledger: Ledger, scale: Scale) -> str:
-    _, unit, per_second = scale
+def _summary(ledger: Ledger) -> str:
     counts = [
         words.count(len(ledger.transfers), "transfer") + _moved(ledger.transfers),
         words.count(len(ledger.launches), "launch"),
         words.count(len(ledger.synchronisations), "synchronisation"),
     ]
-    return f"{', '.join(counts)}, over {words.number(_duration(ledger) * per_second)} {unit}"
+    return f"{', '.join(counts)}, over {words.duration(_duration(ledger))}"
 
 
 def _moved(records: list[Record]) -> str:
@@ -126,15 +124,14 @@ def _draw(canvas: Canvas, ledger: Ledger, top: float, scale: Scale) -> float:
     return bottom + 14
 
 
-def _told(ledger: Ledger, scale: Scale) -> list[str]:
+def _told(ledger: Ledger) -> list[str]:
     """The records in words; neighbours of one kind and line together."""
-    _, unit, per_second = scale
     told = []
     for (kind, line, direction), group in groupby(
         ledger, lambda it: (it.kind, it.line, it.direction)
     ):
         records = list(group)
-        start = words.number(_since(ledger, records[0].start) * per_second)
+        start = words.duration(_since(ledger, records[0].start))
         names = ", ".join(
             name if n == 1 else f"{n:,} times {name}"
             for name, n in Counter(it.name for it in records).items()
@@ -142,6 +139,6 @@ def _told(ledger: Ledger, scale: Scale) -> list[str]:
         way = (
             f", {direction}, {words.n_bytes(sum(it.bytes for it in records))}" if direction else ""
         )
-        told.append(f"at {start} {unit}: {kind} {names}{way} ({words.place(*line)})")
+        told.append(f"at {start}: {kind} {names}{way} ({words.place(*line)})")
     more = [f"and {len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
     return [*told[:MOST_TOLD], *more]

@@ -5,7 +5,7 @@ them. It reads the edges of nodes and the ``_saved_`` attributes, and, for value
 nobody saved, tensors that have a name in the caller's code or that a recording remembers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -206,6 +206,22 @@ def saved_by(node: Any) -> list[Saved]:
         elif not (value is None or isinstance(value, (bool, Layout)) or (name, value) in _PLAIN):
             found.append(Saved(attribute, words.number(value)))
     return found
+
+
+def refusals(nodes: Iterable[Any]) -> Iterator[AutogradError]:
+    """The errors that saved values raise which were changed or freed, one a node."""
+    for node in nodes:
+        inner = getattr(node, "inner", node)
+        if is_tensor(inner):
+            continue
+        try:
+            if isinstance(inner, FunctionNode):
+                _ = inner.saved_tensors
+            else:
+                for name in sorted(inner.rule.keeps):
+                    inner.value(name)
+        except AutogradError as error:
+            yield error
 
 
 def _saved_by_function(node: FunctionNode) -> list[Saved]:

@@ -16,7 +16,7 @@ from tensorkit.data import is_tensor
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-MOST_VALUES = 6
+MOST_VALUES, MOST_READ = 6, 10_000_000
 _PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
 
 
@@ -43,6 +43,18 @@ def n_bytes(n: float) -> str:
     raise AssertionError
 
 
+def duration(seconds: float) -> str:
+    """A time for people: ``20 µs``, ``1.5 ms``."""
+    unit, per_second = time_unit(seconds)
+    return f"{seconds * per_second:.4g} {unit}"
+
+
+def time_unit(seconds: float) -> tuple[str, float]:
+    """The unit in which a time is at least 1, and how many of it are a second."""
+    units = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
+    return next((it for it in units if seconds * it[1] >= 1), ("ns", 1e9))
+
+
 def form(x: Any) -> str:
     """Shape and dtype of a tensor, and its device if that is not the CPU: ``(2, 3) float32``."""
     place = "" if x.device.type == "cpu" else f" on {x.device}"
@@ -51,6 +63,8 @@ def form(x: Any) -> str:
 
 def values(x: "Tensor") -> str:
     """The values of a small tensor; of a large one its range, its mean and what is not finite."""
+    if x.numel() > MOST_READ:
+        return count(x.numel(), "value")
     x = x.detach().cpu()  # of a CUDA device: one transfer, which a ledger shows
     if x.numel() <= MOST_VALUES:
         return _nested(x.tolist())

@@ -78,7 +78,7 @@ def test_gradients_of_a_large_module_are_shown_by_layer():
 
 def test_the_benchmark_tells_where_the_curves_cross():
     times = {"cpu": {1: 1.0, 10: 10.0, 100: 100.0}, "cuda": {1: 5.0, 10: 5.0, 100: 6.0}}
-    assert "From 10 on cuda is faster than cpu, there 2. times." in viz.benchmark(times).alt
+    assert "cuda is faster than cpu from 10 elements on, there 2 times." in viz.benchmark(times).alt
     records = [
         {"device": device, "size": size, "seconds": seconds}
         for device, each in times.items()
@@ -103,5 +103,8 @@ def test_a_landscape_of_a_function_on_numbers_only_is_drawn():
 
 def test_a_landscape_without_finite_values_gets_a_sentence():
     assert "no finite value" in viz.landscape(lambda x, y: x * NAN).alt
-    with pytest.raises(TypeError, match="two numbers"):
-        viz.landscape(lambda x, y: x, [(1.0, 2.0, 3.0)])
+    for path in (3, [1.0, 2.0], [(1.0, 2.0, 3.0)], [None], tk.ones(3)):
+        with pytest.raises(TypeError, match=r"Try: path\.append"):
+            viz.landscape(lambda x, y: x, path)
+    with pytest.raises(TypeError, match="wants a function"):
+        viz.landscape([(1.0, 2.0)])

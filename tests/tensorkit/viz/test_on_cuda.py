@@ -102,7 +102,7 @@ def test_the_timeline_counts_and_tells_where(ledgers):
     assert "right: 2 transfers of 396 bytes, 7 launches, 1 synchronisation, over " in text
     line = next(it for it in text.splitlines() if "(batch.cuda() @ weight).sum().item()" in it)
     assert re.search(r"6 of 396 bytes +6 +3$", line)
-    assert re.search(r"at 0. µs: transfer to, host to device, 128 bytes \(.*, line \d+: ", text)
+    assert re.search(r"at 0 ns: transfer to, host to device, 128 bytes \(.*, line \d+: ", text)
 
 
 def test_the_timeline_is_the_same_on_every_run(ledgers):
