@@ -23,7 +23,7 @@ from tensorkit.autograd import engine, history, leaves, origins
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
-from tensorkit.data import tensor
+from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, Device, as_device, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -686,7 +686,7 @@ class Tensor(TensorBase):
         'torch.FloatTensor'
         """
         if dtype is None:
-            return f"torch.{self._form.dtype.word}Tensor"
+            return f"torch.{'cuda.' if self.is_cuda else ''}{self._form.dtype.word}Tensor"
         if isinstance(dtype, str):
             for known in dtypes.ALL:
                 if dtype == f"torch.{known.word}Tensor":
@@ -1041,7 +1041,9 @@ class Tensor(TensorBase):
 
     if not TYPE_CHECKING:  # a checker would believe that a tensor has every attribute
 
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> Any:
+            if name == "__cuda_array_interface__":  # an attribute only of CUDA tensors
+                return cuda_array_interface(self)
             raise AttributeError(absent.sentence("Tensor", name))
 
     def __hash__(self) -> Any:

@@ -62,13 +62,15 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Let "cuda" mean this device.
+    """Let "cuda" mean this device; a negative number changes nothing.
 
     >>> with tk.cuda.simulate(devices=2):
     ...     tk.cuda.set_device(1)
     ...     tk.zeros(1, device="cuda").device
     device(type='cuda', index=1)
     """
+    if device.__class__ is int and device < 0:
+        return
     _cuda.current = _backend(device).index
     _backend().make_current()
 

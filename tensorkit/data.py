@@ -8,9 +8,9 @@ import numpy as np
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.creation import Wanted, factory
-from tensorkit.devices import CPU, Device, as_device, quietly
+from tensorkit.devices import CPU, Device, as_device, is_array, quietly
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import DTypeError, NotSupportedError, message, type_name
+from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, message, type_name
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying, general
 from tensorkit.storage import Storage
@@ -177,6 +177,8 @@ def as_tensor(
     wanted = None if dtype is None else as_dtype("as_tensor", dtype)
     if isinstance(data, np.ndarray):
         return copying.to(_shared(data), wanted, as_device(device))
+    if is_array(data):  # CuPy's
+        data = from_dlpack(data)
     if isinstance(data, TensorBase):
         return copying.to(data, wanted, None if device is None else as_device(device))  # type: ignore[arg-type]
     return tensor(data, dtype=wanted, device=device)
@@ -214,8 +216,8 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
     return shared
 
 
-def _shared(array: Any) -> "Tensor":
-    """A tensor on the memory of ``array``, without the warning."""
+def _shared(array: Any, device: Device = CPU) -> "Tensor":
+    """A tensor on the memory of an array of ``device``, without the warning."""
     if not array.dtype.isnative:
         raise ValueError(
             message(
@@ -233,13 +235,8 @@ def _shared(array: Any) -> "Tensor":
         )
     shape = tuple(array.shape)
     strides = tuple(stride // array.itemsize for stride in array.strides)
-    flat = np.lib.stride_tricks.as_strided(
-        array,
-        (layout.extent(shape, strides),),
-        (array.itemsize,),
-        writeable=array.flags.writeable,
-    )
-    return base.on_storage(Storage(flat, CPU, dtype), Layout(shape, strides, 0))
+    flat = device.backend.memory_of(array, layout.extent(shape, strides))
+    return base.on_storage(Storage(flat, device, dtype), Layout(shape, strides, 0))
 
 
 def _refuse_negative_strides(array: Any) -> None:
@@ -262,15 +259,44 @@ def from_dlpack(ext_tensor: Any) -> "Tensor":
     """
     if isinstance(ext_tensor, TensorBase):
         return ext_tensor.detach()  # type: ignore[attr-defined]
-    kind = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0]
+    kind, number = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()
+    if kind == _CUDA:
+        device = as_device(f"cuda:{number}")
+        return _shared(device.backend.from_dlpack(ext_tensor), device)
     if kind != 1:
         raise NotSupportedError(
             message(
-                f"tensorkit reads the CPU's memory through DLPack, not that of device type {kind}",
+                f"tensorkit reads the memory of the CPU and of CUDA devices through DLPack, not "
+                f"that of device type {kind}",
                 repair="tk.tensor(numpy_array, device=...)",
             )
         )
     return _shared(np.from_dlpack(ext_tensor))
+
+
+_CUDA = 2  # DLPack's number for memory of CUDA devices
+
+
+def cuda_array_interface(x: "Tensor") -> Any:
+    """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
+    if x._form.device is CPU:
+        raise AttributeError(
+            message(
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {x.type()} If CUDA "
+                "data is required use tensor.cuda() to copy tensor to device memory.",
+                repair="x.cuda()",
+            )
+        )
+    if x.requires_grad:
+        raise AutogradError(
+            message(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+                "aren't required, use var.detach() to get Variable that doesn't require grad.",
+                repair="x.detach()",
+            )
+        )
+    array: Any = x._array
+    return array.__cuda_array_interface__
 
 
 def is_tensor(obj: Any) -> bool:

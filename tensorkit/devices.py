@@ -71,6 +71,8 @@ class Backend:
     empty_cache: Callable[[], None]
     expect: Callable[[Any, str], None]
     is_alone: Callable[[Any, int], bool]
+    from_dlpack: Callable[[Any], Any]
+    generator: Callable[[int], Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
@@ -109,6 +111,13 @@ class Backend:
         if 0 in shape:  # nothing to see; an offset may lie beyond the end
             return self.xp.empty(shape, flat.dtype)
         return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
+
+    def memory_of(self, array: Any, count: int) -> Any:
+        """A flat array of ``count`` elements on the memory of an array, from its first one on."""
+        writeable = array.flags.writeable
+        return np.lib.stride_tricks.as_strided(
+            array, (count,), (array.itemsize,), writeable=writeable
+        )
 
     def from_host(self, array: Any, why: str = "to") -> Any:
         """A NumPy array in this device's memory; itself where that is NumPy's."""
@@ -291,7 +300,7 @@ def out_of_memory(size: int, index: int, memory: dict[str, int]) -> OutOfMemoryE
             f"capacity of {in_words(total)} of which {in_words(total - allocated)} is free. Of the "
             f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
             f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
-            "Nothing was moved or changed.",
+            "This operation changed nothing; what went before it stands.",
             repair="del what is not needed, with tk.no_grad(), or smaller batches",
         )
     )
@@ -344,7 +353,7 @@ class _Cuda:
                 )
             )
         index = self.current if index is None else index
-        if index >= len(found):
+        if not 0 <= index < len(found):
             raise AcceleratorError(
                 message(
                     "CUDA error: invalid device ordinal",

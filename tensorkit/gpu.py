@@ -46,6 +46,18 @@ class Gpu(Accelerator):
         start = flat.data + offset * flat.itemsize
         return self.cupy.ndarray(shape, flat.dtype, start, strides)
 
+    def memory_of(self, array: Any, count: int) -> Any:
+        """A flat array on the memory of an array, from its first element on."""
+        return self.cupy.ndarray((count,), array.dtype, array.data)
+
+    def from_dlpack(self, array: Any) -> Any:
+        """An array on the memory of another library's."""
+        return self.cupy.from_dlpack(array)
+
+    def generator(self, seed: int) -> Any:
+        """A source of random numbers that draws on the device."""
+        return self.cupy.random.Generator(self.cupy.random.Philox4x3210(seed))
+
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""
         # memory: held by the array's pointer and by getrefcount

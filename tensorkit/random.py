@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device
+from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import general
@@ -35,15 +35,16 @@ class Generator:
     0
     """
 
+    device: Device
+
+    def __new__(cls, device: Any = "cpu") -> "Generator":
+        """One of the CPU, or of a CUDA device."""
+        place = as_device(device)
+        made = object.__new__(cls if place is CPU else OnDevice)
+        made.device = place
+        return made
+
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device(device)
-        if self.device is not CPU:
-            raise NotSupportedError(
-                message(
-                    "tensorkit draws its random numbers on the CPU and sends them to the device",
-                    repair="tk.Generator()",
-                )
-            )
         self._seed = 67280421310721  # what PyTorch starts a new generator with
         # NumPy's random package is only imported when a number is drawn.
         self._words: Any = None
@@ -172,10 +173,7 @@ class Generator:
 
     def any_integers(self, count: int, dtype: DType) -> Any:
         """``count`` whole numbers out of all those, from 0 on, that ``dtype`` holds exactly."""
-        if dtype.is_floating_point:
-            n_values = 2 ** (np.finfo(dtype.numpy).nmant + 1) + 1
-        else:
-            n_values = limits(dtype)[1] + 1
+        n_values = _n_values(dtype)
         words = self.words(count) if n_values <= 2**32 else self.long_words(count)
         return (words % np.uint64(n_values)).astype(dtype.numpy)
 
@@ -187,6 +185,63 @@ class Generator:
             other = place + word % (n - place)
             order[place], order[other] = order[other], order[place]
         return np.array(order, np.int64)
+
+
+class OnDevice(Generator):
+    """A source of a CUDA device, which draws there: ``tk.Generator("cuda")``.
+
+    Nothing is sent, but the numbers are those of the device's library: other ones than the CPU's
+    for this seed, and other ones than PyTorch's.
+    """
+
+    @property
+    def _source(self) -> Any:
+        if self._words is None:
+            self._words = self.device.backend.generator(self._seed)
+        return self._words
+
+    def words(self, count: int) -> Any:
+        """Refuse: the words of a device's source are not to be seen, nor where it stands."""
+        raise NotSupportedError(
+            message(
+                "A generator of a CUDA device has no state that can be read or set",
+                repair="tk.Generator()    # of the CPU; without generator= numbers come from there",
+            )
+        )
+
+    set_state = words  # type: ignore[assignment]
+
+    def uniform(self, count: int, dtype: DType) -> Any:
+        """Numbers in [0, 1)."""
+        return self._source.random(count, dtype=dtype.numpy)
+
+    def normal(self, count: int, dtype: DType, one_by_one: bool = False) -> Any:
+        """Numbers of mean 0 and standard deviation 1."""
+        kind = (float64 if dtype is float64 else float32).numpy
+        return self._source.standard_normal(count, dtype=kind)
+
+    def integers(self, low: int, high: int, count: int) -> Any:
+        """Integers in [low, high)."""
+        return self._source.integers(low, high, count)
+
+    def exponential(self, count: int) -> Any:
+        """Numbers of the exponential distribution of mean 1."""
+        return self._source.exponential(1.0, count)
+
+    def any_integers(self, count: int, dtype: DType) -> Any:
+        """Whole numbers out of those, from 0 on, that ``dtype`` holds."""
+        return self.integers(0, min(_n_values(dtype), 2**63 - 1), count)
+
+    def permutation(self, n: int) -> Any:
+        """The integers 0 to n - 1 in random order."""
+        return self.uniform(n, float64).argsort()
+
+
+def _n_values(dtype: DType) -> int:
+    """How many whole numbers, from 0 on, a dtype holds exactly."""
+    if dtype.is_floating_point:
+        return int(2 ** (np.finfo(dtype.numpy).nmant + 1)) + 1
+    return int(limits(dtype)[1]) + 1
 
 
 _LONG_RANGE = 2**28

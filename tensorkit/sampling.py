@@ -14,7 +14,7 @@ from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import TensorBase
 from tensorkit.creation import Wanted, empty, factory
-from tensorkit.devices import quietly
+from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     ConversionError,
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def _stream(generator: Any) -> Generator:
+def _stream(generator: Any, device: Device) -> Generator:
+    """The source for a tensor of ``device``; without one numbers are drawn on the CPU and sent."""
     if generator is None:
         return default_generator
     if not isinstance(generator, Generator):
@@ -41,6 +42,14 @@ def _stream(generator: Any) -> Generator:
             message(
                 f"argument 'generator' must be torch.Generator, not {type_name(generator)}",
                 repair="generator=tk.Generator().manual_seed(0)",
+            )
+        )
+    if generator.device.type != device.type:
+        raise DeviceMismatchError(
+            message(
+                f"Expected a '{device.type}' device type for generator but found "
+                f"'{generator.device.type}'",
+                repair=f"tk.Generator('{device.type}')",
             )
         )
     return generator
@@ -70,9 +79,15 @@ def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
     slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
     stacked = values.reshape([shape[dim] for dim in slowest_first])
     ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-    on_device = x._form.device.backend.from_host(ordered, name)
+    on_device = _there(ordered, x._form.device, name)
     general.write(x, on_device, name, rule, (x,), {})
     return x
+
+
+def _there(array: Any, device: Device, why: str) -> Any:
+    """An array on ``device``: sent there unless it was drawn there."""
+    backend = device.backend
+    return array if backend_of(array) is backend else backend.from_host(array, why)
 
 
 def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None) -> "Tensor":
@@ -82,7 +97,7 @@ def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None)
     >>> tk.zeros(2).uniform_(-1, 1)
     tensor([-0.0075,  0.5364])
     """
-    dtype, stream = x._form.dtype, _stream(generator)
+    dtype, stream = x._form.dtype, _stream(generator, x._form.device)
     _need_floating(dtype, "check_uniform_bounds")
     for name, bound in (("from", start), ("to", to)):
         _check_drawn(name, bound, dtype)
@@ -103,7 +118,7 @@ def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) 
     >>> tk.zeros(2).normal_(10, 2)
     tensor([13.0820,  9.4131])
     """
-    stream = _stream(generator)
+    stream = _stream(generator, x._form.device)
     if not std >= 0:
         raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     _need_floating(x._form.dtype, "normal_kernel_cpu")
@@ -116,7 +131,7 @@ def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) 
 def _stretched(values: Any, scale: float, shift: float) -> Any:
     """``values * scale + shift``, rounded once as in PyTorch's kernels."""
     number = values.dtype.type
-    if (scale == 1 and shift == 0) or number is np.float16:
+    if (scale == 1 and shift == 0) or number is np.float16 or values.__class__ is not np.ndarray:
         return values * number(scale) + number(shift)
     x, y, z = (np.asarray(each, np.float64) for each in (values, number(scale), number(shift)))
     return multiply_add(np, x, y, z, values.dtype)
@@ -129,7 +144,7 @@ def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":
     >>> tk.zeros(8).bernoulli_(0.5)
     tensor([0., 0., 1., 0., 0., 0., 1., 1.])
     """
-    stream, node = _stream(generator), "BernoulliBackward2"
+    stream, node = _stream(generator, x._form.device), "BernoulliBackward2"
     if isinstance(p, TensorBase):
         return _write(x, _ones(stream, views.expand(p, x._form.shape)), node)
     if not 0 <= p <= 1:
@@ -143,8 +158,13 @@ def _ones(stream: Generator, p: "Tensor") -> Any:
         raise NotSupportedError(
             f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p._form.dtype.word}'"
         )
-    chances = p._form.device.backend.to_host(p._array).reshape(-1)
-    if not ((chances >= 0) & (chances <= 1)).all():
+    there = stream.device is not CPU
+    chances = p._array if there else p._form.device.backend.to_host(p._array, "bernoulli")
+    chances = chances.reshape(-1)
+    inside = (chances >= 0) & (chances <= 1)
+    if there:
+        stream.device.backend.expect(inside, "A probability was not between 0 and 1")
+    elif not inside.all():
         raise DTypeError(
             message(
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
@@ -170,7 +190,7 @@ def exponential_(x: "Tensor", lambd: Any = 1, *, generator: Any = None) -> "Tens
         )
     if not lambd > 0:
         raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    values = _stream(generator).exponential(x.numel()) / lambd
+    values = _stream(generator, x._form.device).exponential(x.numel()) / lambd
     return _write(x, values, "ExponentialBackward0")
 
 
@@ -183,7 +203,7 @@ def random_(x: "Tensor", *bounds: Any, generator: Any = None) -> "Tensor":
     >>> tk.zeros(3).random_(10)
     tensor([4., 9., 3.])
     """
-    stream = _stream(generator)
+    stream = _stream(generator, x._form.device)
     if not bounds:
         values = stream.any_integers(x.numel(), x._form.dtype)
         return _write(x, values, "RandomBackward2")
@@ -297,7 +317,8 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
     if dtype is dtypes.float16 and n > 2049:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
     general.check_value(n, dtype)
-    return wanted.holding(_stream(generator).permutation(n).astype(dtype.numpy), dtype)
+    order = _stream(generator, wanted.place).permutation(n).astype(dtype.numpy)
+    return general.contiguous_result(_there(order, wanted.place, "randperm"), wanted.place)
 
 
 @factory
@@ -356,9 +377,8 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
         if p is not None:
             bernoulli_(result, p, generator=generator)
         else:
-            ones = _ones(_stream(generator), input)
-            ones = ones.reshape(input.shape)
-            result._array[...] = result._form.device.backend.from_host(ones, "bernoulli")
+            ones = _ones(_stream(generator, input._form.device), input).reshape(input.shape)
+            result._array[...] = _there(ones, result._form.device, "bernoulli")
     return _without_gradient("BernoulliBackward0", result, input)
 
 
@@ -414,7 +434,12 @@ def multinomial(
     general.need_tensor("multinomial", input)
     shape, dtype = tuple(input._form.shape), input._form.dtype
     n = general.need_int("multinomial", "num_samples", 2, num_samples)
-    weights = input._form.device.backend.to_host(input._array)
+    stream = _stream(generator, input._form.device)
+    if stream.device is not CPU:
+        raise NotSupportedError(
+            message("tensorkit draws from weights on the CPU only", repair="generator=None")
+        )
+    weights = input._form.device.backend.to_host(input._array, "multinomial")
     if len(shape) not in (1, 2):
         raise ShapeError("prob_dist must be 1 or 2 dim", a_shape=shape)
     if not dtype.is_floating_point:
@@ -432,7 +457,6 @@ def multinomial(
         raise DTypeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights.sum(-1) > 0).all():
         raise DTypeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    stream = _stream(generator)
     if replacement:
         up_to = np.cumsum(weights, -1, dtype=dtype.numpy).reshape(-1, shape[-1])
         draws = stream.uniform(len(up_to) * n, dtypes.float64).reshape(-1, n)
@@ -443,5 +467,5 @@ def multinomial(
         positions = quietly(lambda: np.argsort(-(weights / times), -1, kind="stable"))[..., :n]
     positions = positions.reshape(*shape[:-1], n).astype(np.int64)
     return general.contiguous_result(
-        input._form.device.backend.from_host(positions), input._form.device
+        _there(positions, input._form.device, "multinomial"), input._form.device
     )

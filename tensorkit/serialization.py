@@ -21,7 +21,7 @@ from tensorkit import base
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
 from tensorkit.data import from_numpy
-from tensorkit.devices import as_device
+from tensorkit.devices import Device, as_device, cuda
 from tensorkit.errors import TensorkitError, message
 from tensorkit.nn.parameter import Parameter
 from tensorkit.ops.views import strided
@@ -30,6 +30,10 @@ _FORMAT = "tensorkit"
 _PLAIN = (bool, int, float, str, type(None))
 _CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple}
 _MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict}
+
+
+class MissingDeviceError(TensorkitError, RuntimeError):
+    """A file whose tensors were on a device that this process lacks."""
 
 
 class FileFormatError(TensorkitError, RuntimeError):
@@ -144,7 +148,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
 
     Tensors return to the device they were on, or to that of ``map_location``: a device, or a
     dict from device to device. A safetensors file of other origin gives a dict of its tensors.
-    Raises RuntimeError if the file is of another kind or cut off.
+    Raises RuntimeError if the file is of another kind or cut off, or that device is not here.
 
     >>> tk.load("missing.tk")
     Traceback (most recent call last):
@@ -180,6 +184,28 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         ) from None
 
 
+def _place(wanted: Any) -> Device:
+    """The device that a tensor goes to; RuntimeError if this process lacks it."""
+    device = Device(wanted)
+    count = len(cuda.backends()) if device.type == "cuda" else 0
+    if device.type != "cuda" or (device.index or 0) < count:
+        return as_device(device)
+    if not count:
+        which = "a CUDA device but torch.cuda.is_available() is False. If you are running on a "
+        which += "CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
+        which += "to map your storages to the CPU."
+    else:
+        which = f"CUDA device {device.index} but torch.cuda.device_count() is {count}. Please use "
+        which += "torch.load with map_location to map your storages to an existing device."
+    raise MissingDeviceError(
+        message(
+            f"Attempting to deserialize object on {which}",
+            "Nothing was loaded.",
+            repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
+        )
+    )
+
+
 def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
     if not isinstance(described, dict):
         return described
@@ -191,7 +217,7 @@ def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
     device = described["device"]
     if isinstance(where, dict):
         where = where.get(device)
-    whole = storages[value] = storages[value].to(device=as_device(where or device))
+    whole = storages[value] = storages[value].to(device=_place(where or device))
     with no_grad():
         x = strided(
             whole, tuple(described["shape"]), tuple(described["strides"]), described["offset"], 1

@@ -14,12 +14,13 @@ import operator
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from tensorkit import ledger
 from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_memory, quietly
+from tensorkit.errors import NotSupportedError, message
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT = 512
@@ -107,10 +108,23 @@ METHODS = {
     "transpose": "*axes",
     "view": "dtype",
 }
+RANDOM = {
+    "exponential": "scale size",
+    "integers": "low high size dtype endpoint",
+    "random": "size dtype out",
+    "standard_normal": "size dtype out",
+}
 # These give host values, so the host waits; the others of a data-dependent size wait for the size.
 _TO_HOST = {"item", "tolist", "tobytes"}
 _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
+
+
+_NO_DEVICE_MEMORY = message(
+    "A tensor on a simulated CUDA device has no memory on a GPU to share",
+    "Its numbers are in the host's memory.",
+    repair="x.cpu()",
+)
 
 
 class Pool:
@@ -201,8 +215,10 @@ class Array:
             return getattr(self._host, name)
         if name in METHODS:
             return lambda *args, **options: _call(
-                name, METHODS[name], getattr(np.ndarray, name), (self, *args), options, 1
+                name, METHODS[name], _method(name), (self, *args), options, 1
             )
+        if name == "__cuda_array_interface__":
+            raise AttributeError(_NO_DEVICE_MEMORY)
         raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
 
     @property
@@ -216,13 +232,20 @@ class Array:
             "construct a NumPy array explicitly."
         )
 
+    def __dlpack__(self, **_: Any) -> NoReturn:
+        raise BufferError(_NO_DEVICE_MEMORY)
+
+    def __dlpack_device__(self) -> NoReturn:
+        raise BufferError(_NO_DEVICE_MEMORY)
+
     def __getitem__(self, index: Any) -> Any:
-        return _call("getitem", "index", np.ndarray.__getitem__, (self, index), {}, 1)
+        return _call("getitem", "index", _read, (self, index), {}, 1)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        host = _unwrapped((index, value), self.memory.device)
-        quietly(self._host.__setitem__, *host)
-        self.memory.device.clock.launch("setitem", self._host[host[0]].nbytes)
+        index, value = _unwrapped((index, value), self.memory.device)
+        index = _around(index, self.shape)
+        quietly(self._host.__setitem__, index, value)
+        self.memory.device.clock.launch("setitem", self._host[index].nbytes)
 
     def __len__(self) -> int:
         return len(self._host)
@@ -252,6 +275,29 @@ class Array:
 
     def __repr__(self) -> str:
         return f"<array on a simulated device, {self.dtype} {self.shape}>"
+
+
+# Positions outside wrap around, as CuPy's do: who would refuse them must look itself.
+
+
+def _around(index: Any, shape: tuple[int, ...]) -> Any:
+    """An index whose arrays of integers lie inside of ``shape``."""
+    parts, dim = [], 0
+    for part in index if isinstance(index, tuple) else (index,):
+        is_array = isinstance(part, np.ndarray)
+        if is_array and part.dtype != bool and shape[dim]:
+            part = part % shape[dim]
+        parts.append(part)
+        dim += part.ndim if is_array and part.dtype == bool else part is not None
+    return tuple(parts) if isinstance(index, tuple) else parts[0]
+
+
+def _read(host: Any, index: Any) -> Any:
+    return host[_around(index, host.shape)]
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return partial(np.ndarray.take, mode="wrap") if name == "take" else getattr(np.ndarray, name)
 
 
 def _reversed(function: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -462,6 +508,19 @@ class Simulated(Accelerator):
             self.clock.launch(name, array.nbytes + sum(each.nbytes for each in given))
         return made
 
+    def generator(self, seed: int) -> "_Random":
+        """A source of random numbers that draws on this device."""
+        return _Random(self, np.random.Generator(np.random.Philox(seed)))
+
+    def from_dlpack(self, array: Any) -> NoReturn:
+        """Refuse: a simulated device cannot see a GPU's memory."""
+        raise NotSupportedError(
+            message(
+                "A simulated CUDA device cannot share the memory of a GPU",
+                repair="the other library's copy on the CPU",
+            )
+        )
+
     # Backend
 
     def asarray(self, value: Any) -> Any:
@@ -546,6 +605,20 @@ class Simulated(Accelerator):
     def empty_cache(self) -> None:
         """Give back what is reserved and not used."""
         self.pool.reserved = self.pool.allocated
+
+
+class _Random:
+    """Random numbers of a simulated device: what ``RANDOM`` lists of CuPy's ``Generator``."""
+
+    def __init__(self, device: Simulated, source: Any) -> None:
+        self._device, self._source = device, source
+
+    def __getattr__(self, name: str) -> Any:
+        def draw(*args: Any, **options: Any) -> Any:
+            _check_keywords(name, RANDOM[name], args, options)
+            return self._device.run(name, getattr(self._source, name), args, options)
+
+        return draw
 
 
 _HOST = Backend(np)

@@ -106,6 +106,14 @@ def set_grad(x: "Tensor", value: Any) -> None:
     if value is x:
         raise AutogradError("can't assign Variable as its own grad")
     own, other = x._form, value._form
+    if own.device is not other.device:
+        raise AutogradError(
+            message(
+                "assigned grad has data located on a different device",
+                f"The tensor is on {own.device}, the gradient on {other.device}.",
+                repair=f"x.grad = g.to('{own.device}')",
+            )
+        )
     if own.dtype is not other.dtype:
         raise AutogradError(
             message(

@@ -316,19 +316,26 @@ class Module:
     # Dtype and device
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace the memory of every parameter, gradient and buffer by what ``fn`` makes of it."""
+        """Replace the memory of every parameter, gradient and buffer by what ``fn`` makes of it.
+
+        All of them, or none if ``fn`` raises.
+        """
         with no_grad():
-            for module in self.modules():
-                for param in module._parameters.values():
-                    if param is None:
-                        continue
-                    gradient = param.grad
-                    param.grad = None
-                    param.data = fn(param.data)
-                    if gradient is not None:
-                        param.grad = fn(gradient)
-                for name, buffer in module._buffers.items():
-                    module._buffers[name] = None if buffer is None else fn(buffer)
+            params = [
+                (param, fn(param.data), None if param.grad is None else fn(param.grad))
+                for param in self.parameters()
+            ]
+            buffers = [
+                (module._buffers, name, fn(buffer))
+                for module in self.modules()
+                for name, buffer in module._buffers.items()
+                if buffer is not None
+            ]
+            for param, values, gradient in params:
+                param.grad, param.data = None, values
+                param.grad = gradient
+            for where, name, buffer in buffers:
+                where[name] = buffer
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

@@ -1,0 +1,454 @@
+"""``tk.cuda``: what is refused and in which words, the ledger, the books, exchange, generators.
+
+PyTorch's own sentences are asked of PyTorch where a machine without a GPU can say them.
+"""
+
+import gc
+import io
+import sys
+
+import numpy as np
+import pytest
+from tk_oracle import torch
+
+import tensorkit as tk
+from tensorkit import nn
+
+
+def _first_line(run):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        run()
+    return type(caught.value), str(caught.value).split("\n")[0]
+
+
+# Devices that are not there
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cuda:-1", "cuda:01", "CUDA", "cuda:", ":0"])
+def test_a_string_that_names_no_device_is_refused_as_in_pytorch(gpu, name):
+    kind, line = _first_line(lambda: torch.zeros(1).to(name))
+    for run in (lambda: tk.zeros(1).to(name), lambda: tk.zeros(1, device=name)):
+        ours, our_line = _first_line(run)
+        assert issubclass(ours, kind)
+        assert our_line == line
+
+
+def test_a_device_beyond_those_there_are_is_refused_with_those_there_are():
+    with tk.cuda.simulate(devices=2):
+        for run in (
+            lambda: tk.zeros(1, device="cuda:2"),
+            lambda: tk.zeros(1).cuda(2),
+            lambda: nn.Linear(2, 2).to("cuda:2"),
+            lambda: tk.cuda.set_device(2),
+        ):
+            with pytest.raises(RuntimeError, match=r"^CUDA error: invalid device ordinal\n") as e:
+                run()
+            assert "cuda:0 to cuda:1" in str(e.value)
+        assert tk.cuda.current_device() == 0
+        tk.cuda.set_device(-1)
+        assert tk.cuda.current_device() == 0
+
+
+@pytest.mark.skipif(tk.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda m: m.zeros(1, device="cuda"),
+        lambda m: m.zeros(1).cuda(),
+        lambda m: m.zeros(1).to("cuda:1"),
+        lambda m: m.nn.Linear(1, 1).cuda(),
+        lambda m: m.cuda.current_device(),
+        lambda m: m.cuda.synchronize(),
+    ],
+)
+def test_without_a_device_the_sentence_is_pytorchs_and_the_repair_works(run):
+    kind, line = _first_line(lambda: run(torch))
+    ours, our_line = _first_line(lambda: run(tk))
+    assert issubclass(ours, kind)
+    assert our_line == line
+    with pytest.raises(kind, match=r"Try: device=\"cpu\", or tk.cuda.simulate\(\) before"):
+        run(tk)
+    with tk.cuda.simulate(devices=2):
+        run(tk)
+
+
+@pytest.mark.skipif(tk.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_device_the_questions_have_answers():
+    for m in (tk, torch):
+        assert not m.cuda.is_available()
+        assert m.cuda.device_count() == 0
+        assert m.cuda.memory_allocated() == 0
+    assert tk.version.cuda is None
+    assert not tk.backends.mps.is_available()
+
+
+# Memory that runs out
+
+
+def test_memory_that_runs_out_is_told_in_pytorchs_words_with_the_numbers():
+    with tk.cuda.simulate(total_memory=2**20):
+        kept = tk.zeros(2**17, device="cuda")
+        with pytest.raises(tk.cuda.OutOfMemoryError) as e:
+            tk.zeros(2**18, device="cuda")
+        assert str(e.value).startswith(
+            "CUDA out of memory. Tried to allocate 1.00 MiB. GPU 0 has a total capacity of "
+            "1.00 MiB of which 512.00 KiB is free. Of the allocated memory 512.00 KiB is "
+            "allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.\n"
+        )
+        assert isinstance(e.value, RuntimeError)
+        del kept
+        assert tk.zeros(2**18, device="cuda").shape == (2**18,)
+
+
+def test_a_tensor_that_does_not_fit_leaves_the_books_and_the_ledger_as_they_were():
+    with tk.cuda.simulate(total_memory=2**12), tk.cuda.record() as ledger:
+        x = tk.ones(2**12)
+        with pytest.raises(tk.cuda.OutOfMemoryError):
+            x.cuda()
+        assert (tk.cuda.memory_allocated(), tk.cuda.memory_reserved(), len(ledger)) == (0, 0, 0)
+        assert x.device == tk.device("cpu")
+
+
+def test_a_model_that_does_not_fit_stays_where_it_was():
+    with tk.cuda.simulate(total_memory=2**13):
+        net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(64, 64))
+        before = [p.tolist() for p in net.parameters()]
+        with pytest.raises(tk.cuda.OutOfMemoryError):
+            net.cuda()
+        assert {p.device.type for p in net.parameters()} == {"cpu"}
+        assert [p.tolist() for p in net.parameters()] == before
+        assert tk.cuda.memory_allocated() == 0
+
+
+def test_an_operation_in_place_that_does_not_fit_changes_nothing():
+    with tk.cuda.simulate(total_memory=2**12):
+        x = tk.ones(512, device="cuda")
+        with pytest.raises(tk.cuda.OutOfMemoryError):
+            x.add_(tk.ones(512, device="cuda")[:, None].expand(512, 512).sum(0) + 1)
+        assert x.sum().item() == 512
+        assert x._version == 0
+
+
+def test_memory_is_given_back_when_the_last_tensor_on_it_goes():
+    with tk.cuda.simulate():
+        x = tk.zeros(1000, device="cuda")
+        view = x[::2]
+        assert tk.cuda.memory_allocated() == 4096
+        del x
+        assert tk.cuda.memory_allocated() == 4096
+        del view
+        assert tk.cuda.memory_allocated() == 0
+        assert tk.cuda.memory_reserved() == 4096
+        tk.cuda.empty_cache()
+        assert tk.cuda.mem_get_info() == (16 * 2**30, 16 * 2**30)
+        assert tk.cuda.max_memory_allocated() == 4096
+        tk.cuda.reset_peak_memory_stats()
+        assert tk.cuda.max_memory_allocated() == 0
+
+
+def test_a_graph_is_given_back_without_the_garbage_collector():
+    with tk.cuda.simulate():
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)).cuda()
+        optimizer = tk.optim.Adam(net.parameters())
+        x = tk.ones(4, 8, device="cuda")
+        found = []
+        gc.disable()
+        try:
+            for _ in range(4):
+                optimizer.zero_grad()
+                net(x).sum().backward()
+                optimizer.step()
+                found.append(tk.cuda.memory_allocated())
+        finally:
+            gc.enable()
+        assert len(set(found[1:])) == 1
+
+
+# Files
+
+
+def _saved_on(device, value=None):
+    file = io.BytesIO()
+    tk.save({"x": tk.ones(2, device=device) if value is None else value}, file)
+    return io.BytesIO(file.getvalue())
+
+
+def test_a_file_from_a_device_that_is_not_here_says_how_to_load_it():
+    with tk.cuda.simulate(devices=2):
+        file = _saved_on("cuda:1")
+    before = tk.devices.cuda.use([])
+    try:
+        with pytest.raises(RuntimeError) as e:
+            tk.load(file)
+        _, line = _first_line(lambda: torch.serialization._validate_device("cuda:1", "cuda"))
+        assert str(e.value).split("\n")[0] == line
+        assert "map_location='cpu'" in str(e.value)
+        file.seek(0)
+        assert tk.load(file, map_location="cpu")["x"].tolist() == [1, 1]
+    finally:
+        tk.devices.cuda.use(before)
+
+
+def test_a_file_from_a_device_beyond_those_here_says_how_to_load_it():
+    with tk.cuda.simulate(devices=2):
+        file = _saved_on("cuda:1")
+    with tk.cuda.simulate():
+        with pytest.raises(RuntimeError, match="on CUDA device 1 but torch"):
+            tk.load(file)
+        file.seek(0)
+        assert tk.load(file, map_location={"cuda:1": "cuda:0"})["x"].device.index == 0
+
+
+# Mixing devices
+
+MIXED = {
+    "add": lambda x, y: x + y,
+    "matmul": lambda x, y: x @ y,
+    "cat": lambda x, y: tk.cat([x, y]),
+    "where": lambda x, y: tk.where(x > 0, x, y),
+    "in place": lambda x, y: x.add_(y),
+    "linear": lambda x, y: nn.functional.linear(x, y),
+    "mse": lambda x, y: nn.functional.mse_loss(x, y),
+    "stack": lambda x, y: tk.stack([x, y]),
+    "gather": lambda x, y: tk.gather(x, 0, y.long()),
+    "clamp": lambda x, y: x.clamp(y),
+    "layer norm": lambda x, y: nn.functional.layer_norm(x, (2, 2), y),
+    "embedding": lambda x, y: nn.functional.embedding(x.long(), y),
+    "isclose": tk.isclose,
+    "equal": tk.equal,
+    "einsum": lambda x, y: tk.einsum("ij,jk", x, y),
+    "cross entropy": lambda x, y: nn.functional.cross_entropy(x, y[0].long()),
+    "dropped into": lambda x, y: x.copy_(x * y),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("devices", [("cuda:0", "cpu"), ("cpu", "cuda:0"), ("cuda:0", "cuda:1")])
+def test_tensors_of_two_devices_do_not_mix_and_the_repair_is_told(name, devices):
+    with tk.cuda.simulate(devices=2), tk.cuda.record() as ledger:
+        x, y = (tk.ones(2, 2, device=device) for device in devices)
+        ledger.clear()
+        with pytest.raises(RuntimeError, match=r"^Expected all tensors to be on the same") as e:
+            MIXED[name](x, y)
+        assert all(device in str(e.value).split("\n")[0] for device in devices)
+        assert "Try: x.to('" in str(e.value)
+        assert not ledger.transfers
+        assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_number_of_the_cpu_may_mix_and_its_transfer_is_told():
+    with tk.cuda.simulate():
+        x, number = tk.ones(2, device="cuda"), tk.tensor(2.0)
+        with tk.cuda.record() as ledger:
+            assert (x * number).is_cuda
+            assert (number * x).is_cuda
+        assert [each.name for each in ledger.transfers] == ["0-d tensor"] * 2
+
+
+def test_a_copy_crosses_devices_only_where_it_is_asked_for():
+    with tk.cuda.simulate():
+        x, y = tk.zeros(2, device="cuda"), tk.ones(2)
+        with tk.cuda.record() as ledger:
+            x.copy_(y)
+            y[:] = x * 2
+        assert x.tolist() == [1, 1]
+        assert y.tolist() == [2, 2]
+        assert [(each.direction, each.bytes) for each in ledger.transfers] == [
+            ("host to device", 8),
+            ("device to host", 8),
+        ]
+
+
+def test_an_array_of_numpy_is_made_only_on_the_cpu(gpu):
+    x = tk.ones(2, device="cuda")
+    for run in (x.numpy, lambda: np.asarray(x)):
+        with pytest.raises(TypeError, match=r"can't convert cuda:0 device type tensor.*cpu\(\)"):
+            run()
+    assert x.cpu().numpy().tolist() == x.numpy(force=True).tolist() == [1, 1]
+
+
+def test_a_gradient_of_another_device_is_refused(gpu):
+    x = tk.ones(2, device="cuda", requires_grad=True)
+    with pytest.raises(RuntimeError, match="assigned grad has data located on a different device"):
+        x.grad = tk.ones(2)
+
+
+# What kernels find: the host learns of it when it next waits
+
+FOUND_LATER = {
+    "index": lambda x: x[tk.tensor([5], device="cuda")],
+    "index_select": lambda x: x.index_select(0, tk.tensor([9], device="cuda")),
+    "write": lambda x: x.index_add_(0, tk.tensor([3], device="cuda"), x[:1]),
+    "gather": lambda x: x.gather(0, tk.tensor([7], device="cuda")),
+    "embedding": lambda x: nn.functional.embedding(tk.tensor([3], device="cuda"), x[:, None]),
+    "class": lambda x: nn.functional.cross_entropy(x[None], tk.tensor([3], device="cuda")),
+    "probability": lambda x: nn.functional.binary_cross_entropy(x + 1, x),
+    "one hot": lambda x: nn.functional.one_hot(x.long() + 4, 3),
+}
+
+
+@pytest.mark.parametrize("name", FOUND_LATER)
+def test_a_kernel_that_finds_a_mistake_is_heard_at_the_next_wait(gpu, name):
+    x = tk.ones(3, device="cuda")
+    FOUND_LATER[name](x)
+    with pytest.raises(RuntimeError, match=r"^CUDA error: device-side assert triggered\n"):
+        tk.cuda.synchronize()
+    tk.cuda.synchronize()  # once
+
+
+# The ledger
+
+
+def test_a_transfer_has_direction_bytes_and_the_line_that_asked_for_it(gpu):
+    x = tk.ones(3, 4)
+    with tk.cuda.record() as ledger:
+        line = sys._getframe().f_lineno + 1
+        y = x.cuda()
+        y.double().cpu()
+    there, back = ledger.transfers
+    assert (there.name, there.direction, there.bytes) == ("to", "host to device", 48)
+    assert there.line == (__file__, line)
+    assert (back.name, back.direction, back.bytes) == ("to", "device to host", 96)
+    assert back.line == (__file__, line + 1)
+
+
+WAITS = {
+    "item": lambda x: x.sum().item(),
+    "tolist": lambda x: x.tolist(),
+    "print": lambda x: str(x),
+    "if": lambda x: bool(x[0]),
+    "int": lambda x: int(x[0]),
+    "float": lambda x: float(x[0]),
+    "index": lambda x: [7, 8][x[0].long()],
+    "in": lambda x: 1 in x,
+    "mask": lambda x: x[x > 0],
+    "nonzero": lambda x: x.nonzero(),
+    "equal": lambda x: tk.equal(x, x),
+    "allclose": lambda x: tk.allclose(x, x),
+    "unique": lambda x: x.unique(),
+    "one_hot": lambda x: nn.functional.one_hot(x.long()),
+    "synchronize": lambda x: tk.cuda.synchronize(),
+    "Stream.synchronize": lambda x: tk.cuda.current_stream().synchronize(),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_whoever_makes_the_host_wait_is_named(gpu, name):
+    if gpu == "cuda" and name in ("mask", "nonzero", "unique"):
+        pytest.skip("CuPy waits inside of these, which the library does not see")
+    x = tk.ones(2, device="cuda")
+    with tk.cuda.record() as ledger:
+        WAITS[name](x)
+    assert {each.name for each in ledger.synchronisations} == {name}
+    assert {each.line[0] for each in ledger} == {__file__}
+
+
+def test_what_waits_for_nothing_is_not_noted_as_waiting():
+    with tk.cuda.simulate():
+        x = tk.ones(2, 3, device="cuda")
+        with tk.cuda.record() as ledger:
+            y = (x @ x.t() + 1).relu()[:, 0].sum()
+            assert y.shape == ()
+            assert y.device.type == "cuda"
+        assert ledger.launches
+        assert not ledger.synchronisations
+        assert not ledger.transfers
+
+
+def test_ledgers_nest_and_note_only_their_block():
+    with tk.cuda.simulate():
+        with tk.cuda.record() as outer:
+            tk.ones(1).cuda()
+            with tk.cuda.record() as inner:
+                tk.ones(1).cuda()
+        tk.ones(1).cuda()
+    assert (len(outer.transfers), len(inner.transfers)) == (2, 1)
+
+
+# Exchange with other libraries
+
+
+def test_a_simulated_device_shares_no_memory_and_says_so():
+    with tk.cuda.simulate():
+        x = tk.ones(2, device="cuda")
+        assert not hasattr(x, "__cuda_array_interface__")
+        with pytest.raises(AttributeError, match="simulated CUDA device has no memory on a GPU"):
+            _ = x.__cuda_array_interface__
+        for run in (x.__dlpack__, x.__dlpack_device__, lambda: np.from_dlpack(x)):
+            with pytest.raises(BufferError, match="simulated CUDA device has no memory on a GPU"):
+                run()
+        assert tk.from_dlpack(x).data_ptr() == x.data_ptr()
+
+
+def test_only_cuda_tensors_have_the_interface_for_cuda_arrays(gpu):
+    x = tk.ones(2, requires_grad=True)
+    assert not hasattr(x, "__cuda_array_interface__")
+    _, line = _first_line(lambda: torch.ones(2).__cuda_array_interface__)
+    assert _first_line(lambda: x.__cuda_array_interface__) == (AttributeError, line)
+    with pytest.raises(RuntimeError, match="Can't get __cuda_array_interface__ on Variable that"):
+        _ = x.cuda().__cuda_array_interface__
+
+
+def test_memory_is_shared_with_cupy_without_a_copy(gpu):
+    if gpu == "simulated":
+        pytest.skip("only a GPU has memory to share")
+    import cupy
+
+    x = tk.arange(6.0).cuda().view(2, 3).t()
+    for shared in (cupy.asarray(x), cupy.from_dlpack(x)):
+        assert shared.data.ptr == x.data_ptr()
+        assert shared.strides == (4, 12)
+    array = cupy.arange(4)
+    for back in (tk.from_dlpack(array), tk.as_tensor(array)):
+        assert back.data_ptr() == array.data.ptr
+        back[0] = 7
+    assert int(array[0]) == 7
+
+
+class _ForeignCuda:
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+def test_memory_of_a_gpu_is_not_read_where_there_is_none():
+    with tk.cuda.simulate(), pytest.raises(NotImplementedError, match="cannot share the memory"):
+        tk.from_dlpack(_ForeignCuda())
+
+
+# Random numbers
+
+
+def test_a_generator_of_the_device_draws_there(gpu):
+    generator = tk.Generator("cuda").manual_seed(3)
+    assert (generator.device, generator.initial_seed()) == (tk.device("cuda:0"), 3)
+    kind = {"device": "cuda", "generator": generator}
+    with tk.cuda.record() as ledger:
+        first = tk.rand(1000, **kind)
+        normal = tk.randn(1000, dtype=tk.float64, **kind)
+        whole = tk.randint(-2, 3, (1000,), **kind)
+        order = tk.randperm(100, **kind)
+        coins = tk.empty(1000, device="cuda").bernoulli_(0.25, generator=generator)
+        times = tk.empty(1000, device="cuda").exponential_(2.0, generator=generator)
+        spread = tk.empty(1000, device="cuda").uniform_(-1, 3, generator=generator)
+        again = tk.rand(1000, device="cuda", generator=generator.manual_seed(3))
+    assert not ledger.transfers
+    assert tk.equal(first, again)
+    assert first.min() >= 0
+    assert first.max() < 1
+    assert abs(first.mean().item() - 0.5) < 0.05
+    assert abs(normal.mean().item()) < 0.15
+    assert abs(normal.std().item() - 1) < 0.1
+    assert whole.unique().tolist() == [-2, -1, 0, 1, 2]
+    assert order.sort().values.tolist() == [*range(100)]
+    assert abs(coins.mean().item() - 0.25) < 0.06
+    assert abs(times.mean().item() - 0.5) < 0.08
+    assert abs(spread.mean().item() - 1) < 0.2
+
+
+def test_a_generator_belongs_to_one_kind_of_device(gpu):
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found"):
+        tk.rand(2, device="cuda", generator=tk.Generator())
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found"):
+        tk.rand(2, generator=tk.Generator("cuda"))
+    with pytest.raises(NotImplementedError, match="no state that can be read"):
+        tk.Generator("cuda").get_state()
