@@ -5,7 +5,7 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tensorkit import (
     sampling,
 )
 from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, version_of
+from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, shown, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
@@ -468,7 +468,7 @@ class Tensor(TensorBase):
         <MulBackward0>
         """
         edge = None if self._node is None else edge_of(self)
-        return edge.whole if isinstance(edge, Node) else None
+        return shown(edge.whole) if isinstance(edge, Node) else None
 
     @property
     def grad(self) -> Any:
@@ -1039,12 +1039,13 @@ class Tensor(TensorBase):
             )
         return str(self)
 
-    if not TYPE_CHECKING:  # a checker would believe that a tensor has every attribute
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        """How CuPy and Numba read the memory of a CUDA tensor; others lack the attribute."""
+        return cuda_array_interface(self)
 
-        def __getattr__(self, name: str) -> Any:
-            if name == "__cuda_array_interface__":  # an attribute only of CUDA tensors
-                return cuda_array_interface(self)
-            raise AttributeError(absent.sentence("Tensor", name))
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in absent.OF_TENSORS]
 
     def __hash__(self) -> Any:
         return id(self)
@@ -1171,4 +1172,6 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 
+for _name in absent.OF_TENSORS:
+    setattr(Tensor, _name, absent.Attribute(_name))
 base.bind(Tensor)

@@ -3,6 +3,8 @@
 Whoever implements one takes it off the list; a test reminds of it.
 """
 
+from typing import NoReturn
+
 # one word after the other: as lists these would be pages
 FUNCTIONS = frozenset(
     """
@@ -48,6 +50,21 @@ _FAMILIES = {
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
 _INSTEAD = {name: instead for instead, names in _FAMILIES.items() for name in names.split()}
+OF_TENSORS = ATTRIBUTES | set(_INSTEAD)
+
+
+class Attribute:
+    """An attribute that tensors lack: whoever asks for it is told.
+
+    One for each name, because with a ``__getattr__`` CPython 3.11 would look up all attributes of
+    all tensors the slow way.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: object, owner: type) -> NoReturn:
+        raise AttributeError(sentence("Tensor", self.name))
 
 
 def sentence(owner: str, name: str) -> str:

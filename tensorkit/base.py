@@ -45,7 +45,7 @@ class Form:
     )
 
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
-    views: "dict[Any, ViewPlan]"
+    views: dict[Any, tuple[Any, ...]]
     whole: Layout  # of a contiguous tensor of this shape
     xp: Any  # the array library of the device
 
@@ -189,7 +189,7 @@ def on_storage(storage: Storage, layout: Layout) -> "Tensor":
 
 
 class ViewPlan(NamedTuple):
-    """How to look at tensors of a certain form; ``Form.views`` remembers it.
+    """How to look at tensors of a certain form; ``Form.views`` remembers it as a plain tuple.
 
     ``take(array, *args)`` gives the array; without it, byte strides and the offset do. ``steps``
     are the records that autograd makes: rule, form of the result, what the formula needs.
@@ -203,11 +203,11 @@ class ViewPlan(NamedTuple):
     steps: tuple[tuple[Any, Form, dict[str, Any]], ...]
 
 
-def remember_view(form: Form, key: Any, plan: ViewPlan) -> None:
+def remember_view(form: Form, key: Any, plan: tuple[Any, ...]) -> None:
     """Keep a plan with the form it is for."""
     if len(form.views) >= _MOST_PARTS:
         form.views.clear()
-    form.views[key] = plan
+    form.views[key] = tuple(plan)  # which is unpacked faster
 
 
 def forget_views() -> None:

@@ -20,22 +20,19 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.function import FunctionNode, OutputNode
 from tensorkit.autograd.graph import (
     AutogradError,
-    GeneralNode,
     Node,
     PairNode,
     Parts,
-    ResultNode,
 )
-from tensorkit.autograd.history import CopySlices, edge_of, is_ours
+from tensorkit.autograd.history import edge_of, is_ours
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import ShapeError, message
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, joining, reduction
+from tensorkit.ops import copying, reduction
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -264,76 +261,86 @@ class _Run:
         finally:
             state.grad = before
 
-    def _walk(  # noqa: C901 - one loop, because a call costs as much as a small gradient
+    def _walk(  # noqa: C901 - one loop, through which every node goes
         self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
     ) -> None:
-        uses, several, ends = _count_uses([edge for edge, _ in starts])
+        found, several = _count_uses([edge for edge, _ in starts])
         wanted_ids: set[int] | None = None
-        passing: Any = uses
+        passing: Any = found
         if wanted is not None:
             wanted_ids = {id(edge) for edge in wanted}
-            if not ends <= wanted_ids:  # otherwise every way leads to one of them
-                passing = _leading_to(wanted_ids, uses, starts)
+            passing = _leading_to(wanted_ids, found, several, starts)
         pending, work, keep = self.pending, self.work, self.keep
         on_arrays, careful = not self.create_graph, state.anomaly
         ready: list[Any] = []  # nodes whose gradients have all arrived, each with the sum
-        edges: Any = tuple([edge for edge, _ in starts])
-        values: Any = tuple([work.start(gradient) for _, gradient in starts])
-        while True:
-            for edge, value in zip(edges, values, strict=False):
-                if edge is None:
-                    continue
+        node: Any = None
+
+        def arrive(edge: Any, value: Any) -> None:
+            """A gradient, or None, has come to this edge."""
+            if value is not None:
+                form = edge._form
+                if (
+                    value.__class__ is not _ndarray
+                    or value.dtype is not form.dtype.numpy
+                    or value.shape != form.shape
+                ):
+                    value = work.as_needed(value, form)
+            if edge.__class__ is not PairNode and not isinstance(edge, Node):
                 if value is not None:
-                    form = edge._form
-                    if (
-                        value.__class__ is not _ndarray
-                        or value.shape != form.shape
-                        or value.dtype is not form.dtype.numpy
-                    ):
-                        value = work.as_needed(value, form)
-                if edge.__class__ not in _NODES:
-                    if value is not None:
+                    self._deliver(edge, value)
+            elif edge not in several:
+                ready.append((edge, pending.pop(edge, None) if value is None else value))
+            else:
+                if value is not None:
+                    if edge in pending:
                         self._deliver(edge, value)
-                elif edge not in several:
-                    ready.append((edge, value if value is not None else pending.pop(edge, None)))
-                else:
-                    if value is not None:
-                        if edge in pending:
-                            self._deliver(edge, value)
-                        else:
-                            pending[edge] = value
-                    left = uses[edge] = uses[edge] - 1
-                    if not left:
-                        ready.append((edge, pending.pop(edge, None)))
-            edges = values = value = None
-            if not ready:
-                return
+                    else:
+                        pending[edge] = value
+                several[edge] -= 1
+                if not several[edge]:
+                    ready.append((edge, pending.pop(edge, None)))
+
+        for edge, gradient in starts:
+            arrive(edge, work.start(gradient))
+        edge = gradient = None  # type: ignore[assignment]
+        while ready:
             node, gradient = ready.pop()
-            if node.hooks is not None and gradient is not None:
-                gradient = self._after_hooks(node.hooks, node._form, gradient)
+            attached = node.hooks
+            if attached is not None and gradient is not None:
+                gradient = self._after_hooks(attached, node._form, gradient)
             if wanted_ids is not None:
                 if id(node) in wanted_ids and gradient is not None:
                     self.arrived[id(node)] = (node, gradient)
                 if node not in passing:
-                    edges = values = ()
                     continue
-            run = node.gradients if on_arrays else node.tensor_gradients
-            # reading the fields of the commonest kind saves the call of a property
-            is_pair = node.__class__ is PairNode
-            edges = (node.left, node.right) if is_pair else node.edges
             if gradient is None:  # a user's function gave None on every way here
-                values = (None,) * len(edges)
-            elif careful or node.hooks is not None:
+                values: Any = (None,) * len(node.edges)
+            elif careful or attached is not None:
+                run = node.gradients if on_arrays else node.tensor_gradients
                 values = self._with_care(node, run, gradient)
-            elif on_arrays and not is_pair and node.rule.reads_window:
-                self._add_to_part(edges[0], node.value("target"), gradient)
+            elif not on_arrays:
+                values = node.tensor_gradients(gradient)
+            elif node.rule.reads_window:
+                self._add_to_part(node.edges[0], node.value("target"), gradient)
                 values = (None,)
             else:
-                values = run(gradient)
+                values = node.gradients(gradient)
+            if node.__class__ is PairNode:  # without the call of a property
+                left, right = node.left, node.right
+                if left is not None:
+                    arrive(left, values[0])
+                if right is not None:
+                    arrive(right, values[1])
+                left = right = None
+            else:
+                for edge, value in zip(node.edges, values, strict=False):
+                    if edge is not None:
+                        arrive(edge, value)
+                edge = value = None
             if not keep:
                 node.release()
             # The last reference goes before the next node runs: its memory can be used again.
-            del gradient
+            del gradient, values
 
     def _add_to_part(self, edge: Any, target: Layout, gradient: Any) -> None:
         """Add the gradient of a view to its part of the gradient of the whole.
@@ -434,57 +441,54 @@ class _Run:
 
 
 _ndarray = np.ndarray
-_NODES = frozenset(
-    (PairNode, ResultNode, GeneralNode, CopySlices, joining.Joined, FunctionNode, OutputNode)
-)
 
 
-def _count_uses(starts: list[Any]) -> tuple[dict[Any, int], set[Any], set[int]]:
-    """How many gradients each node will receive, those that receive several, and all leaves."""
-    uses: dict[Any, int] = {}
-    several: set[Any] = set()
-    ends: set[int] = set()
+def _count_uses(starts: list[Any]) -> tuple[set[Any], dict[Any, int]]:
+    """The nodes that will be reached, and how many gradients those receive that receive several."""
+    found: set[Any] = set()
+    several: dict[Any, int] = {}
+    nodes: list[Any] = []
     edges: Any = starts
-    found: list[Any] = []
     while True:
         for edge in edges:
-            if edge.__class__ in _NODES:
-                if edge in uses:
-                    uses[edge] += 1
-                    several.add(edge)
+            if edge is not None and (edge.__class__ is PairNode or isinstance(edge, Node)):
+                if edge in found:
+                    several[edge] = several.get(edge, 1) + 1
                 else:
-                    uses[edge] = 1
-                    found.append(edge)
-            elif edge is not None:
-                ends.add(id(edge))
-        if not found:
-            return uses, several, ends
-        node = found.pop()
+                    found.add(edge)
+                    nodes.append(edge)
+        if not nodes:
+            return found, several
+        node = nodes.pop()
         edges = (node.left, node.right) if node.__class__ is PairNode else node.edges
 
 
 def _leading_to(
-    wanted: set[int], uses: dict[Any, int], starts: list[tuple[Any, "Tensor"]]
-) -> set[Node]:
+    wanted: set[int], found: set[Any], several: dict[Any, int], starts: list[tuple[Any, "Tensor"]]
+) -> set[Any]:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
-    waiting = dict(uses)
+    if all(
+        edge is None or edge in found or id(edge) in wanted for node in found for edge in node.edges
+    ):
+        return found  # every way leads to one of them
+    waiting = dict(several)
     order: list[Any] = []
 
     def arrive(edges: Iterable[Any]) -> None:
         for edge in edges:
-            if edge.__class__ in _NODES:
-                waiting[edge] -= 1
+            if isinstance(edge, Node):
+                waiting[edge] = waiting.get(edge, 1) - 1
                 if not waiting[edge]:
                     order.append(edge)
 
     arrive(edge for edge, _ in starts)
     for node in order:  # grows while it is walked
         arrive(node.edges)
-    leading: set[Node] = set()
+    leading: set[Any] = set()
     for node in reversed(order):
         for edge in node.edges:
             if edge is not None and (
-                id(edge) in wanted or (edge.__class__ in _NODES and edge in leading)
+                id(edge) in wanted or (isinstance(edge, Node) and edge in leading)
             ):
                 leading.add(node)
                 break

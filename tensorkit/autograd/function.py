@@ -394,7 +394,7 @@ class FunctionNode(Node):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            return super().__getattr__(name)
+            raise AttributeError(f"'{self.rule.node}' object has no attribute '{name}'")
         return getattr(self.ctx, name)
 
 

@@ -290,7 +290,7 @@ class Node:
             if isinstance(edge, TensorBase)
             else (edge, 0)
             if edge is None
-            else (edge.whole, edge.output_nr)
+            else (shown(edge.whole), edge.output_nr)
             for place, edge in enumerate(edges)
             if not self.is_option(place)
         )
@@ -330,16 +330,7 @@ class Node:
             and rule.inputs[place] == rule.option
         )
 
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_saved_"):
-            for name in self.rule.keeps:
-                if attribute == saved_as(self.rule, name):
-                    return self._shown(name)
-            if attribute == "_saved_self_sym_sizes" and "source" in self.rule.keeps:
-                return self.value("source").shape
-        raise AttributeError(f"'{self.rule.node}' object has no attribute '{attribute}'")
-
-    def _shown(self, name: str) -> Any:
+    def shown_value(self, name: str) -> Any:
         """A saved value as PyTorch shows it: sizes as a tuple, a number that is an input as a
         tensor."""
         value = self.value(name)
@@ -358,6 +349,36 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.rule.node}>"
+
+
+def shown(node: Node) -> Node:
+    """``node``, from now on as the user sees it: what it saved are attributes.
+
+    For that it gets a class of its own, with PyTorch's name. The others have no ``__getattr__``:
+    with one, CPython 3.11 would look up every attribute of every node the slow way.
+    """
+    kind = type(node)
+    if not hasattr(kind, "__getattr__"):
+        face = _faces.get((kind, node.rule.node))
+        if face is None:
+            body = {"__slots__": (), "__module__": __name__, "__getattr__": _saved_attribute}
+            face = _faces[kind, node.rule.node] = type(node.rule.node, (kind,), body)
+        node.__class__ = face
+    return node
+
+
+_faces: dict[tuple[type, str], type] = {}
+
+
+def _saved_attribute(node: Node, attribute: str) -> Any:
+    rule = node.rule
+    if attribute.startswith("_saved_"):
+        for name in rule.keeps:
+            if attribute == saved_as(rule, name):
+                return node.shown_value(name)
+        if attribute == "_saved_self_sym_sizes" and "source" in rule.keeps:
+            return node.value("source").shape
+    raise AttributeError(f"'{rule.node}' object has no attribute '{attribute}'")
 
 
 class AccumulateGrad:

@@ -99,7 +99,7 @@ def _no_record(*_: Any) -> None:
     """The operation has no gradient, and its results do not require grad."""
 
 
-class Plan(NamedTuple):
+class Plan:
     """How an operation is computed on operands of certain forms.
 
     The general path finds it out once, with all checks; from then on fast paths look it up.
@@ -107,9 +107,12 @@ class Plan(NamedTuple):
     takes the array to write to. ``form`` is that of the result.
     """
 
-    form: Form
-    compute: Callable[..., Any]
-    number: Any = None
+    __slots__ = ("compute", "form", "number")
+
+    def __init__(self, form: Form, compute: Callable[..., Any], number: Any) -> None:
+        self.form = form
+        self.compute = compute
+        self.number = number
 
 
 _MOST_PLANS = 1000
@@ -624,7 +627,7 @@ def _for_any_number(definition: Definition, key: Any, plan: Plan) -> tuple[Any, 
         and key[1] is float
         and key[0].dtype.is_floating_point
     ):
-        return key[:2], plan._replace(number=partial(np.array, dtype=plan.number.dtype))
+        return key[:2], Plan(plan.form, plan.compute, partial(np.array, dtype=plan.number.dtype))
     return key, plan
 
 

@@ -195,11 +195,11 @@ def _unary(definition: Definition) -> Operation:
 
     def call(input: "Tensor") -> "Tensor":
         try:
-            form, compute, _ = plans[input._form]
-            array = quiet.run(compute, input._array)
+            plan = plans[input._form]
+            array = quiet.run(plan.compute, input._array)
             result = _new(base.public)
             result._array = array
-            result._form = form
+            result._form = plan.form
             result._storage = result._node = None
             if input._node is not None:
                 definition.record(result, input)
@@ -226,9 +226,9 @@ def _unary(definition: Definition) -> Operation:
 
 
 def _binary(definition: Definition) -> Operation:
-    operation = _dress(_of_two(definition, general.binary), definition)
+    operation = _dress(_with_options(definition, general.binary), definition)
     operation.operator = _of_two(definition, general.operator)
-    operation.method = _of_two(definition, general.method)
+    operation.method = _with_options(definition, general.method)
     operation.reflected = _reflected(definition, operation.operator)
     operation.inplace = _inplace_of_two(definition, general.binary_inplace)
     operation.inplace_operator = _inplace_of_two(definition, general.inplace_operator)
@@ -241,37 +241,47 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
     """The operation on a tensor and a tensor or number; all else is left to ``otherwise``."""
     plans = definition.plans
 
-    def apply(input: Any, other: Any, **options: Any) -> Any:
-        if options:
-            return otherwise(definition, input, other, options)
+    def apply(input: Any, other: Any) -> Any:
         kind = other.__class__
         try:
             form = input._form
             if kind is float or kind is int:
                 plan = plans.get((form, kind, other or repr(other)))
                 if plan is None:  # one for all numbers of this kind?
-                    form, compute, number = plans[form, kind]
-                    number = quiet.run(number, other)
+                    plan = plans[form, kind]
+                    number = quiet.run(plan.number, other)
                 else:
-                    form, compute, number = plan
-                array = quiet.run(compute, input._array, number)
+                    number = plan.number
+                array = quiet.run(plan.compute, input._array, number)
                 record = None if input._node is None else definition.record_number[False]
             else:
                 right = other._form
-                form, compute, _ = plans[form if form is right else (form, right)]
-                array = quiet.run(compute, input._array, other._array)
+                plan = plans[form if form is right else (form, right)]
+                array = quiet.run(plan.compute, input._array, other._array)
                 tracked = input._node is not None or other._node is not None
                 record = definition.record if tracked else None
             result = _new(base.public)
             result._array = array
-            result._form = form
+            result._form = plan.form
             result._storage = result._node = None
             if record is not None:
                 record(result, input, other)
             return result
         except (AttributeError, KeyError, RuntimeError):
             pass  # no tensor, no plan, fast paths closed, autograd refuses
-        return otherwise(definition, input, other, options)
+        return otherwise(definition, input, other, {})
+
+    return apply
+
+
+def _with_options(definition: Definition, otherwise: Callable[..., Any]) -> Any:
+    """The same with options, for those who call it by its name."""
+    plain = _of_two(definition, otherwise)
+
+    def apply(input: Any, other: Any, **options: Any) -> Any:
+        if options:
+            return otherwise(definition, input, other, options)
+        return plain(input, other)
 
     return apply
 
@@ -287,8 +297,8 @@ def _reflected(definition: Definition, operator: Any) -> Any:
         if commutes:
             return operator(self, other)
         try:
-            form, compute, number = plans[kind, other or repr(other), self._form]
-            result = base.new(quiet.run(compute, number, self._array), form)
+            plan = plans[kind, other or repr(other), self._form]
+            result = base.new(quiet.run(plan.compute, plan.number, self._array), plan.form)
             if self._node is not None:
                 definition.record_number[True](result, self, other)
             return result
@@ -318,8 +328,8 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
                     return input
             else:
                 if kind is float or kind is int:
-                    _, compute, number = writes[form, kind, other or repr(other)]
-                    quiet.run(compute, input._array, number, input._array)
+                    plan = writes[form, kind, other or repr(other)]
+                    quiet.run(plan.compute, input._array, plan.number, input._array)
                     history.written(input, name)
                     return input
                 if not (other._node is not None and state.grad) and (

@@ -194,7 +194,7 @@ def saved_by(node: Any) -> list[Saved]:
     for name in sorted(inner.rule.keeps, key=lambda name: saved_as(inner.rule, name)):
         attribute = saved_as(inner.rule, name)
         try:
-            value = getattr(inner, attribute)
+            value = inner.shown_value(name)
         except AutogradError as error:
             found.append(Saved(attribute, _why_gone(error)))
             continue
