@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check browser-test parity build demo demo-cluster bundle bench bench-grading format lock clean
+.PHONY: help lab test test-gpu check browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ check: $(READY)  ## lint and types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+
+test-gpu: $(READY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
+	@$(BIN)/python -c 'import sys; from tensorkit import gpu; sys.exit(gpu.missing() and \
+	    f"No GPU to test on: {gpu.missing()} make test uses the simulated device.")'
+	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
+	    against_cupy.py against_pytorch_cuda.py)
 
 browser-test: $(READY)  ## drive JupyterLab in Chromium
 	$(BIN)/pytest -m browser tests/browser
@@ -49,6 +55,9 @@ bundle: $(READY)  ## make the folder that learners get
 
 bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
+
+bench-gpu: $(READY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
+	$(BIN)/python tests/benchmarks/on_gpu.py $(if $(ROWS),--rows $(ROWS),--write)
 
 bench-grading: $(READY)  ## measure grading against nbgrader's, write docs/grading.md
 	$(BIN)/python tests/benchmarks/grading.py --write

@@ -181,19 +181,28 @@ class Gpu(Accelerator):
         linalg.set_compute_type(np.float32, kind)
 
 
-def find() -> list[Backend]:
-    """One backend for each GPU; none where there is no GPU or no CuPy."""
+def missing() -> str | None:
+    """A sentence about what CuPy lacks to compute on a GPU; None if it lacks nothing."""
     try:
         import cupy
     except ImportError:
-        return []
+        return "CuPy is not installed (pip install cupy-cuda12x, or cupy-cuda13x)."
     try:
         count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError:
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CuPy finds no GPU ({error})."
+    return None if count else "CuPy finds no GPU."
+
+
+def find() -> list[Backend]:
+    """One backend for each GPU; none where there is no GPU or no CuPy."""
+    if missing():
         return []
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
     found = [Gpu(cupy, index) for index in range(count)]
     note_arrays(cupy.ndarray, lambda array: found[array.device.id])
-    if found:
-        found[0].make_current()
-        found[0].use_tf32(False)
+    found[0].make_current()
+    found[0].use_tf32(False)
     return list(found)

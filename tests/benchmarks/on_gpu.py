@@ -1,0 +1,422 @@
+"""``make bench-gpu``: tensorkit beside CuPy by hand and PyTorch on one GPU, workload by workload.
+
+    python tests/benchmarks/on_gpu.py [--rows TEXT ...] [--write]
+
+Of every workload two times are taken. *Enqueue*: how long the host is busy asking for it. *Whole*:
+until the device has done it, with a synchronisation before and after. Kernels are compiled and
+memory pools filled before; rounds of the contestants alternate; the figure is the median. Results
+are compared before anything is timed. ``--write`` puts the table and a picture into ``docs/``.
+"""
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import bench
+import numpy as np
+
+import tensorkit as tk
+from tensorkit import gpu
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROUNDS, MOST = 21, 50  # so few calls a round that the queue of a device never fills
+Run = Callable[[], Any]
+
+
+class Row(NamedTuple):
+    """A workload; ``prepare`` takes a library and a device, ``by_hand`` an array library."""
+
+    prepare: Callable[[Any, str], Run]
+    by_hand: Callable[[Any], Run] | None = None
+    to_torch: float | None = None  # goals: the whole time divided by that of PyTorch
+    to_cupy: float | None = None
+    rtol: float = 2e-4
+
+
+class Contestant(NamedTuple):
+    """Whose time is taken."""
+
+    name: str
+    prepare: Callable[[Row], Run | None]
+    cuda: Any  # who synchronises and counts memory
+
+
+class Times(NamedTuple):
+    """What was measured of one contestant: seconds a call, and bytes at the peak."""
+
+    enqueue: float
+    whole: float
+    peak: int
+
+
+# Workloads
+
+LARGE = {"to_torch": 1.10, "to_cupy": 1.05}
+SMALL = {"to_cupy": 1.5}
+
+
+def numbers(*shape: int, seed: int = 0, dtype: str = "float32") -> Any:
+    """The same numbers for everybody."""
+    drawn = np.random.default_rng(seed).uniform(0.5, 1.5, shape)
+    return (drawn - (drawn > 1.0)).astype(dtype)
+
+
+def places(count: int, below: int) -> Any:
+    """Positions, the same for everybody."""
+    return np.random.default_rng(1).integers(0, below, count)
+
+
+def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", **goals: Any) -> Row:
+    """One call on tensors, with ``grad`` and the way back; ``raw`` does it on arrays by hand."""
+
+    def prepare(m: Any, device: str) -> Run:
+        given = [m.from_numpy(array).to(device) for array in arrays]
+        if not grad:
+            return lambda: run(m, *given)
+        leaves = [x.requires_grad_() for x in given if x.is_floating_point()]
+        seed = m.ones_like(run(m, *given).detach())
+
+        def there_and_back() -> Any:
+            for leaf in leaves:
+                leaf.grad = None
+            run(m, *given).backward(seed)
+            return leaves[0].grad
+
+        return there_and_back
+
+    def by_hand(xp: Any) -> Run:
+        own = [xp.asarray(array) for array in arrays]
+        return lambda: (run if raw == "same" else raw)(xp, *own)
+
+    return Row(prepare, None if grad or raw is None else by_hand, **goals)
+
+
+def with_tf32(m: Any, x: Any, y: Any) -> Any:
+    """A product whose operands may be rounded."""
+    m.backends.cuda.matmul.allow_tf32 = True
+    result = x @ y
+    m.backends.cuda.matmul.allow_tf32 = False
+    return result
+
+
+def training(width: int, depth: int, batch: int, optimizer: str, **goals: Any) -> Row:
+    """A step of a network: forward, backward, update."""
+
+    def prepare(m: Any, device: str) -> Run:
+        m.manual_seed(0)
+        sizes = [width] * depth
+        layers = [layer for n in sizes for layer in (m.nn.Linear(n, n), m.nn.ReLU())]
+        net = m.nn.Sequential(*layers, m.nn.Linear(width, 10)).to(device)
+        for place, p in enumerate(net.parameters()):
+            p.data = m.from_numpy(numbers(*p.shape, seed=place) * (1 / width)).to(device)
+        x = m.from_numpy(numbers(batch, width)).to(device)
+        y = m.from_numpy(places(batch, 10)).to(device)
+        steps = getattr(m.optim, optimizer)(net.parameters(), lr=1e-4)
+
+        def run() -> Any:
+            steps.zero_grad()
+            loss = m.nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            steps.step()
+            return loss.detach()
+
+        return run
+
+    return Row(prepare, **goals)
+
+
+def heads(m: Any, q: Any, k: Any) -> Any:
+    """The scores of attention: (batch, time, heads, width) permuted, not copied."""
+    return q.swapaxes(1, 2) @ k.swapaxes(1, 2).swapaxes(2, 3)
+
+
+def rows(tiny: bool = False) -> dict[str, Row]:
+    """All workloads; ``tiny`` ones try this script out where nothing is to be measured."""
+
+    def n(size: int) -> int:
+        return max(size >> 20, 8) if tiny else size
+
+    found: dict[str, Row] = {
+        "small: x + y": call(lambda m, x, y: x + y, *[numbers(8)] * 2, **SMALL)
+    }
+    for power in (6, 7, 8):
+        x, y = numbers(n(10**power)), numbers(n(10**power), seed=1)
+        goals = LARGE if power > 6 else {}
+        found[f"elementwise: x * y + x, 1e{power}"] = call(lambda m, x, y: x * y + x, x, y, **goals)
+        found[f"elementwise: exp, 1e{power}"] = call(lambda m, x: m.exp(x), x, **goals)
+    x = numbers(n(10**7))
+    found["elementwise: sin(x^2) exp(-x), 1e7, back"] = call(
+        lambda m, x: (x * x).sin() * (-x).exp(), x, grad=True, **LARGE
+    )
+    side = 16 if tiny else 4096
+    matrix = numbers(side, side)
+    for name in ("sum", "mean", "max"):
+        found[f"reduction: {name} of all"] = call(
+            lambda m, x, name=name: getattr(x, name)(), matrix, rtol=1e-3, **LARGE
+        )
+        if name != "max":
+            for dim in (0, 1):
+                found[f"reduction: {name}({dim})"] = call(
+                    lambda m, x, name=name, dim=dim: getattr(x, name)(dim), matrix, rtol=2e-3
+                )
+    layer = numbers(side, 16 if tiny else 1024)
+    classes = places(side, layer.shape[1])
+    for name in ("softmax", "log_softmax"):
+        found[f"rows: {name}"] = call(
+            lambda m, x, name=name: getattr(m, name)(x, -1), layer, raw=None
+        )
+        found[f"rows: {name}, back"] = call(
+            lambda m, x, name=name: getattr(m, name)(x, -1) * x, layer, grad=True
+        )
+    found["rows: cross entropy, back"] = call(
+        lambda m, x, y: m.nn.functional.cross_entropy(x, y), layer, classes, grad=True
+    )
+    found["rows: layer norm, back"] = call(
+        lambda m, x: m.nn.functional.layer_norm(x, x.shape[-1:]), layer, grad=True, rtol=1e-2
+    )
+    found["rows: gelu, back"] = call(lambda m, x: m.nn.functional.gelu(x), layer, grad=True)
+    for size in (256, 1024, 4096, 8192):
+        a, b = (numbers(*[16 if tiny else size] * 2, seed=seed) for seed in (0, 1))
+        goals = LARGE if size >= 1024 else {}
+        product = lambda m, x, y: x @ y  # noqa: E731
+        found[f"matmul: {size}"] = call(product, a, b, rtol=2e-3, **goals)
+        found[f"matmul: {size}, float16"] = call(
+            product, a.astype("float16"), b.astype("float16"), rtol=2e-2, **goals
+        )
+        found[f"matmul: {size}, transposed"] = call(
+            lambda m, x, y: x @ y.T, a, b, rtol=2e-3, **goals
+        )
+    found["matmul: 4096, TF32"] = call(with_tf32, matrix, matrix, raw=None, rtol=5e-2)
+    shape = (2, 4, 2, 8) if tiny else (16, 512, 12, 64)
+    for kind in ("float32", "float16"):
+        q, k = (numbers(*shape, seed=seed, dtype=kind) for seed in (0, 1))
+        found[f"matmul: heads, {kind}"] = call(heads, q, k, rtol=2e-2)
+    table, index = numbers(n(50_000 << 5), 64), places(n(8192 << 7), n(50_000 << 5))
+    found["gather: x[index] of 1e7"] = call(lambda m, x, i: x[i], x, places(n(10**6), len(x)))
+    found["gather: embedding, back"] = call(
+        lambda m, e, i: m.nn.functional.embedding(i, e), table, index, grad=True, rtol=1e-3
+    )
+    found["gather: x[mask] of 1e7"] = call(lambda m, x: x[x > 0.5], x)
+    found["copy: transposed"] = call(lambda m, x: x.t().contiguous(), matrix, raw=None)
+    found["copy: to the device, 1e7"] = Row(lambda m, device: _sent(m, x, device))
+    found["copy: to the host, 1e7"] = call(lambda m, x: x.cpu(), x, raw=None)
+    for optimizer in ("SGD", "Adam"):
+        sizes = (8, 2, 4) if tiny else (128, 2, 64)
+        found[f"step: small network, {optimizer}"] = training(*sizes, optimizer)
+        sizes = (16, 2, 4) if tiny else (4096, 3, 4096)
+        found[f"step: large network, {optimizer}"] = training(
+            *sizes, optimizer, to_torch=1.10, rtol=1e-3
+        )
+    return found
+
+
+def _sent(m: Any, array: Any, device: str) -> Run:
+    x = m.from_numpy(array)
+    return lambda: x.to(device)
+
+
+# Measuring
+
+
+def on_host(result: Any) -> Any:
+    """A result as a flat NumPy array of float64; of many elements some."""
+    if hasattr(result, "detach"):
+        result = result.detach().cpu().numpy()
+    flat = np.asarray(result.get() if hasattr(result, "get") else result).reshape(-1)
+    return flat[:: max(flat.size // 10**6, 1)].astype(np.float64)
+
+
+def calls(run: Run, cuda: Any) -> tuple[float, float, int]:
+    """One round: seconds a call until asked, until done, and how many calls that were."""
+    count = 1
+    for count in (1, MOST):
+        cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        asked = time.perf_counter()
+        cuda.synchronize()
+        done = time.perf_counter()
+        if done - start > 0.05:
+            break
+    return (asked - start) / count, (done - start) / count, count
+
+
+def peak(run: Run, cuda: Any) -> int:
+    """Bytes in use at the peak of a call."""
+    cuda.synchronize()
+    cuda.reset_peak_memory_stats()
+    run()
+    cuda.synchronize()
+    return int(cuda.max_memory_allocated())
+
+
+def measure(row: Row, contestants: list[Contestant], rounds: int = ROUNDS) -> Any:
+    """Times by contestant, or a sentence about what went wrong."""
+    runs = {}
+    for each in contestants:
+        try:
+            run = each.prepare(row)
+            if run is not None:
+                runs[each.name] = each.cuda, run, on_host(run())
+        except (AttributeError, NotImplementedError, TypeError, RuntimeError) as error:
+            return f"{each.name}: {type(error).__name__}: {str(error).splitlines()[0]}"
+    (first, (_, _, expected)), *others = runs.items()
+    for name, (_, _, found) in others:
+        if found.shape != expected.shape or not np.allclose(found, expected, row.rtol, row.rtol):
+            return f"WRONG: {name} and {first} differ"
+    peaks = {name: peak(run, cuda) for name, (cuda, run, _) in runs.items()}
+    taken: dict[str, list[Any]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, (cuda, run, _) in runs.items():
+            taken[name].append(calls(run, cuda))
+    return {
+        name: Times(
+            statistics.median(asked for asked, _, _ in found),
+            statistics.median(done for _, done, _ in found),
+            peaks[name],
+        )
+        for name, found in taken.items()
+    }
+
+
+# The report
+
+
+def goal(found: dict[str, Times], row: Row) -> str:
+    """Whether the goals of a row are reached: yes, **no**, or nothing where there is none."""
+    reached = [
+        found["tensorkit"].whole <= most * found[name].whole
+        for name, most in (("PyTorch", row.to_torch), ("CuPy", row.to_cupy))
+        if most is not None and name in found
+    ]
+    if row.to_cupy is not None and "CuPy" in found:
+        reached.append(found["tensorkit"].enqueue <= found["CuPy"].enqueue + 1.5e-6)
+    return "" if not reached else "yes" if all(reached) else "**no**"
+
+
+def micro(times: Times | None) -> str:
+    """Enqueue and whole time in microseconds."""
+    return "" if times is None else f"{times.enqueue * 1e6:,.1f} / {times.whole * 1e6:,.1f}"
+
+
+def ratio(found: dict[str, Times], name: str) -> str:
+    """tensorkit's whole time divided by another one's."""
+    return f"{found['tensorkit'].whole / found[name].whole:.2f}" if name in found else ""
+
+
+def table(results: dict[str, Any], known: dict[str, Row]) -> list[str]:
+    """The lines of the table, in Markdown."""
+    lines = [
+        "| workload | tensorkit | CuPy by hand | PyTorch | to CuPy | to PyTorch | goals | peak |",
+        "|---|---:|---:|---:|---:|---:|---|---:|",
+    ]
+    for label, found in results.items():
+        if isinstance(found, str):
+            lines.append(f"| {label} | {found} | | | | | | |")
+            continue
+        theirs = f" / {found['PyTorch'].peak / 2**20:,.1f}" if "PyTorch" in found else ""
+        cells = [micro(found.get(name)) for name in ("tensorkit", "CuPy", "PyTorch")]
+        cells += [ratio(found, "CuPy"), ratio(found, "PyTorch"), goal(found, known[label])]
+        cells.append(f"{found['tensorkit'].peak / 2**20:,.1f}{theirs} MiB")
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return lines
+
+
+def text(results: dict[str, Any], known: dict[str, Row], machine: str) -> str:
+    """The page of the documentation."""
+    lines = [
+        "# How fast it is on a GPU",
+        "",
+        "Written by `make bench-gpu`. Microseconds a call, *enqueue / whole*: the host's part, and",
+        "until the device is done. Medians of alternating rounds; results were compared before.",
+        "*Peak* is the most memory in use during a call, tensorkit's and PyTorch's.",
+        "",
+        f"Measured on {machine}.",
+        "",
+        "![Whole time divided by PyTorch's; the tick is the goal](benchmark-gpu.svg)",
+        "",
+        *table(results, known),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def picture(results: dict[str, Any], known: dict[str, Row]) -> str:
+    """The whole times divided by PyTorch's, as bars; by CuPy's where there is no PyTorch."""
+    timed = {label: found for label, found in results.items() if isinstance(found, dict)}
+    other = "PyTorch" if any("PyTorch" in found for found in timed.values()) else "CuPy"
+    ratios = {
+        label: found["tensorkit"].whole / found[other].whole
+        for label, found in timed.items()
+        if other in found
+    }
+    goals = {label: known[label].to_torch or known[label].to_cupy or 1.0 for label in ratios}
+    return bench.picture(ratios, goals, f"Time of tensorkit on a GPU divided by that of {other}")
+
+
+def contestants(device: str = "cuda") -> list[Contestant]:
+    """tensorkit, CuPy and, where it can use the GPU, PyTorch."""
+    import cupy
+
+    found = [
+        Contestant("tensorkit", lambda row: row.prepare(tk, device), tk.cuda),
+        Contestant("CuPy", lambda row: row.by_hand and row.by_hand(cupy), tk.cuda),
+    ]
+    try:
+        import torch
+    except ImportError:
+        return found
+    if torch.cuda.is_available():
+        found.append(Contestant("PyTorch", lambda row: row.prepare(torch, device), torch.cuda))
+    return found
+
+
+def machine() -> str:
+    """Where this was measured, and with what."""
+    import cupy
+
+    cuda = f"CUDA {tk.version.cuda}, CuPy {cupy.__version__}"
+    torch = sys.modules.get("torch")
+    return f"{tk.cuda.get_device_name()}, {cuda}" + (
+        f", PyTorch {torch.__version__}" if torch else ""
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", nargs="*", default=[""], help="only labels containing a text")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    missing = gpu.missing()
+    if missing:
+        sys.exit(f"Nothing can be measured: {missing}")
+    known = {
+        label: row for label, row in rows().items() if any(part in label for part in given.rows)
+    }
+    players = contestants()
+    results = {}
+    for label, row in known.items():
+        results[label] = measure(row, players)
+        print(table({label: results[label]}, known)[-1], flush=True)
+        tk.cuda.empty_cache()
+    if given.write:
+        (DOCS / "benchmark-gpu.md").write_text(text(results, known, machine()))
+        (DOCS / "benchmark-gpu.svg").write_text(picture(results, known))
+    speeds = [
+        found["tensorkit"].whole / found["PyTorch"].whole
+        for found in results.values()
+        if isinstance(found, dict) and "PyTorch" in found
+    ]
+    if speeds:
+        print(f"geometric mean of the ratios to PyTorch: {math.exp(np.mean(np.log(speeds))):.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""``make bench-gpu``, tried out with tiny workloads where there is no GPU: nothing is measured."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import on_gpu
+import pytest
+
+import tensorkit as tk
+from tensorkit import gpu
+
+torch = pytest.importorskip("torch")
+
+ROWS = on_gpu.rows(tiny=True)
+_HOST = SimpleNamespace(
+    synchronize=lambda: None, reset_peak_memory_stats=lambda: None, max_memory_allocated=lambda: 0
+)
+NUMPY = on_gpu.Contestant("CuPy", lambda row: row.by_hand and row.by_hand(np), _HOST)
+
+
+@pytest.fixture(autouse=True)
+def _simulated(monkeypatch):
+    monkeypatch.setattr(on_gpu, "MOST", 2)
+    with tk.cuda.simulate():
+        yield
+
+
+def _players():
+    ours = on_gpu.Contestant("tensorkit", lambda row: row.prepare(tk, "cuda"), tk.cuda)
+    theirs = on_gpu.Contestant("PyTorch", lambda row: row.prepare(torch, "cpu"), _HOST)
+    return [ours, NUMPY, theirs]
+
+
+@pytest.mark.parametrize("label", ROWS)
+def test_a_workload_gives_everybody_the_same(label):
+    found = on_gpu.measure(ROWS[label], _players(), rounds=1)
+    assert not isinstance(found, str), found
+    assert {"tensorkit", "PyTorch"} <= set(found)
+    assert all(0 < times.enqueue <= times.whole for times in found.values())
+
+
+def test_a_wrong_result_is_not_timed():
+    wrong = on_gpu.Contestant("PyTorch", lambda row: lambda: np.zeros(8), _HOST)
+    found = on_gpu.measure(ROWS["small: x + y"], [*_players()[:2], wrong], rounds=1)
+    assert found == "WRONG: PyTorch and tensorkit differ"
+
+
+def test_the_hosts_part_and_the_whole_are_told_apart():
+    slow = SimpleNamespace(synchronize=lambda: time.sleep(0.03))
+    enqueue, whole, count = on_gpu.calls(lambda: time.sleep(0.001), slow)
+    assert count == on_gpu.MOST
+    assert 0.001 <= enqueue < whole - 0.0005
+
+
+def test_the_goals_are_those_of_the_row():
+    row = on_gpu.Row(lambda m, device: lambda: 0, to_torch=1.1, to_cupy=1.05)
+    times = {"tensorkit": on_gpu.Times(5e-6, 1.04, 0), "CuPy": on_gpu.Times(4e-6, 1.0, 0)}
+    assert on_gpu.goal(times, row) == "yes"
+    assert on_gpu.goal({**times, "PyTorch": on_gpu.Times(0, 0.9, 0)}, row) == "**no**"
+    times["tensorkit"] = on_gpu.Times(6e-6, 1.04, 0)  # 2 microseconds more than CuPy
+    assert on_gpu.goal(times, row) == "**no**"
+    assert on_gpu.goal(times, row._replace(to_cupy=None)) == ""
+
+
+def test_the_page_has_a_line_for_each_workload_and_a_picture_with_a_bar():
+    known = {label: ROWS[label] for label in ("small: x + y", "step: small network, Adam")}
+    results = {label: on_gpu.measure(row, _players(), rounds=1) for label, row in known.items()}
+    results["odd"] = "PyTorch: RuntimeError: no"
+    page = on_gpu.text(results, {**known, "odd": ROWS["small: x + y"]}, "a machine")
+    assert sum(line.startswith("| ") for line in page.splitlines()) == 4
+    assert "Measured on a machine." in page
+    assert on_gpu.picture(results, known).count("<rect") == 3
+
+
+@pytest.mark.skipif(gpu.missing() is None, reason="there is a GPU")
+def test_without_a_gpu_one_sentence_says_so(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["on_gpu.py"])
+    with pytest.raises(SystemExit, match=r"^Nothing can be measured: CuPy"):
+        on_gpu.main()
