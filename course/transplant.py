@@ -264,6 +264,8 @@ PLACES: dict[str, Callable[[Any], list[Undo]]] = {
     "sigmoid_gradient": _formula("sigmoid"),
     "backward_order": _engine_order,
     "unbroadcast": _unbroadcasting,
+    "topological_order": _engine_order,
+    "sum_to": _unbroadcasting,
     "sgd_step": _optimizer_step,
     "momentum_step": _momentum_step,
 }

@@ -32,7 +32,14 @@ from course.errors import CourseError
 from course.grading import sandbox
 from course.grading.wire import Closed, Message, Wire, WireError
 
-COURSE_FILES = ("errors.py", "plain.py", "limited.py", "quiet.py", "history.py")
+COURSE_FILES = (
+    "errors.py",
+    "plain.py",
+    "limited.py",
+    "quiet.py",
+    "history.py",
+    "engine_parts.py",  # chapter 10: what its learners' functions call
+)
 GRADING_FILES = (
     "__init__.py",
     "linux.py",

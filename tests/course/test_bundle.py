@@ -23,10 +23,10 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
-    *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "errors", "exercise"),
-    *("files", "grading/__init__", "grading/intake", "hints", "history", "lab", "learner"),
-    *("limited", "paths", "plain", "quiet", "record", "report", "runner", "settings"),
-    "transplant",
+    *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "engine"),
+    *("engine_parts", "errors", "exercise", "files", "grading/__init__", "grading/intake"),
+    *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
+    *("report", "runner", "settings", "transplant"),
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
 DUNDER = {"__init__", "__main__", "grading/__init__"}
