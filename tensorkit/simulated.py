@@ -297,7 +297,16 @@ def _read(host: Any, index: Any) -> Any:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    return partial(np.ndarray.take, mode="wrap") if name == "take" else getattr(np.ndarray, name)
+    if name == "take":
+        return partial(np.ndarray.take, mode="wrap")
+    return partial(_product, np.dot) if name == "dot" else getattr(np.ndarray, name)
+
+
+def _product(multiply: Callable[..., Any], x: Any, y: Any, **options: Any) -> Any:
+    """A product of arrays; of float16 it is added in float32, as cuBLAS does."""
+    if x.dtype != np.float16:
+        return multiply(x, y, **options)
+    return multiply(x.astype(np.float32), y.astype(np.float32), **options).astype(np.float16)
 
 
 def _reversed(function: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -443,6 +452,8 @@ class Library:
         function: Any = np
         for part in name.split("."):
             function = getattr(function, part)
+        if name == "matmul":
+            function = partial(_product, function)
 
         def call(*args: Any, **options: Any) -> Any:
             _check_keywords(name, FUNCTIONS[name], args, options)

@@ -435,14 +435,14 @@ _baddbmm.grad(
 
 def _product(xp: Any, x: Any, y: Any) -> Any:
     """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
-    if x.dtype.char in "fd":
+    if x.dtype.char in "fd" or xp.__name__ != "numpy":
         return x.dot(y)
     wide = _wide(xp, x, y)
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:
-    if x.dtype.char in "fd":
+    if x.dtype.char in "fd" or xp.__name__ != "numpy":
         return xp.matmul(x, y)
     wide = _wide(xp, x, y)
     return xp.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
@@ -451,7 +451,8 @@ def _batch_product(xp: Any, x: Any, y: Any) -> Any:
 def _wide(xp: Any, x: Any, y: Any) -> Any:
     """The dtype to multiply in: NumPy has fast products of float32 and float64 only.
 
-    Products of integers are exact in float64 as long as no sum reaches 2**53.
+    Products of integers are exact in float64 as long as no sum reaches 2**53. On a GPU float16 is
+    added in float32 already, and the host need not wait for the largest integers.
     """
     if x.dtype == xp.float16:  # PyTorch adds in float32, too
         return xp.float32

@@ -176,6 +176,19 @@ def test_what_is_saved_there_comes_back_there_or_where_map_location_says(gpu):
     assert again["state"]["state"][0]["step"].device == tk.device("cpu")
 
 
+@pytest.mark.parametrize("dtype", ["float16", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "shapes", [((40, 70), (70, 30)), ((2, 40, 70), (2, 70, 30)), ((70,), (70,))]
+)
+def test_products_of_halves_and_integers_are_there_what_they_are_on_the_cpu(gpu, dtype, shapes):
+    def program(device):
+        x, y = (tk.randn(shape).mul(8).to(getattr(tk, dtype)).to(device) for shape in shapes)
+        return lambda: x @ y
+
+    # float16 shows three digits; on a GPU sums are added in another order
+    _holds(program, 2e-3 if dtype == "float16" else 0)
+
+
 def _cubes(x, y):
     return (x * x * x).sum() + (x.sin() * y).sum()
 
