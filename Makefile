@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-gpu check browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading format lock clean
+.PHONY: help lab test test-gpu check browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench-gpu: $(READY)  ## measure on a GPU against CuPy and PyTorch, write docs/be
 
 bench-grading: $(READY)  ## measure grading against nbgrader's, write docs/grading.md
 	$(BIN)/python tests/benchmarks/grading.py --write
+
+grade-many: $(READY)  ## grade 2,000 made-up learners, kill the grader 20 times, compare the points
+	$(BIN)/python tests/benchmarks/many.py --write
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix

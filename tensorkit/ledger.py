@@ -108,6 +108,17 @@ class record:
         _open[:] = [each for each in _open if each is not self.ledger]
 
 
+class unrecorded:
+    """``with unrecorded():`` what devices are asked to do within stands in no ledger."""
+
+    def __enter__(self) -> None:
+        self._before = _open[:]
+        _open.clear()
+
+    def __exit__(self, *_: object) -> None:
+        _open[:] = self._before
+
+
 def is_recording() -> bool:
     """Whether a ledger is open."""
     return bool(_open)

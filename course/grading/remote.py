@@ -28,6 +28,7 @@ from course.plain import Opaque, plain
 from course.quiet import NotAllowed
 from course.runner import Budget, Outcome
 from tensorkit import errors as tk_errors
+from tensorkit.ledger import note, unrecorded
 
 MOST_RECEIVED = 256 << 20
 LONGEST_LOOK = 3.0
@@ -70,6 +71,15 @@ class Caller:
         """What the answer returns; what it wrote into its arguments is written into them here."""
         if not self.budget.left:  # many short calls, of an iterator without end
             raise TimeLimitThere
+        with unrecorded():  # what crosses the wire is not what the answer asked of a device
+            value, records = self._called(target, method, args, options)
+        for kind, direction, size in records:
+            note(kind, "the answer", 0.0, 0.0, direction, size)
+        return value
+
+    def _called(
+        self, target: str | int, method: str, args: list[Any], options: Message
+    ) -> tuple[Any, list[Any]]:
         encoder = Encoder(self._keep, is_ours=True)
         message = {
             "do": "call",
@@ -78,6 +88,7 @@ class Caller:
             "args": [encoder.encode(it) for it in args],
             "options": {name: encoder.encode(it) for name, it in options.items()},
             "without": self.without,
+            "cuda": tk.cuda.is_available(),
             "seconds": max(self.budget.left, 0.001),
         }
         reply, blocks = self.session.ask(
@@ -97,7 +108,7 @@ class Caller:
             raise error
         if self.probes and encoder.owners:
             self._try_out(encoder.owners, value)
-        return value
+        return value, _records(reply.get("ledger", []))
 
     def _returned(
         self, reply: Message, blocks: list[np.ndarray], encoder: Encoder
@@ -301,6 +312,17 @@ def _sound_text(message: Message, name: str) -> str:
     if type(text) is not str:
         raise WireError("A text is damaged.")
     return text[:2000]
+
+
+def _records(told: Any) -> list[tuple[str, str | None, int]]:
+    """What the answer asked of a CUDA device, as its own process saw it."""
+    try:
+        found = [
+            (str(kind), direction and str(direction), int(size)) for kind, direction, size in told
+        ]
+    except (TypeError, ValueError) as problem:
+        raise WireError("A ledger is damaged.") from problem
+    return found[:10_000]
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:

@@ -176,6 +176,8 @@ class Encoder:
         }
         form["strides"] = [it * flat.itemsize for it in form["stride"]]
         form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
+        if tensor.device.type != "cpu":
+            form["device"] = str(tensor.device)
         if tensor.requires_grad:
             form["requires_grad"] = True
             grad = tensor.grad if tensor.is_leaf else None
@@ -342,6 +344,8 @@ class Decoder:
             raise WireError("A tensor is damaged.")
         stride = [_whole(it) for it in coded["stride"]]
         tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
+        if "device" in coded and tk.cuda.is_available():
+            tensor = tensor.to(tk.device(coded["device"]))
         if coded.get("requires_grad") is True:
             tensor = tensor.detach().requires_grad_(True)
             if "grad" in coded:

@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from course import paths
 from course.grading import batch, clean, intake, sandbox
+from course.grading.writer import stored
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
 pytestmark = pytest.mark.browser
@@ -187,10 +189,14 @@ def test_formgrader_runs_nothing_of_a_hostile_submission(
 
 def in_formgrader(server: str, school: Path, browser: playwright.Browser) -> Opened:
     """The page of the submission in Formgrader."""
-    from nbgrader.api import Gradebook
-
     with Gradebook(f"sqlite:///{school}/course/gradebook.db") as gradebook:
         number = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "eve").id
+    page = visited(server, browser)
+    return opened(page, f"{_origin(server)}/formgrader/submissions/{number}/?index=0")
+
+
+def visited(server: str, browser: playwright.Browser) -> playwright.Page:
+    """A page that has been at the address with the token, and may go on from there."""
     page = browser.new_page()
     for _ in range(100):  # the address is printed a moment before the server listens there
         try:
@@ -198,9 +204,38 @@ def in_formgrader(server: str, school: Path, browser: playwright.Browser) -> Ope
             break
         except playwright.Error:
             page.wait_for_timeout(200)
-    origin = re.match(r"http://[^/]+", server)
-    assert origin is not None
-    return opened(page, f"{origin[0]}/formgrader/submissions/{number}/?index=0")
+    return page
+
+
+def _origin(server: str) -> str:
+    found = re.match(r"http://[^/]+", server)
+    assert found is not None
+    return found[0]
+
+
+def test_formgraders_button_goes_the_same_way(
+    server: str, school: Path, browser: playwright.Browser
+) -> None:
+    """Its autograde button, pressed: the points and the sandbox of `course grade`."""
+    notebook = deepcopy(intake.source_of(ROOT, CHAPTER).solved)
+    folder = school / "course" / "submitted" / "ada" / CHAPTER
+    folder.mkdir(parents=True)
+    (folder / f"{CHAPTER}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    page = visited(server, browser)
+    page.goto(f"{_origin(server)}/formgrader/manage_submissions/{CHAPTER}")
+    row = page.locator("tr", has=page.get_by_text("ada", exact=True))
+    row.locator(".autograde a").click()
+    page.locator(".modal", has_text="autograded").wait_for(timeout=120_000)
+    with Gradebook(f"sqlite:///{school}/course/gradebook.db") as gradebook:
+        entry = gradebook.find_submission(CHAPTER, "ada")
+        assert entry.score == entry.max_score > 0
+    result = stored(school, "ada", CHAPTER)
+    assert result is not None
+    assert result.profile == sandbox.best()
+    assert result.score == result.possible
+    written = school / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    outputs = [it.get("outputs") for it in json.loads(written.read_text())["cells"]]
+    assert "passed" in json.dumps(outputs)
 
 
 def test_the_feedback_page_runs_nothing_of_a_hostile_submission(

@@ -105,7 +105,9 @@ class Class:
     def grade(self, notebook: Notebook | bytes, seed: str = "seed") -> Result:
         """What it is given."""
         content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
-        return judge.grade(self.warm, self.source, Handed("ada", CHAPTER, content), seed)
+        return judge.grade(
+            self.warm, self.source, Handed("ada", self.source.chapter, content), seed
+        )
 
     def points(self, notebook: Notebook | bytes) -> dict[str, float]:
         """Points by exercise, those without points left out."""

@@ -1,0 +1,191 @@
+"""Many submissions, none lost, none doubled, whatever happens to the grader.
+
+    python tests/benchmarks/many.py [--write]         # what `make grade-many` calls
+
+1. 2,000 made-up submissions in one batch: each stands in the gradebook once, with its result's
+   points.
+2. Of the first 200, each with a seed of its own, every exercise has the points that the check in
+   the notebook gives for the same answer and seed.
+3. The first 200 once more, by a grader that is killed with -9 at 20 random moments and started
+   again: the same results, byte for byte, and the same gradebook.
+4. Stock nbgrader, whose kernel runs the check in the notebook, gives the same points.
+
+A part that does not hold raises AssertionError.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import grading
+import numpy as np
+from traitlets.config import Config
+
+import tensorkit as tk
+from course import exercise
+from course.check import judge as check_here
+from course.grading import batch
+from course.grading.result import Result
+from course.grading.writer import result_file, stored
+
+CHAPTER = grading.CHAPTER
+
+
+def book(root: Path) -> dict[str, Any]:
+    """All that the gradebook holds of the submissions, without its numbers of rows."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{root}/course/gradebook.db") as opened:
+        found = opened.assignment_submissions(CHAPTER)
+        names = [it.student_id for it in found]
+        assert len(names) == len(set(names)), "a submission is doubled"
+        return {
+            entry.student_id: (
+                entry.score,
+                sorted((it.name, it.auto_score, it.needs_manual_grade) for it in each.grades),
+                sorted((it.name, it.auto_comment) for it in each.comments),
+            )
+            for entry in found
+            for each in entry.notebooks
+        }
+
+
+def all_at_once(root: Path, config: Config, count: int) -> str:
+    """Part 1."""
+    begun = time.perf_counter()
+    results = batch.grade(root, CHAPTER, workers=2, config=config, watch=_watch)
+    seconds = time.perf_counter() - begun
+    scores = {name: score for name, (score, *_) in book(root).items()}
+    assert len(scores) == len(results) == count, "lost or doubled"
+    assert scores == {it.learner: it.score for it in results}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    statuses = sorted({it.status for it in results})
+    return (
+        f"{count} submissions, two workers: none lost, none doubled ({', '.join(statuses)}), "
+        f"{seconds:.0f} s, {1000 * seconds / count:.0f} ms each; at its peak a process of a "
+        f"worker's has {worker:.0f} MB, the writer {peak:.0f} MB."
+    )
+
+
+def _watch(result: Result, done: int, total: int) -> None:
+    if done % 100 == 0:
+        print(f"{done} of {total}", file=sys.stderr)
+
+
+def beside_the_notebook(root: Path, names: Iterable[str]) -> str:
+    """Part 2."""
+    exercises = exercise.load(CHAPTER)
+    seeds, compared = set(), 0
+    for name in names:
+        result = stored(root, name, CHAPTER)
+        assert result is not None
+        seeds.add(result.seed)
+        cells = {it["id"]: it for it in result.notebook["cells"]}
+        for graded in result.exercises:
+            report = graded.report
+            it = exercises[report.exercise_id]
+            if report.status == "not started":
+                assert report.score == 0
+                continue
+            namespace: dict[str, Any] = {"np": np, "tk": tk}
+            exec(cells[it.id]["source"], namespace)
+            here = check_here(it, namespace[it.name], seed=result.seed)
+            assert (report.score, report.mistake) == (here.score, here.mistake), (name, it.id)
+            assert [row.status for row in report.rows] == [row.status for row in here.rows]
+            compared += 1
+    return f"{len(seeds)} seeds: {compared} checks give the points of the check in the notebook."
+
+
+def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
+    """Part 3."""
+    command = [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "2"]
+    environment = {**os.environ, "COURSE_ROOT": str(root)}
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    draw = random.Random(20)
+    graded = root / "course" / "graded"
+    reached = []
+    while len(reached) < kills:
+        started = subprocess.Popen(command, **quiet)  # type: ignore[call-overload]
+        # a third of them at any moment, the others when it has begun to write
+        before = len(list(graded.glob("*/*.json")))
+        if len(reached) % 3:
+            while len(list(graded.glob("*/*.json"))) == before and started.poll() is None:
+                time.sleep(0.005)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(draw.uniform(0.0, 4.0 if len(reached) % 3 == 0 else 2.0))
+        assert started.poll() is None, "it was done before it was killed: take more submissions"
+        started.kill()
+        started.wait()
+        reached.append(len(list(graded.glob("*/*.applied"))))
+        print(f"killed after {reached[-1]} submissions", file=sys.stderr)
+    assert subprocess.run(command, **quiet, check=False).returncode == 0  # type: ignore[call-overload]
+    wanted = {name: it for name, it in book(undisturbed).items() if name in names}
+    assert book(root) == wanted, "another gradebook"
+    for name in names:
+        one, other = (result_file(it, name, CHAPTER).read_bytes() for it in (root, undisturbed))
+        assert one == other, name
+    return (
+        f"{len(names)} submissions, killed with -9 at {kills} moments (after "
+        f"{', '.join(map(str, reached))} submissions), ends in the same gradebook and the same "
+        "bytes of results."
+    )
+
+
+def beside_stock(root: Path, config: Config, undisturbed: Path) -> str:
+    """Part 4."""
+    grading.stock(root, config)
+    theirs, ours = book(root), book(undisturbed)
+    points = {name: (it[0], ours[name][0]) for name, it in theirs.items()}
+    other = {name: it for name, it in points.items() if it[0] != it[1]}
+    assert not other, f"stock and ours: {other}"
+    return f"{len(points)} submissions have the points that stock `nbgrader autograde` gives."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the results into docs/grading.md")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--stock", type=int, default=20)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory(prefix="course-many-") as name:
+        folder = Path(name)
+        grading.Round(folder, given.count)
+        whole, config = grading.copied(next(folder.iterdir()))
+        batch.secret_of(whole)
+        learners = sorted(it.name for it in (whole / "course" / "submitted").iterdir())
+        again, _ = grading.copied(whole, learners[: given.seeds])
+        few, its_config = grading.copied(whole, learners[: given.stock])
+        said = []
+        for part in (
+            lambda: all_at_once(whole, config, given.count),
+            lambda: beside_the_notebook(whole, learners[: given.seeds]),
+            lambda: killed(again, whole, learners[: given.seeds], given.kills),
+            lambda: beside_stock(few, its_config, whole),
+        ):
+            said.append(part())
+            print(said[-1], flush=True)
+    machine = f"{grading.machine()}, {os.cpu_count()} shared cores, Python"
+    said.append(f"Measured on {machine} {platform.python_version()}.")
+    if given.write:
+        grading.write("many", "".join(f"- {it}\n" for it in said))
+
+
+if __name__ == "__main__":
+    main()
