@@ -300,7 +300,7 @@ class Joined:
             lines.append(f"All {all_} parts are yours, and {len(PROGRAMS)} programs agree")
         else:
             is_ = "is" if mine == 1 else "are"
-            lines.append(f"{mine} of {all_} parts {is_} yours; the course's stand for the others")
+            lines.append(f"{mine} of {all_} parts {is_} yours, the others are the course's")
         return "\n".join(line.rstrip(".") + "." for line in lines)
 
 
@@ -315,8 +315,8 @@ def _problem_of(name: str, function: Callable[..., Any]) -> str | None:
         return "is not written yet"
     problem = _tested({name: function})
     if problem is None and judge(exercise, function).status != "passed":
-        return f'runs, but not in every case; see `check("{exercise.id}")`'
-    return problem
+        problem = "runs, but not in every case."
+    return problem and f'{problem.rstrip(".")}. See `check("{exercise.id}")`'
 
 
 def _tested(functions: dict[str, Callable[..., Any]]) -> str | None:

@@ -42,7 +42,7 @@ from tensorkit.utils.data import DataLoader, TensorDataset, random_split
 # | `"operation"` | what made it, as `"mul"`; or `"leaf"`, `"constant"` | backward: which formula |
 # | `"inputs"` | the names of the nodes that it was made of | backward: the way |
 # | `"value"` | the result, a tensor | the formulas |
-# | `"requires_grad"` | whether a gradient should come here | whoever leaves constants alone |
+# | `"requires_grad"` | whether a gradient should come here | backward: where not to go |
 #
 # The **graph** is a dictionary from names to nodes. Here is $w x$ by hand, with $w = 3$ and
 # $x = 2$, where nobody asks for the gradient of $x$:

@@ -415,10 +415,13 @@ def _mirrored(graph: Uses) -> Uses:
     return {name: inputs[::-1] for name, inputs in graph.items()}
 
 
-def _deep(n: int, *back: int) -> Uses:
-    """Nodes n0, n1, ... of which each has those as inputs that lie so far back."""
-    graph = {f"n{i}": [f"n{i - it}" for it in back if it <= i] for i in range(n + 1)}
-    return dict(sorted(graph.items()))
+def _made(graph: Uses | tuple[int, ...]) -> Uses:
+    """A graph, or of (n, back, ...) one of n + 1 nodes with inputs that lie so far back."""
+    if isinstance(graph, dict):
+        return graph
+    n, *back = graph
+    made = {f"n{i}": [f"n{i - it}" for it in back if it <= i] for i in range(n + 1)}
+    return dict(sorted(made.items()))
 
 
 @exercise("deep-order", answer=topological_order, points=3, difficulty=4, minutes=8)
@@ -502,25 +505,25 @@ class DeepOrder(Exercise):
         yield case({"above": ["x"], **BLOCKS}, "add2", label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node")
         n = draw.integer(DEEP, DEEP + 50)
-        yield case(_deep(n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=5)
-        yield case(_deep(n, 1, 2), f"n{n}", label="1,200 nodes with shortcuts", weight=5)
+        yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=5)
+        yield case((n, 1, 2), f"n{n}", label="1,200 nodes with shortcuts", weight=5)
 
     def run(self, answer: Any, *args: Any) -> Any:
         """Whether the order is a right one, and if not what is wrong with it."""
         graph, root = args
-        order = answer(graph, root)
-        return order if order is None else _judged(order, graph, root)
+        order = answer(_made(graph), root)
+        return order if order is None else _judged(order, _made(graph), root)
 
     def expected(self, *args: Any) -> Any:
         return RIGHT
 
     def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
         graph, root = args
-        shown = graph if len(graph) < DEEP else "graph"
+        shown = graph if isinstance(graph, dict) else "graph"
         return f"topological_order({shown}, {root!r})"
 
     def advice(self, *args: Any) -> str | None:
-        if len(args[0]) < DEEP:
+        if isinstance(args[0], dict):
             return None
         return "This graph is more than 1,000 levels deep: walk it with a loop, not with recursion."
 
