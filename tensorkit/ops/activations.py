@@ -6,9 +6,11 @@ They take floating-point numbers only, as in PyTorch.
 from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
+from tensorkit import kernels
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, sigmoid, tanh
@@ -47,8 +49,20 @@ def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
     return (_gelu if approximate == "none" else _gelu_by_tanh)(input)
 
 
+_GELU = Kernel("gelu", "T x", "T y", "y = x * T(0.5) * erfc(-x * T(0.7071067811865476));")
+_GELU_SLOPE = Kernel(
+    "gelu_slope",
+    "T x",
+    "T y",
+    "T below = T(0.5) * erfc(-x * T(0.7071067811865476));"
+    "y = below + x * exp(T(-0.5) * x * x) * T(0.3989422804014327);",
+)
+
+
 @op(kind="unary", refuse=refuse_integers("GeluKernelImpl"))
 def _gelu(xp: Any, x: Any) -> Any:
+    if kernels.are_for(xp, x):
+        return _GELU(xp, x)
     return in_blocks(xp, lambda xp, x: _below(xp, x) * x, x)
 
 
@@ -65,6 +79,8 @@ def _gelu_slope(x: Any) -> Any:
 
 
 def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
+    if kernels.are_for(xp, x):
+        return _GELU_SLOPE(xp, x)
     density = xp.asarray(x * x)
     density *= x.dtype.type(-0.5)
     density = xp.asarray(xp.exp(density))

@@ -9,6 +9,8 @@ its relative error is 1e-7, what float32 can just show.
 from math import pi, sqrt
 from typing import Any
 
+from tensorkit import kernels
+from tensorkit.kernels import Kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import op
@@ -36,6 +38,9 @@ _SINGLE = (
 # fmt: on
 
 
+_ERF = Kernel("erf", "T x", "T y", "y = erf(x);")
+
+
 @op(kind="unary", result="floating")
 def erf(xp: Any, x: Any) -> Any:
     """The error function: how much of a normal distribution lies within ``x * sqrt(2)``.
@@ -45,6 +50,8 @@ def erf(xp: Any, x: Any) -> Any:
     """
     if x.dtype == xp.float16:
         return erf.definition.forward(xp, x.astype(xp.float32)).astype(x.dtype)
+    if kernels.are_for(xp, x):
+        return _ERF(xp, x)
     kernel = _single if x.dtype == xp.float32 else _double
     return in_blocks(xp, kernel, x)
 

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import dtypes
+from tensorkit import dtypes, kernels
 from tensorkit.errors import NotSupportedError, message
+from tensorkit.kernels import Kernel, Reduction
 from tensorkit.layout import Ints
 from tensorkit.ops.along import as_dtype_of, axes, one_dim, restore, some_dims, wide
 from tensorkit.ops.elementary import exp
@@ -81,7 +82,21 @@ def _is_moderate(xp: Any, x: Any) -> bool:
     return bool(x.max() < 30 and x.min() > -30)
 
 
+_POWERS = Reduction("powers", "T x, T most", "T y", "exp(x - most)", "a + b", "y = a", "0")
+_SOFTMAX = Kernel("softmax", "T x, T most, T all", "T y", "y = exp(x - most) / all;")
+_LOG_SOFTMAX = Kernel("log_softmax", "T x, T most, T all", "T y", "y = x - most - log(all);")
+
+
+def _launched(kernel: Kernel, xp: Any, rows: Any, out: Any) -> None:
+    """``kernel`` on the rows, the largest of each, and the sum of its powers."""
+    most = rows.max(-1, keepdims=True)
+    kernel(xp, rows, most, _POWERS(xp, rows, most, axis=-1, keepdims=True), out)
+
+
 def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+    if kernels.are_for(xp, rows):
+        _launched(_SOFTMAX, xp, rows, out)
+        return
     if _is_moderate(xp, rows):
         xp.exp(rows, out)
     else:
@@ -91,6 +106,9 @@ def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
 
 
 def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+    if kernels.are_for(xp, rows):
+        _launched(_LOG_SOFTMAX, xp, rows, out)
+        return
     xp.subtract(rows, rows.max(-1, keepdims=True), out)
     xp.subtract(out, xp.log(xp.add.reduce(xp.exp(out), axis=-1, keepdims=True)), out)
 

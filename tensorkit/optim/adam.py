@@ -3,9 +3,28 @@
 import math
 from typing import Any
 
+from tensorkit import kernels
 from tensorkit._tensor import Tensor
 from tensorkit.data import tensor
+from tensorkit.kernels import Kernel
 from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+
+_SETTINGS = (
+    "T g, T sign, T decay, T shrink, T lr, T beta1, T beta2, T rest1, T rest2, T root, T eps"
+)
+_MEANS = (
+    "x *= shrink;"
+    "T slope = sign * g + decay * x;"
+    "m = beta1 * m + rest1 * slope;"
+    "v = beta2 * v + rest2 * slope * slope;"
+)
+_ADAM = Kernel("adam", _SETTINGS, "T x, T m, T v", _MEANS + "x -= lr * m / (sqrt(v) / root + eps);")
+_AMSGRAD = Kernel(
+    "amsgrad",
+    _SETTINGS,
+    "T x, T m, T v, T most",
+    _MEANS + "most = most < v ? v : most;" + "x -= lr * m / (sqrt(most) / root + eps);",
+)
 
 
 class Adam(Optimizer):
@@ -81,6 +100,17 @@ class Adam(Optimizer):
         """One step of Adam; ``m`` and ``v`` are the means, ``most`` the largest ``v`` so far."""
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
         m, v, *most = state
+        root, corrected = math.sqrt(1 - beta2**count), lr / (1 - beta1**count)
+        if kernels.are_for(xp, x):
+            decoupled = group["decoupled_weight_decay"]
+            settings = (
+                -1 if group["maximize"] else 1,
+                0 if decoupled else decay,
+                1 - lr * decay if decoupled else 1,
+                *(corrected, beta1, beta2, 1 - beta1, 1 - beta2, root, group["eps"]),
+            )
+            (_AMSGRAD if most else _ADAM)(xp, g, *settings, x, *state)
+            return
         if group["maximize"]:
             g = -g
         if decay and group["decoupled_weight_decay"]:
@@ -98,10 +128,10 @@ class Adam(Optimizer):
             xp.maximum(most[0], v, out=most[0])
             v = most[0]
         xp.sqrt(v, out=scratch)
-        scratch /= math.sqrt(1 - beta2**count)
+        scratch /= root
         scratch += group["eps"]
         xp.divide(m, scratch, out=scratch)
-        scratch *= lr / (1 - beta1**count)
+        scratch *= corrected
         x -= scratch
 
 

@@ -18,7 +18,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.history import is_ours
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
-from tensorkit.devices import quietly
+from tensorkit.devices import CPU, quietly
 from tensorkit.errors import message
 from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, general
@@ -120,7 +120,7 @@ class Optimizer:
                     storage.writer = writer
 
     def _change(self, param: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        """Run ``update`` on one parameter, in blocks if it is large and lies in one piece."""
+        """Run ``update`` on one parameter; on the CPU in blocks if it is large and in one piece."""
         if not param._form.is_contiguous:
             general.check_overlap(param)
         state = self.state.get(param) or {}
@@ -130,7 +130,8 @@ class Optimizer:
         arrays = [param._array, gradient._array, *(each._array for each in tensors)]
         xp = param._form.xp
         size = arrays[0].size
-        if size <= _BLOCK or not all(x.flags.c_contiguous for x in arrays):
+        in_one = size <= _BLOCK or param._form.device is not CPU
+        if in_one or not all(x.flags.c_contiguous for x in arrays):
             self.update(xp, group, count, *arrays)
             return
         flat = [x.reshape(-1) for x in arrays]

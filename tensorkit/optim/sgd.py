@@ -2,8 +2,20 @@
 
 from typing import Any
 
+from tensorkit import kernels
 from tensorkit._tensor import Tensor
+from tensorkit.kernels import Kernel
 from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+
+_PLAIN = Kernel("sgd", "T g, T sign, T decay, T lr", "T x", "x -= lr * (sign * g + decay * x);")
+_MOMENTUM = Kernel(
+    "sgd_momentum",
+    "T g, T sign, T decay, T lr, T momentum, T share, bool nesterov",
+    "T x, T v",
+    "T slope = sign * g + decay * x;"
+    "v = momentum * v + share * slope;"
+    "x -= lr * (nesterov ? slope + momentum * v : v);",
+)
 
 
 class SGD(Optimizer):
@@ -67,6 +79,14 @@ class SGD(Optimizer):
     ) -> None:
         """One step of gradient descent."""
         lr, momentum, decay = float(group["lr"]), group["momentum"], group["weight_decay"]
+        if kernels.are_for(xp, x):
+            settings = (-1 if group["maximize"] else 1, decay, lr)
+            if momentum:
+                share = 1 if count == 1 else 1 - group["dampening"]  # v begins as zero
+                _MOMENTUM(xp, g, *settings, momentum, share, group["nesterov"], x, *state)
+            else:
+                _PLAIN(xp, g, *settings, x)
+            return
         if group["maximize"]:
             g = -g
         if decay:

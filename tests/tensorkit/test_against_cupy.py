@@ -4,15 +4,19 @@ CuPy can be imported without a GPU, so that this runs on every machine that has 
 pip install --no-deps cupy-cuda12x cuda-pathfinder (140 MB).
 """
 
+import importlib
 import inspect
 import re
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from kernel_sources import source
 
-from tensorkit import devices, gpu, simulated
+from tensorkit import devices, gpu, kernels, simulated
 
+for module in ("nn", "optim"):  # with their kernels
+    importlib.import_module(f"tensorkit.{module}")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed: pip install cupy-cuda12x")
 
 
@@ -131,6 +135,30 @@ def test_what_the_backend_of_a_gpu_calls_exists():
         _find(cupy, name)
     assert "order" in _of_function(cupy.asnumpy).positional
     assert "order" in _of_function(cupy.array).positional
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("kernel", kernels.ALL, ids=lambda kernel: kernel.name)
+def test_a_kernel_can_be_compiled_for_a_gpu(kernel, kind):
+    """By NVRTC, which needs no GPU; that a GPU computes the same, `make test-gpu` shows."""
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except RuntimeError:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
+    code = source(kernel, kind, "")
+    program = cupy.cuda.nvrtc.createProgram(code, "kernel.cu", (), ())
+    cupy.cuda.nvrtc.compileProgram(program, ("--gpu-architecture=compute_80",))
+    assert b".entry run" in bytes(cupy.cuda.nvrtc.getPTX(program))
+
+
+def test_a_kernel_that_is_no_cuda_is_not_compiled():
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except RuntimeError:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
+    wrong = cupy.cuda.nvrtc.createProgram("__global__ void run() { y = 1; }", "kernel.cu", (), ())
+    with pytest.raises(cupy.cuda.nvrtc.NVRTCError):
+        cupy.cuda.nvrtc.compileProgram(wrong, ())
 
 
 def test_without_a_gpu_cupy_gives_no_device():

@@ -21,6 +21,7 @@ LAYERS = [
     "layout",
     "rounding",
     "devices",
+    "kernels",
     "ledger",
     "simulated",
     "gpu",
