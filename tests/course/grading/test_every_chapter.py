@@ -1,0 +1,31 @@
+"""What a chapter's exercises need is there in the sandbox: its worked solutions get full marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import ROOT, Class
+from course import exercise
+from course.grading import intake, sandbox
+from course.grading.session import Warm
+
+
+@pytest.fixture(scope="module")
+def warm_with_the_usual_limits() -> Iterator[Warm]:
+    profile = sandbox.best()
+    if profile is None:
+        pytest.skip("this machine has no sandbox")
+    with Warm(profile, number=9) as started:
+        yield started
+
+
+@pytest.mark.parametrize("chapter", exercise.chapters())
+def test_the_worked_solutions_get_full_marks(chapter, warm_with_the_usual_limits):
+    klass = Class(warm_with_the_usual_limits, intake.source_of(ROOT, chapter))
+    result = klass.grade(klass.honest())
+    reports = [it.report for it in result.exercises]
+    assert [it.exercise_id for it in reports if it.status != "passed"] == []
+    assert sum(it.score for it in reports) == sum(it.points for it in klass.exercises.values())
+    assert result.troubles == ()
