@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,17 +115,34 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def trials(
-    exercise: Exercise, value: Any, seed: object, budget: Budget, run: RunCase = run_case
+    exercise: Exercise,
+    value: Any,
+    seed: object,
+    budget: Budget,
+    run: RunCase = run_case,
+    right: Sequence[Outcome] | None = None,
 ) -> list[Trial]:
-    """Every case of one draw with what the answer and the reference do in it."""
-    # drawn three times: the answer may change what it is given, and so may the reference
-    given, untouched, for_reference = (
-        list(exercise.cases(Draw(f"{exercise.id} {seed}"))) for _ in range(3)
-    )
+    """Every case of one draw with what the answer and the reference do in it.
+
+    right: what the reference does, where that is known already.
+    """
+    # drawn once more for each: the answer may change what it is given, and so may the reference
+    right = right or right_outcomes(exercise, seed)
     return [
-        Trial(same, run(exercise, value, one, same, budget), _right(exercise, other))
-        for one, same, other in zip(given, untouched, for_reference, strict=True)
+        Trial(same, run(exercise, value, one, same, budget), its)
+        for one, same, its in zip(
+            _drawn(exercise, seed), _drawn(exercise, seed), right, strict=True
+        )
     ]
+
+
+def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
+    """What the reference does in every case of one draw."""
+    return [_right(exercise, case) for case in _drawn(exercise, seed)]
+
+
+def _drawn(exercise: Exercise, seed: object) -> list[Case]:
+    return list(exercise.cases(Draw(f"{exercise.id} {seed}")))
 
 
 def _right(exercise: Exercise, case: Case) -> Outcome:
@@ -145,8 +162,10 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
     """
     first = next(n for n, trial in enumerate(tried) if not trial.is_passed)
     found: list[tuple[int, Mistake]] = []
+    right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
-        theirs = [trial.mine for trial in trials(exercise, mistake.answer, seed, Budget(1.0))]
+        again = trials(exercise, mistake.answer, seed, Budget(1.0), right=right)
+        theirs = [trial.mine for trial in again]
         telling = [
             (trial.mine, its)
             for trial, its in zip(tried, theirs, strict=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course import exercise, paths
-from course.demo_learners import Learner, class_of, fill_in
+from course.demo_learners import Learner, are_enough, class_of, fill_in
 from course.errors import CourseError
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class Rehearsal:
 def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
     """Hold the rehearsal class and print its grades, its feedback pages and its times.
 
-    chapter: by default the first. keep: a new or empty folder; by default a temporary one.
+    chapter: by default the first that has exercises enough.
+    keep: a new or empty folder; by default a temporary one.
 
     Raises CourseError if a program of nbgrader fails, or if a grade is not what it should be.
     """
@@ -113,7 +114,9 @@ def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
     written = paths.written_chapters(root)
     if not written:
         raise CourseError("A rehearsal needs an author's text, solutions/NN_topic.py.")
-    chosen = written[0] if chapter is None else paths.chapter_named(chapter, written)
+    chosen = (
+        first_for_a_class(written) if chapter is None else paths.chapter_named(chapter, written)
+    )
     folder = _empty_folder(keep)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, transient=True) as bar:
@@ -124,6 +127,11 @@ def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
     _show(rehearsal, Console())
     if surprises := rehearsal.surprises():
         raise CourseError("\n".join(["Grades are not what they should be:", *surprises]))
+
+
+def first_for_a_class(chapters: Sequence[str]) -> str:
+    """The first chapter with exercises enough for the troubles of a class, else the first."""
+    return next((it for it in chapters if are_enough([*exercise.load(it).values()])), chapters[0])
 
 
 def hold_class(

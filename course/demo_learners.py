@@ -109,10 +109,21 @@ def _as_typed(function: FunctionType, name: str) -> str:
     return source.replace(f"def {function.__name__}(", f"def {name}(", 1).rstrip()
 
 
-def _troubled(exercises: Sequence[Exercise]) -> Learner:
+def are_enough(exercises: Sequence[Exercise]) -> bool:
+    """Whether a chapter with these exercises has room for all the troubles of a class."""
+    core, programs = _with_points(exercises)
+    return len(programs) >= 3 and len(core) >= 4
+
+
+def _with_points(exercises: Sequence[Exercise]) -> tuple[list[Exercise], list[Exercise]]:
+    """The exercises with points, and those of them whose answer is a function."""
     core = [it for it in exercises if it.points]
-    programs = [it for it in core if not isinstance(it, Prediction)]
-    if len(programs) < 3 or len(core) < 4:
+    return core, [it for it in core if not isinstance(it, Prediction)]
+
+
+def _troubled(exercises: Sequence[Exercise]) -> Learner:
+    core, programs = _with_points(exercises)
+    if not are_enough(exercises):
         raise CourseError(
             "The rehearsal's troubles need four exercises with points, three of them functions."
         )

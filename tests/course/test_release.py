@@ -102,8 +102,10 @@ def untouched(
     """A released notebook after Run All."""
     from nbclient import NotebookClient
 
-    notebook = tiny.read(paths.notebook_in(paths.notebooks(REPOSITORY), request.param))
-    folder = tmp_path_factory.mktemp("learner")
+    released = paths.notebook_in(paths.notebooks(REPOSITORY), request.param)
+    notebook = tiny.read(released)
+    folder = tmp_path_factory.mktemp("learner") / request.param
+    shutil.copytree(released.parent, folder)  # data files lie beside the notebook
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, resources=resources, allow_errors=True, timeout=60).execute()
     return notebook
