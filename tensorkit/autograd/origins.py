@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
+MOST_LEFT = 20
+
+
 class Origin:
     """How a tensor came about; what ``Tensor.origin`` gives.
 
     ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
     ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
     a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
-    ``{"dim": 0}``.
+    ``{"dim": 0}``. A tensor made of numbers has no inputs; ``left`` are then origins of the values
+    that had left the library shortly before.
     """
 
     __slots__ = (
@@ -45,6 +49,7 @@ class Origin:
         "_why",
         "arguments",
         "file",
+        "left",
         "line",
         "operation",
     )
@@ -53,6 +58,7 @@ class Origin:
     file: str
     line: int
     arguments: dict[str, Any]
+    left: "tuple[Origin, ...]"
     _inputs: "tuple[Origin, ...]"
     _storage: Storage | None  # known once the tensor was an input of another operation
     _layout: Layout
@@ -174,9 +180,12 @@ class _Watch:
     @staticmethod
     def made(result: TensorBase) -> None:
         """A tensor was made: note its origin."""
-        if _noted_by():
+        lists = _noted_by()
+        if lists:
             call = _Call()
-            result._origin = call.origin(result, call.tensors)
+            result._origin = origin = call.origin(result, call.tensors)
+            if not call.tensors:
+                origin.left = tuple(lists[-1][-MOST_LEFT:])
 
     @staticmethod
     def writes(x: TensorBase) -> None:
@@ -250,6 +259,8 @@ class _Call:
             self.arguments["self"] = self.arguments.pop("other", None)
 
     def _take(self, name: str, value: Any) -> None:
+        if callable(getattr(type(value), "parameters", None)):  # a module takes them, too
+            value = tuple(value.parameters())
         several = value if isinstance(value, (tuple, list)) else (value,)
         tensors = [each for each in several if isinstance(each, TensorBase)]
         self.tensors += tensors
@@ -261,6 +272,7 @@ class _Call:
         origin = Origin(result)
         origin.operation, origin.arguments = self.operation, self.arguments
         origin.file, origin.line = self.file, self.line
+        origin.left = ()
         origin._inputs = tuple(_noted(x)._used(x) for x in tensors)
         origin._why = _why_untracked(self.operation, tensors, result)
         return origin

@@ -27,7 +27,14 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
     picture = draw(**{it.name: it.shape if it.tensor is None else it.tensor for it in operands})
     names = " and ".join(f"{it.name} {it.shape}" for it in operands)
     if not alignment.wrong:
-        return Explanation(f"{names} broadcast", _why_it_fits(alignment), [], picture)
+        sentences, repairs = _why_it_fits(alignment), []
+        if 1 < _elements(tuple(alignment.result)) > max(_elements(it.shape) for it in operands):
+            repairs = [
+                Repair(code, f"if the elements are meant in pairs, {name} gets shape {shape}")
+                for code, name, shape, result in _that_work(operands)
+                if result == operands[0].shape or result == operands[-1].shape
+            ]
+        return Explanation(f"{names} broadcast", sentences, repairs, picture)
     repairs = [
         Repair(code, f"{name} gets shape {shape}, together {result}")
         for code, name, shape, result in _that_work(operands)

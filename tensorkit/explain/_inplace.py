@@ -5,7 +5,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import creation
+from tensorkit import base, creation
 from tensorkit.autograd.graph import AutogradError
 from tensorkit.autograd.modes import no_grad
 from tensorkit.data import is_tensor
@@ -42,6 +42,8 @@ def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
         if hasattr(error, "expected"):
             return _story(error)
         first = str(error).partition("\n")[0]
+        if "backward through the graph a second time" in first:
+            return _freed()
         if "leaf Variable that requires grad" in first:
             return _of_leaf(first)
         sentence = "This error is not about a tensor that was changed in place."
@@ -57,10 +59,31 @@ def _in_graph(t: "Tensor") -> Explanation:
     if changed:
         return _story(changed[0])
     if errors:
-        sentence = "An earlier backward freed what this graph saved: it cannot run again."
-        return Explanation("The graph is freed", [sentence], [])
+        return _freed()
     sentence = "Every saved tensor still has the version it had when it was saved."
     return Explanation("Nothing was changed", [sentence], [])
+
+
+def _freed() -> Explanation:
+    sentence = "An earlier backward freed what this graph saved: it cannot run again."
+
+    def twice() -> bool:
+        leaf = creation.ones(2, requires_grad=True)
+        loss = (leaf * leaf).sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        return leaf.grad is not None
+
+    repairs = trial.offered(
+        ("loss.backward(retain_graph=True)    # the first time", "keep the graph", twice),
+        ("loss = ...    # compute it again, then loss.backward()", "make a new graph", _new_graph),
+    )
+    return Explanation("The graph is freed", [sentence], repairs)
+
+
+def _new_graph() -> bool:
+    leaf = creation.ones(2, requires_grad=True)
+    return trial.gets_gradient(leaf) and trial.gets_gradient(leaf)
 
 
 def _story(error: Any) -> Explanation:
@@ -76,12 +99,12 @@ def _story(error: Any) -> Explanation:
             "again inside `with tk.autograd.recording():`."
         )
     else:
-        sentences.append(f"{saver}: {words.place(*line)}.")
+        sentences.append(f"{saver} ({words.place(*line)}).")
     operation, file, number = error.writer or ("a write", "", 0)
     since = words.count(error.version - error.expected, "write")
     sentences.append(
         f"Since then {since} changed it; the last was {operation}"
-        + (f": {words.place(file, number)}." if file else ".")
+        + (f" ({words.place(file, number)})." if file else ".")
     )
     sentences.append("Backward needs the values as they were, so it refuses.")
     name, write, without = _rewritten(words.source(file, number) if file else "", operation)
@@ -91,7 +114,7 @@ def _story(error: Any) -> Explanation:
         (f"loss.backward()\n{write}", "change it after backward has used it", _afterwards),
     ]
     if not without:
-        effect = f"let {title} keep a copy: give it"
+        effect = f"give {title} a copy, which it can keep"
         attempts[0] = (f"{name}.clone()", effect, _kept_copy)
     repairs = trial.offered(
         *((code, effect, partial(_runs, node, saved, way)) for code, effect, way in attempts)
@@ -105,6 +128,7 @@ def _rewritten(line: str, operation: str) -> tuple[str, str, str]:
     The last is empty where only a part is written.
     """
     plain = operation.rstrip("_")
+    anew = _MADE_ANEW.get(plain, f"{{0}}.{plain}({{1}})" if hasattr(base.public, plain) else "")
     try:
         statements = ast.parse(line).body
     except SyntaxError:
@@ -117,11 +141,16 @@ def _rewritten(line: str, operation: str) -> tuple[str, str, str]:
             return name, text, f"{name} = {new}"
         found = re.match(rf"(?:\w+ = )?(\w+)\.{re.escape(plain)}_\((.*)\)$", text)
         if found is not None:
-            return found[1], text, f"{found[1]} = {found[1]}.{plain}({found[2]})"
+            new = anew.format(found[1], found[2])
+            return found[1], text, new and f"{found[1]} = {new}"
         found = re.match(r"(\w+)\[.*\] [-+*/]?=", text)
         if found is not None:
             return found[1], text, ""
-    return "x", line or f"x.{operation}(...)", f"x = x.{plain}(...)"
+    new = anew.format("x", "...")
+    return "x", line or f"x.{operation}(...)", new and f"x = {new}"
+
+
+_MADE_ANEW = {"zero": "tk.zeros_like({0})", "fill": "tk.full_like({0}, {1})"}
 
 
 # The mistake and its repairs, on two numbers

@@ -1,10 +1,9 @@
 """``explain.no_grad``: why is my grad None?"""
 
+import ast
 import re
-from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tensorkit.autograd import origins
 from tensorkit.autograd.modes import no_grad as untracked
 from tensorkit.data import is_tensor
 from tensorkit.explain import trial
@@ -15,17 +14,18 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 MOST_LOOKED_AT = 5_000
-HOW_TO_SEE = (
-    "Which operation made it, and where, cannot be known: no recording was on. To see it, run the "
-    "lines again inside `with tk.autograd.recording():`."
+_SEE = (
+    "cannot be known: no recording was on. To see it, run the lines again inside "
+    "`with tk.autograd.recording():`."
 )
+HOW_TO_SEE = f"Which operation made it, and where, {_SEE}"
+WHERE_TO_SEE = f"Which of these, and at which line, {_SEE}"
 
 
 class Names(NamedTuple):
-    """How the caller calls tensors, and the values that left the library while recording."""
+    """How the caller calls tensors."""
 
     tensors: list[tuple[str, "Tensor"]]
-    left: list[Any]
 
     def of(self, x: Any, otherwise: str = "a tensor without a name") -> str:
         """The name of a tensor, as code: ``model[0].weight``."""
@@ -51,8 +51,7 @@ def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
     words.must_be_tensor("explain.no_grad", t)
     if loss is not None:
         words.must_be_tensor("explain.no_grad", loss, "loss")
-    frame = words.caller()
-    names = Names(list(words.named_tensors(frame)), _left(frame))
+    names = Names(list(words.named_tensors(words.caller())))
     with words.unseen():
         name = names.of(t, "t")
         if t.retains_grad or t.is_leaf:
@@ -65,14 +64,6 @@ def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
         if not t.is_leaf:
             return _no_leaf(t, name, names)
         return _leaf(t, name, loss, names)
-
-
-def _left(frame: FrameType) -> list[Any]:
-    found = []
-    for value in {**frame.f_globals, **frame.f_locals}.values():
-        if isinstance(value, origins.recording):
-            found += value.left
-    return found
 
 
 def _place(origin: Any) -> str:
@@ -92,10 +83,10 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
             sentences.append(sentence)
             repairs += tried
         return Explanation(f"{name}.grad is None: its history was cut", sentences, repairs)
-    exits = [it for it in names.left if it.inputs[0].requires_grad]
-    made_of_numbers = [it for it in sources if it.origin is not None]
-    if exits and made_of_numbers:
-        return _through_numbers(made_of_numbers[0], exits, name, names)
+    for made in sources:
+        through = _through_numbers(made, names)
+        if through is not None:
+            return Explanation(f"{name}.grad is None: its history was cut", *through)
     if not t.is_floating_point():
         dtype = str(t.dtype).replace("torch", "tk")
         sentence = (
@@ -164,13 +155,20 @@ def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"]]:
 def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair]]:
     origin: Any = cut.origin
     tracked = [it for it in origin.inputs if it.requires_grad]
-    took = " and ".join(names.of(it) for it in tracked)
+    took = " and ".join(names.of(it, "a tensor without a name now") for it in tracked)
     sentence = (
-        f"{origin.operation} took {took}, which is tracked, and its result is not: "
-        f"{origin.untracked}. {_place(origin)}"
+        f"{origin.operation} ({_place(origin)}) took {took}, which "
+        f"{'requires' if len(tracked) == 1 else 'require'} grad; its result does not: "
+        f"{origin.untracked}."
     )
     line = words.source(origin.file, origin.line)
     reason = str(origin.untracked)
+    if reason.startswith("no input"):  # then; now one does
+        sentence = (
+            f"{origin.operation} ({_place(origin)}) took {took} before it asked for a gradient."
+        )
+        again = (line, "compute it again, now that it asks", lambda: _again(origin))
+        return sentence, trial.offered(again)
     if reason.startswith("detach") and ".detach()" in line:
         code = line.replace(".detach()", "", 1)
         return sentence, trial.offered(
@@ -184,18 +182,21 @@ def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair
         updated = [it for it in tracked if it.is_leaf and it.shape == cut.shape]
         update = _ASSIGNED_AGAIN.match(line)
         if updated and update is not None:
-            sentence += f". {update[1]} was replaced by assignment: the leaf has this name no more."
+            sentence += (
+                f" {update[1]} was replaced by assignment: the leaf is not called so any more."
+            )
             return sentence, trial.offered(_in_place(update, updated[0]))
         block = "no_grad block" if "no_grad" in reason else "inference_mode block"
         return sentence, trial.offered(
             (line or f"{name} = ...", f"move this line out of the {block}", lambda: _again(origin))
         )
     if "dtype" in reason:
+        code = re.sub(r"\.(long|int|short|byte|char|bool)\(\)", "", line)
         return sentence, trial.offered(
             (
-                re.sub(r"\.(long|int|short|byte|char|bool)\(\)", "", line),
+                code,
                 "stay with floating-point numbers",
-                lambda: line and tracked[0].is_floating_point(),
+                lambda: code != line and tracked[0].is_floating_point(),
             )
         )
     return sentence, []
@@ -233,31 +234,54 @@ def _again(origin: Any) -> bool:
     return is_tensor(result) and bool(result.requires_grad)
 
 
-def _through_numbers(made: "Tensor", exits: list[Any], name: str, names: Names) -> Explanation:
-    here = [it for it in exits if (it.file, it.line) == (made.origin.file, made.origin.line)]
-    gone = (here or exits)[-1]
-    source = names.of(gone.inputs[0])
+def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repair]] | None:
+    """Sentences and repairs if values with a history left the library and came back as ``made``."""
+    if made.origin is None:
+        return None
+    exits = [(it, _tracked_behind(it.inputs[0])) for it in made.origin.left]
+    exits = [(gone, source) for gone, source in exits if source is not None]
+    if not exits:
+        return None
+    same_line = [it for it in exits if _place(it[0]) == _place(made.origin)]
+    gone, source = (same_line or exits)[-1]
     sentences = [
         (
-            f"The values of {source}, which is tracked, left the library through "
-            f"{gone.operation}(): {_place(gone)}. Numbers and arrays have no history."
+            f"The values of {names.of(source)}, which requires grad, left the library through "
+            f"{gone.operation}() ({_place(gone)}). Numbers and arrays have no history."
         ),
-        f"{names.of(made, 'A tensor')} was made anew from numbers: {_place(made.origin)}.",
+        f"{names.of(made, 'A tensor')} was made anew from numbers ({_place(made.origin)}).",
     ]
-    line = words.source(gone.file, gone.line)
-    call = f".{gone.operation}()"
-    repairs = []
-    if call in line:
-        code = re.sub(r"\b\w+\.(?:tensor|as_tensor|from_numpy)\((.*)\)", r"\1", line)
-        code = code.replace(call, "", 1)
-        repairs = trial.offered(
-            (code, "compute with the tensor itself", lambda: "[" not in code and _asks(gone))
-        )
-    return Explanation(f"{name}.grad is None: its history was cut", sentences, repairs)
+    code = _with_tensors(words.source(gone.file, gone.line), gone.operation)
+    is_tracked = bool(gone.inputs[0].requires_grad)
+    repairs = trial.offered(
+        (code, "compute with the tensor itself", lambda: code and "[" not in code and is_tracked)
+    )
+    return sentences, repairs
 
 
-def _asks(origin: Any) -> bool:
-    return bool(origin.inputs[0].requires_grad)
+def _with_tensors(line: str, operation: str) -> str:
+    """A line without the call that gives values and the one that makes a tensor of them."""
+    makers = ("tensor", "as_tensor", "from_numpy")
+
+    class Without(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            self.generic_visit(node)
+            name = getattr(node.func, "attr", None)
+            if name == operation:
+                return node.func.value  # type: ignore[attr-defined]
+            return node.args[0] if name in makers and node.args else node
+
+    try:
+        return ast.unparse(Without().visit(ast.parse(line)))
+    except SyntaxError:
+        return ""
+
+
+def _tracked_behind(x: "Tensor") -> Any:
+    """``x``, or a tensor before it that requires grad; None if there is none."""
+    cuts, _ = _cuts(x)
+    inputs = cuts[0].origin.inputs if cuts and cuts[0].origin is not None else (x,)
+    return next((it for it in inputs if it.requires_grad), None)
 
 
 # A result of an operation
@@ -334,14 +358,16 @@ def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
         return Explanation(f"{name}.grad is None: nothing led to it", sentences, [])
     called, result = results[-1]
     if not result.requires_grad:
+        title = f"{name}.grad is None: {called} has no history"
+        sentences = [f"{asks}, but {called} has no history that could lead to it."]
+        if result.origin is None:
+            why = (
+                f"Either {name} did not ask yet when {called} was computed, or that was inside "
+                "no_grad, or from values without their history (detach, item, numpy)."
+            )
+            return Explanation(title, [*sentences, why, WHERE_TO_SEE], [])
         told = _untracked(result, called, names)
-        sentences = [
-            f"{asks}, but {called} has no history that could lead to it.",
-            *told._sentences,
-        ]
-        return Explanation(
-            f"{name}.grad is None: {called} has no history", sentences, told._offered
-        )
+        return Explanation(title, [*sentences, *told._sentences], told._offered)
     nodes = reading.order(result.grad_fn if result.grad_fn is not None else result)
     if not any(node is t for node in nodes):
         return _not_reached(t, name, called, result, nodes, names)
@@ -404,10 +430,16 @@ def _not_reached(
         new = [it for it in inputs if id(it) not in seen]
         seen |= {id(it) for it in new}
         waiting += new if len(waiting) < MOST_LOOKED_AT else []
+    if result.is_leaf:
+        itself = f"{called} is a leaf itself: made of values, not computed from {name}."
+        sentences, repairs = _through_numbers(result, names) or ([], [])
+        return Explanation(title, [itself, *sentences], repairs)
     leaves = [names.of(it) for it in nodes if is_tensor(it)]
     sentences = [
         f"The leaves behind {called} are: {', '.join(leaves[:8])}. {name} is not among them."
     ]
     if result.origin is None:
-        sentences.append(HOW_TO_SEE)
+        sentences.append(
+            f"Whether {name} took part and was cut off (detach, item, numpy, no_grad) {_SEE}"
+        )
     return Explanation(title, sentences, [])

@@ -1,6 +1,7 @@
 """What every function of ``tensorkit.explain`` returns: sentences, and repairs that were tried."""
 
 import html as markup
+import re
 from dataclasses import dataclass
 
 from tensorkit.viz.drawing import Canvas, Picture, heading
@@ -45,7 +46,8 @@ class Explanation(Picture):
     def html(self) -> str:
         """What a notebook shows: text, and the picture as an image."""
         parts = [f"<p><strong>{markup.escape(self.title)}</strong></p>"]
-        parts += [f"<p>{markup.escape(it)}</p>" for it in self._sentences]
+        sentences = (f"<p>{markup.escape(it)}</p>" for it in self._sentences)
+        parts += [re.sub("`(.*?)`", r"<code>\1</code>", it) for it in sentences]
         if self._offered:
             items = (
                 f"<li>{markup.escape(it.effect)}:<pre>{markup.escape(it.code)}</pre></li>"

@@ -13,7 +13,7 @@ from tensorkit.autograd.graph import AutogradError, Parts
 from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
 from tensorkit.ops import reduction
-from tensorkit.viz import boxes, folding, reading, table, words
+from tensorkit.viz import boxes, folding, layers, reading, table, words
 from tensorkit.viz._graph import LEFT, box_of, key
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.palette import SOFT
@@ -120,7 +120,8 @@ def _steps(
             steps, arrived = _walk(vertices, first)
             again = _recurse(vertices, first) if naive else None
     except AutogradError as error:
-        return said("Backward cannot run", f"{error} explain.inplace(error) says more.")
+        first, *_ = str(error).split("\n")
+        return said("Backward cannot run", f"{first} explain.inplace(loss) says what to do.")
     return _picture(vertices, steps, arrived, again)
 
 
@@ -268,6 +269,10 @@ def _picture(
     again: tuple[dict[int, Any], list[int], bool] | None,
 ) -> Picture:
     number_of = {step.place: number for number, step in enumerate(steps, start=1)}
+    called = [
+        it.name or f"leaf {it.form}" if it.is_leaf else f"{number_of.get(place, '–')}. {it.label}"
+        for place, it in enumerate(vertices)
+    ]
     title = f"Backward in {words.count(len(steps), 'step')}"
     groups = folding.fold(vertices, MOST_DRAWN)
     drawn = []
@@ -294,9 +299,10 @@ def _picture(
     canvas = Canvas()
     below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
     low = heading(canvas, title, below)
-    boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
+    placed = layers.place([box.size for box in drawn], folding.edges(vertices, groups))
+    boxes.draw(canvas, drawn, placed, LEFT, low)
     key(canvas, drawn)
-    texts = [_told(vertices, number, step) for number, step in enumerate(steps[:MOST_STEPS], 1)]
+    texts = [_told(vertices[step.place], called, step) for step in steps[:MOST_STEPS]]
     text = [title, *("\n".join([head, *lines]) for head, lines, _ in texts)]
     folds = [
         f"<details><summary>{escape(head)}</summary>{table.html(_HEADER, rows)}</details>"
@@ -309,10 +315,10 @@ def _picture(
     for place, vertex in enumerate(vertices):
         if vertex.is_leaf:
             facts = ", ".join(filter(None, [vertex.form, vertex.value]))
-            name, gradient = _called(vertex), _values(arrived.get(place))
+            name, gradient = vertex.name or vertex.title, _values(arrived.get(place))
             text.append(f"{name}.grad gets {gradient} ({name}: {facts})")
     if again is not None:
-        text += _beside(canvas, vertices, arrived, again)
+        text += _beside(canvas, vertices, called, arrived, again)
     picture = Steps(title, canvas, "\n".join(text))
     picture._folded = "".join(folds)
     return picture
@@ -321,23 +327,14 @@ def _picture(
 _HEADER = ("to", "rule", "product", "sum so far")
 
 
-def _called(vertex: Vertex) -> str:
-    return vertex.name or vertex.title
-
-
 def _told(
-    vertices: list[Vertex], number: int, step: Step
+    vertex: Vertex, called: list[str], step: Step
 ) -> tuple[str, list[str], list[tuple[str, str, str, str]]]:
     """A step as a headline, as lines, and as rows of a table."""
-    vertex = vertices[step.place]
-    head = f"{number}. {vertex.label}, {vertex.form}, receives {_values(step.incoming)}"
+    head = f"{called[step.place]}, {vertex.form}, receives {_values(step.incoming)}"
     lines, rows = [], []
     for share in step.shares:
-        name, product, total = (
-            _called(vertices[share.to]),
-            _values(share.product),
-            _values(share.total),
-        )
+        name, product, total = called[share.to], _values(share.product), _values(share.total)
         so_far = "first" if share.is_first else f"sum so far {total}"
         lines.append(f"   to {name}: {share.derivative}, product {product}, {so_far}")
         rows.append((name, share.derivative, product, total))
@@ -347,6 +344,7 @@ def _told(
 def _beside(
     canvas: Canvas,
     vertices: list[Vertex],
+    called: list[str],
     arrived: dict[int, Any],
     again: tuple[dict[int, Any], list[int], bool],
 ) -> list[str]:
@@ -355,17 +353,9 @@ def _beside(
     rows = []
     for place, vertex in enumerate(vertices):
         if vertex.is_leaf or visits[place] > 1:
-            got = totals.get(place)
-            same = _values(got) == _values(arrived.get(place))
-            shown = _values(got)
-            verdict = "right" if same else "wrong"
-            row = (
-                _called(vertex),
-                _values(arrived.get(place)),
-                f"{shown}, {verdict}",
-                f"{visits[place]:,}",
-            )
-            rows.append(row)
+            shown, right = _values(totals.get(place)), _values(arrived.get(place))
+            verdict = "right" if shown == right else "wrong"
+            rows.append((called[place], right, f"{shown}, {verdict}", f"{visits[place]:,}"))
     n_visits = f"{sum(visits):,} visits" + ("" if ended else ", then it was stopped")
     below = (
         "The naive recursion passes a gradient on whenever one arrives. Where paths meet it "

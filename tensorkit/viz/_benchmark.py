@@ -20,7 +20,7 @@ def benchmark(times: Any, *, size: str = "elements") -> Picture:
 
     >>> from tensorkit import viz
     >>> viz.benchmark({"cpu": {1: 1e-6, 100: 1e-4}, "cuda": {1: 1e-5, 100: 2e-5}})
-    Seconds per call over elements: cpu, cuda
+    Time of a call over elements: cpu, cuda
     cuda is faster than cpu from 100 elements on, there 5 times.
     elements  cpu     cuda
     1         1 µs    10 µs
@@ -30,17 +30,17 @@ def benchmark(times: Any, *, size: str = "elements") -> Picture:
     sizes = sorted({at for each in measured.values() for at in each})
     if not sizes:
         return said("Nothing was measured", "The table of times is empty.")
-    title = f"Seconds per call over {size}: {', '.join(measured)}"
+    title = f"Time of a call over {size}: {', '.join(measured)}"
     crossings = _crossings(measured, size)
     canvas = Canvas()
     low = heading(canvas, title, " ".join(crossings))
     y = span([seconds for each in measured.values() for seconds in each.values()], log=True)
     x = span(sizes, log=True)
     axes = Axes(canvas, (80, low + 24, 440, 260), x, y, log_x=True, log_y=True)
-    axes.draw(size, "seconds")
+    axes.draw(size, "time of a call", duration)
     axes.curves([(name, sorted(each.items())) for name, each in measured.items()])
     rows = [
-        [f"{at:g}", *(duration(each[at]) if at in each else "" for each in measured.values())]
+        [f"{at:,.0f}", *(duration(each[at]) if at in each else "" for each in measured.values())]
         for at in sizes
     ]
     text = [title, *crossings, *table.text([size, *measured], rows)]
@@ -76,7 +76,7 @@ def _crossings(measured: Times, size: str) -> list[str]:
             at = lasting[0]
             ratio = measured[first][at] / measured[name][at] if measured[name][at] else math.inf
             told.append(
-                f"{name} is faster than {first} from {at:g} {size} on, there {ratio:.3g} times."
+                f"{name} is faster than {first} from {at:,.0f} {size} on, there {ratio:.3g} times."
             )
         elif both:
             told.append(f"{name} is not faster than {first} at the largest size.")

@@ -6,12 +6,12 @@ from typing import Any
 
 from tensorkit.data import is_tensor
 from tensorkit.viz import grid, table, words
-from tensorkit.viz.drawing import Canvas, Picture, heading, text_width
+from tensorkit.viz.drawing import WIDEST, Canvas, Picture, heading, text_width
 from tensorkit.viz.grid import Cell
 from tensorkit.viz.palette import INK, LEAF, PLAIN, RIGHT, SERIES, SOFT, WRONG
 
 Shape = tuple[int, ...]
-MOST_GRIDS = 3
+MOST_GRIDS, MOST_INDICES = 3, 4
 
 
 @dataclass
@@ -144,7 +144,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
             lowest = max(lowest, y)
             end = max(right, x + text_width(title, 12)) + 28
             # the next one begins below if it will not fit beside
-            x, low = (18.0, lowest + 6) if 2 * end - x > grid.WIDEST else (end, low)
+            x, low = (18.0, lowest + 6) if 2 * end - x > WIDEST else (end, low)
             text += [f"{title}:", *grid.text(rows, columns, reads)]
         stretched = "Dashed: read again, not stored again (stride 0)."
         canvas.text(18, lowest + 24, stretched, 11.5, SOFT)
@@ -163,7 +163,8 @@ def _reader(operand: Operand, n_axes: int) -> Callable[[int, int], Cell]:
         index = tuple(0 if size == 1 else at for at, size in zip(own, shape, strict=True))
         is_copy = index != own or any(wanted[:lead])
         if values is None:
-            text = f"[{','.join(map(str, index))}]"
+            shown = index if len(index) <= MOST_INDICES else ("…", *index[-2:])
+            text = f"[{','.join(map(str, shown))}]"
         else:
             text = words.number(values[index].item())
         return Cell(text, PLAIN if is_copy else LEAF, "3 3" if is_copy else "")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 MOST_ROWS, WIDTH = 40, 360.0
+_BELOW = "The mean |gradient|, on a logarithmic scale; in brackets its ratio to the mean |value|."
 
 
 def gradients(module: Any) -> Picture:
@@ -47,7 +48,7 @@ def gradients(module: Any) -> Picture:
         rows = _rows(pairs) if len(pairs) <= MOST_ROWS else _by_layer(pairs)
     title = f"Gradients of {words.count(len(pairs), 'parameter')}"
     canvas = Canvas()
-    low = heading(canvas, title, "The mean of the absolute values, on a logarithmic scale.")
+    low = heading(canvas, title, _BELOW)
     _bars(canvas, rows, low)
     header = ("parameter", "shape", "mean |gradient|", "of mean |value|")
     lines = [(name, shape, told, share) for name, shape, _, told, share in rows]
@@ -113,5 +114,5 @@ def _bars(canvas: Canvas, rows: list[Row], top: float) -> None:
         canvas.text(left, y + 13, shape, 11.5, SOFT)
         end = place(max(size, low)) if math.isfinite(size) else start
         canvas.rect(start, y + 2, max(end - start, 0), 15, BLUE)
-        note = f"{told} ({share} of the values)" if share else told
+        note = f"{told} ({share})" if share else told
         canvas.text(end + 8, y + 13, note, 11.5, INK)

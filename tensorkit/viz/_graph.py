@@ -1,9 +1,10 @@
 """``viz.graph``: what autograd recorded, as boxes and arrows."""
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.viz import boxes, folding, reading, words
+from tensorkit.viz import boxes, dot, folding, layers, reading, words
 from tensorkit.viz.boxes import Box
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.folding import Group
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 LEFT = 18.0
 
 
-def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor") -> Picture:
+def graph(
+    t: "Tensor", *, values: bool = True, most: int = 40, by_dot: bool = False, **named: "Tensor"
+) -> Picture:
     """Picture of the graph behind ``t``: operations, what they keep, leaves and their gradients.
 
     Tensors are called what they are called in the calling code; keywords give other names. Values
@@ -24,8 +27,9 @@ def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor"
     under ``autograd.recording()`` each operation shows its line too. A graph of more than ``most``
     operations and leaves is folded: blocks that repeat become one box.
 
-    The boxes are always placed by tensorkit's own layout, so that the picture is the same on every
-    machine; ``picture.dot`` holds the graph for graphviz.
+    The boxes are placed by tensorkit itself, so that the picture is the same on every machine;
+    ``by_dot`` has graphviz place the same boxes, where its program ``dot`` is installed.
+    ``picture.dot`` holds the graph in graphviz' language.
 
     >>> from tensorkit import viz
     >>> x = tk.tensor([1., 2.], requires_grad=True)
@@ -45,10 +49,10 @@ def graph(t: "Tensor", *, values: bool = True, most: int = 40, **named: "Tensor"
         )
     with words.unseen():
         names = [*named.items(), *words.named_tensors(words.caller())]
-        return _picture(reading.read(t, names, values=values), most)
+        return _picture(reading.read(t, names, values=values), most, by_dot)
 
 
-def _picture(vertices: list[Vertex], most: int) -> Picture:
+def _picture(vertices: list[Vertex], most: int, by_dot: bool) -> Picture:
     groups = folding.fold(vertices, most)
     edges = folding.edges(vertices, groups)
     n_leaves = sum(it.is_leaf for it in vertices)
@@ -60,10 +64,13 @@ def _picture(vertices: list[Vertex], most: int) -> Picture:
     drawn = [box_of(vertices, group, is_result=last in group.members) for group in groups]
     canvas = Canvas()
     low = heading(canvas, title, "Values flow down along the arrows, gradients back up.")
-    boxes.draw(canvas, drawn, edges, LEFT, low)
+    sizes = [box.size for box in drawn]
+    placed = (dot.place(sizes, edges) if by_dot else None) or layers.place(sizes, edges)
+    boxes.draw(canvas, drawn, placed, LEFT, low)
     key(canvas, drawn)
     picture = Picture(title, canvas, _alt(title, vertices, groups, edges))
-    picture.dot = _dot(drawn, edges)
+    labels = ["\n".join([box.title, *box.lines]) for box in drawn]
+    picture.dot = dot.source(labels, [box.ground for box in drawn], edges)
     return picture
 
 
@@ -124,10 +131,14 @@ def _summary(vertices: list[Vertex], group: Group) -> tuple[str, list[str]]:
         n = sum(it.node.numel() for it in leaves)
         what = words.count(n, "element")
         lines.append(f"{words.count(len(leaves), 'leaf')}, {what}" if operations else what)
-        names = [it.name for it in leaves if it.name]
-        if names:
-            lines.append(names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}")
+        names = sorted((it.name for it in leaves), key=_numbers_as_numbers)
+        if all(names):
+            lines.append(f"{names[0]} … {names[-1]}")
     return title, lines
+
+
+def _numbers_as_numbers(name: str) -> str:
+    return re.sub(r"\d+", lambda found: found[0].zfill(9), name)
 
 
 def _alt(
@@ -163,15 +174,3 @@ def _alt(
 
 def _of(sources: list[int]) -> str:
     return f" of {' and '.join(str(it + 1) for it in sources)}" if sources else ""
-
-
-def _dot(drawn: list[Box], edges: list[tuple[int, int]]) -> str:
-    import graphviz
-
-    digraph: Any = graphviz.Digraph(node_attr={"shape": "box", "style": "filled"})
-    for number, box in enumerate(drawn, start=1):
-        label = "\n".join([box.title, *box.lines])
-        digraph.node(str(number), graphviz.escape(label).replace("\n", "\\n"), fillcolor=box.ground)
-    for source, target in edges:
-        digraph.edge(str(source + 1), str(target + 1))
-    return digraph.source

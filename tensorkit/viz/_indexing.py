@@ -8,7 +8,7 @@ from tensorkit import creation
 from tensorkit.data import is_tensor
 from tensorkit.dtypes import bool_
 from tensorkit.viz import grid, words
-from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
+from tensorkit.viz.drawing import WIDEST, Canvas, Picture, heading, said, text_width
 from tensorkit.viz.grid import Cell
 from tensorkit.viz.palette import INK, PLAIN, RESULT, SOFT
 
@@ -127,7 +127,7 @@ def _draw(
         right, y = grid.draw(canvas, at, low + (16 if label else 0), rows, columns, cell, named)
         lowest = max(lowest, y)
         end = max(right, at + text_width(label, 11)) + 20
-        at, low = (18.0, lowest + 8) if 2 * end - at > grid.WIDEST else (end, low)
+        at, low = (18.0, lowest + 8) if 2 * end - at > WIDEST else (end, low)
         text += [f"  {label}:"] if label else []
         text += grid.text(rows, columns, cell)
     left_out = prod(lead) - len(shown)

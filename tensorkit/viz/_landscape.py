@@ -49,8 +49,11 @@ def landscape(
     axes = Axes(canvas, (70, low + 20, 460, 380), x, y)
     axes.draw("x", "y")
     levels = _levels(finite)
+    # of a valley the root of the height is nearly straight from one point of the grid to the next
+    lowest = min(finite)
+    roots = [[math.sqrt(max(it - lowest, 0)) for it in row] for row in heights]
     for number, level in enumerate(levels):
-        lines = _line(xs, ys, heights, level)
+        lines = _line(xs, ys, roots, math.sqrt(level - lowest))
         ends = [it for one, other in lines for it in (("M", one), ("L", other))]
         commands = [(name, *axes.at(*at)) for name, at in ends]
         share = number / max(len(levels) - 1, 1)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit.base import TensorBase
 from tensorkit.viz import words
-from tensorkit.viz.drawing import Canvas, Picture, shortened, text_width
+from tensorkit.viz.drawing import WIDEST, Canvas, Picture, shortened, text_width
 from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
-MOST_BOXES, FEWEST_BOXES, WIDEST = 24, 5, 940.0
+MOST_BOXES, FEWEST_BOXES = 24, 5
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture
              shape (6,), strides (1,), offset 0, contiguous
       b      [0]   .   [1]   .   [2]   .
              shape (3,), strides (2,), offset 0, not contiguous
+    A write to a box is seen by every tensor with an index in its column.
     """
     known = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
     pairs = [(known.get(id(x), f"tensor {number}"), x) for number, x in enumerate(tensors, 1)]
@@ -97,7 +98,14 @@ def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture
             pairs += _others_alive(pairs, known)
         rows = _describe(pairs)
     title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
-    return Picture(f"Memory of {title}", _draw(rows), _as_text(rows))
+    canvas, text = _draw(rows), _as_text(rows)
+    if any(len(row.lanes) > 1 for row in rows):
+        canvas.text(_LEFT, canvas.extent[1] + 24, _SEEN, 12, SOFT)
+        text += f"\n{_SEEN}"
+    return Picture(f"Memory of {title}", canvas, text)
+
+
+_SEEN = "A write to a box is seen by every tensor with an index in its column."
 
 
 def _others_alive(
@@ -156,7 +164,7 @@ def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
         row.lanes = [_lane(name, tensor, row.boxes) for name, tensor in group]
         # wide boxes: fewer of them, so that the picture is as wide as a notebook's page at most
         gap = _GAP_WIDTH / 2 if len(row.boxes) < n else 0
-        most = max(int(WIDEST / (row.box_width + gap)), FEWEST_BOXES)
+        most = max(int((WIDEST - 2 * _LEFT) / (row.box_width + gap)), FEWEST_BOXES)
         if len(row.boxes) <= most:
             return row
 
@@ -225,7 +233,7 @@ def _index_of(distance: int, shape: tuple[int, ...], strides: tuple[int, ...]) -
     if distance < 0:
         return None
     found = find(distance, slowest_first)
-    return None if found is None else ",".join(found[dim] for dim in range(len(shape)))
+    return None if found is None else ",".join(found[dim] for dim in range(len(shape))) or "()"
 
 
 # From plain data to text

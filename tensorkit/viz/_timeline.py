@@ -54,7 +54,10 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
         canvas.text(right_end, low + 14, summary, 12.5, INK)
         low = _draw(canvas, it, low + 24, scale)
         header, rows = ("line", *KINDS.values()), _by_line(it)
-        low = table.draw(canvas, 18, low + 8, header, rows[:MOST_LINES]) + 22
+        shown = rows[:MOST_LINES]
+        if len(rows) > MOST_LINES:
+            shown.append([f"and {len(rows) - MOST_LINES} more lines", "", "", ""])
+        low = table.draw(canvas, 18, low + 8, header, shown, widest=480) + 22
         text += [f"{name}: {summary}" if name else summary, *table.text(header, rows)]
         text += _told(it)
     return Picture(title, canvas, "\n".join(text))

@@ -33,7 +33,8 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
         return said("No training yet", "The history is empty: append to it in every epoch.")
     title = f"Training, {count(n, per)}"
     canvas = Canvas()
-    left, low = 70.0, heading(canvas, title)
+    odd = [f"{name}: {_odd(values, per)}" for name, values in curves.items() if _odd(values, per)]
+    left, low = 70.0, heading(canvas, title, "; ".join(odd))
     losses = {name: it for name, it in curves.items() if "loss" in name.lower()} or curves
     others = {name: it for name, it in curves.items() if name not in losses}
     for y_label, group in (("loss", losses), ("accuracy and others", others)):
@@ -88,7 +89,6 @@ def _points(values: list[float]) -> list[tuple[float, float]]:
 
 def _told(values: list[float], per: str) -> str:
     good = [(value, step) for step, value in enumerate(values) if math.isfinite(value)]
-    odd = [step for step, value in enumerate(values) if not math.isfinite(value)]
     parts = []
     if good:
         least, most = min(good), max(good, key=lambda pair: (pair[0], -pair[1]))
@@ -98,6 +98,9 @@ def _told(values: list[float], per: str) -> str:
             f"lowest {number(least[0])} in {per} {least[1]}",
             f"highest {number(most[0])} in {per} {most[1]}",
         ]
-    if odd:
-        parts.append(f"{count(len(odd), 'value')} not finite, first in {per} {odd[0]}")
-    return ", ".join(parts)
+    return ", ".join(filter(None, [*parts, _odd(values, per)]))
+
+
+def _odd(values: list[float], per: str) -> str:
+    odd = [step for step, value in enumerate(values) if not math.isfinite(value)]
+    return f"{count(len(odd), 'value')} not finite, first in {per} {odd[0]}" if odd else ""

@@ -1,11 +1,11 @@
 """Boxes of text joined by arrows, on a canvas: how pictures of graphs are drawn."""
 
 import itertools
-from collections import Counter
+import math
 from dataclasses import dataclass, field
 
-from tensorkit.viz import layers
-from tensorkit.viz.drawing import Canvas, Command, shortened, text_width
+from tensorkit.viz.drawing import Canvas, shortened, text_width
+from tensorkit.viz.layers import Placed
 from tensorkit.viz.palette import INK, PLAIN, SOFT
 
 SIZE, LINE, PAD, WIDEST = 12.0, 16.5, 9.0, 250.0
@@ -30,19 +30,15 @@ class Box:
         return min(max(widths), WIDEST) + 2 * PAD, LINE * (1 + len(self.lines)) + 1.2 * PAD
 
 
-def draw(
-    canvas: Canvas, boxes: list[Box], edges: list[tuple[int, int]], left: float, top: float
-) -> None:
-    """Draw boxes from top to bottom with an arrow for each edge."""
-    placed = layers.place([box.size for box in boxes], edges)
-    drawn: Counter[tuple[int, int]] = Counter()
-    for edge, points in zip(edges, placed.edges, strict=True):
-        # h * h takes h twice: two arrows beside each other
-        aside = left + 14 * (drawn[edge] - (edges.count(edge) - 1) / 2)
-        drawn[edge] += 1
-        canvas.path(_curve([(aside + x, top + y) for x, y in points]), SOFT, width=1.3)
-        x, y = points[-1]
-        canvas.arrowhead(aside + x, top + y, 0, 1, SOFT)
+def draw(canvas: Canvas, boxes: list[Box], placed: Placed, left: float, top: float) -> None:
+    """Draw boxes where they are placed, with an arrow for each edge."""
+    for commands in placed.edges:
+        shift = itertools.cycle((left, top))
+        moved = [(name, *(it + next(shift) for it in at)) for name, *at in commands]
+        canvas.path(moved, SOFT, width=1.3)
+        *_, from_x, from_y, x, y = [it for _, *at in moved for it in at]
+        length = math.hypot(x - from_x, y - from_y) or 1.0
+        canvas.arrowhead(x, y, (x - from_x) / length, (y - from_y) / length, SOFT)
     for box, (x, y) in zip(boxes, placed.boxes, strict=True):
         width, height = box.size
         at, y = left + x - width / 2, top + y
@@ -54,17 +50,6 @@ def draw(
             y += LINE
             text = shortened(line, WIDEST, SIZE - 1)
             canvas.text(at + width / 2, y, text, SIZE - 1, INK, anchor="middle")
-
-
-def _curve(points: list[tuple[float, float]]) -> list[Command]:
-    """A line through the points that leaves and reaches each of them upright."""
-    commands: list[Command] = [("M", *points[0])]
-    for (x, y), (to_x, to_y) in itertools.pairwise(points):
-        middle = (y + to_y) / 2
-        commands.append(
-            ("L", to_x, to_y) if abs(x - to_x) < 0.5 else ("C", x, middle, to_x, middle, to_x, to_y)
-        )
-    return commands
 
 
 def key(canvas: Canvas, left: float, y: float, samples: list[Box]) -> None:

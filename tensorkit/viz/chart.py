@@ -1,7 +1,7 @@
 """Axes with ticks, and curves upon them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensorkit.viz.drawing import Canvas
 from tensorkit.viz.palette import DASHES, EDGE, INK, SERIES, SOFT, WHITE
@@ -39,6 +39,8 @@ def ticks(low: float, high: float, *, log: bool = False) -> list[float]:
 
 def short(value: float) -> str:
     """A number on an axis."""
+    if value == int(value) and 1000 <= abs(value) < 1e8:
+        return f"{value:,.0f}"
     text = number(float(f"{value:.6g}"))
     return text.removesuffix(".")
 
@@ -71,8 +73,8 @@ class Axes:
             low, high, value = math.log(low), math.log(high), math.log(value)
         return (value - low) / (high - low)
 
-    def draw(self, x_label: str, y_label: str) -> None:
-        """Draw the frame, the grid of ticks, and what the axes are."""
+    def draw(self, x_label: str, y_label: str, told: Callable[[float], str] = short) -> None:
+        """Draw the frame, the grid of ticks, and what the axes are. ``told`` is for y's ticks."""
         left, top, width, height = self.frame
         self.canvas.rect(left, top, width, height, WHITE, SOFT, line=1)
         for tick in ticks(*self._ranges[0], log=self._log[0]):
@@ -82,7 +84,7 @@ class Axes:
         for tick in ticks(*self._ranges[1], log=self._log[1]):
             _, y = self.at(self._ranges[0][0], tick)
             self.canvas.line([(left, y), (left + width, y)], EDGE, width=0.8)
-            self.canvas.text(left - 6, y + 4, short(tick), 11, SOFT, anchor="end")
+            self.canvas.text(left - 6, y + 4, told(tick), 11, SOFT, anchor="end")
         middle = left + width / 2
         self.canvas.text(middle, top + height + 33, x_label, 12, SOFT, anchor="middle")
         self.canvas.text(left, top - 8, y_label, 12, INK, bold=True)

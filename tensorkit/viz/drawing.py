@@ -30,6 +30,7 @@ _WIDTH = {chr(32 + place): int(width) / 1000 for place, width in enumerate(_WIDT
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
 _MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _MARGIN = 18.0
+WIDEST = 960.0  # of a picture: what a notebook's page shows at nearly full size
 
 
 def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
@@ -286,8 +287,11 @@ class Picture:
         """What a notebook shows: the image, with its text as alternative."""
         # an <img> carries its alternative wherever the notebook goes, and runs no script
         data = base64.b64encode(self.svg.encode()).decode()
+        width = self._size[0]
+        # what is wider than a page is scrolled rather than made too small to read
+        least = f";min-width:{0.8 * width:.0f}px" if width > WIDEST else ""
         return (
-            f'<img alt="{escape(self.alt)}" style="max-width:100%;height:auto" '
+            f'<img alt="{escape(self.alt)}" style="max-width:100%;height:auto{least}" '
             f'src="data:image/svg+xml;base64,{data}">'
         )
 

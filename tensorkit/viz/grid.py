@@ -7,7 +7,6 @@ from tensorkit.viz.drawing import Canvas, text_width
 from tensorkit.viz.palette import INK, SOFT, WHITE
 
 MOST_ROWS, MOST_COLUMNS, HEIGHT, SIZE = 8, 10, 24.0, 11.5
-WIDEST = 960.0  # of a picture: what a notebook's page shows at full size
 
 
 @dataclass

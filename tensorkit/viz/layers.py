@@ -7,19 +7,20 @@ permit. Plain numbers, no randomness: the same graph is placed alike on every ma
 """
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
+
+from tensorkit.viz.drawing import Command
 
 GAP, ROW_GAP, BEND = 22.0, 34.0, 14.0
 
 
 @dataclass
 class Placed:
-    """Centres of the boxes (x, upper y), the points of each edge, and the size of it all."""
+    """The middle of each box's upper side, and each edge as commands of a path."""
 
     boxes: list[tuple[float, float]]
-    edges: list[list[tuple[float, float]]]
-    width: float
-    height: float
+    edges: list[list[Command]]
 
 
 def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
@@ -50,22 +51,32 @@ def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Pla
     heights = [max((sizes[b][1] for b in row if b < len(sizes)), default=0.0) for row in table]
     tops = [sum(heights[:row]) + row * ROW_GAP for row in range(len(table))]
     routes = []
-    for chain in chains:
-        first, last = chain[0], chain[-1]
-        points = [(centres[first] - left, tops[row_of[first]] + sizes[first][1])]
+    drawn: Counter[tuple[int, int]] = Counter()
+    for edge, chain in zip(edges, chains, strict=True):
+        first, last = edge
+        # h * h takes h twice: two arrows beside each other
+        aside = 14 * (drawn[edge] - (edges.count(edge) - 1) / 2) - left
+        drawn[edge] += 1
+        points = [(centres[first] + aside, tops[row_of[first]] + sizes[first][1])]
         for box in chain[1:-1]:
             top = tops[row_of[box]]
             points += [
-                (centres[box] - left, top),
-                (centres[box] - left, top + heights[row_of[box]]),
+                (centres[box] + aside, top),
+                (centres[box] + aside, top + heights[row_of[box]]),
             ]
-        routes.append([*points, (centres[last] - left, tops[row_of[last]])])
-    return Placed(
-        [(centres[box] - left, tops[row_of[box]]) for box in range(len(sizes))],
-        routes,
-        max((centres[box] + widths[box] / 2 for box in range(len(widths))), default=0.0) - left,
-        sum(heights) + ROW_GAP * max(len(table) - 1, 0),
-    )
+        routes.append(_curve([*points, (centres[last] + aside, tops[row_of[last]])]))
+    return Placed([(centres[b] - left, tops[row_of[b]]) for b in range(len(sizes))], routes)
+
+
+def _curve(points: list[tuple[float, float]]) -> list[Command]:
+    """A line through the points that leaves and reaches each of them upright."""
+    commands: list[Command] = [("M", *points[0])]
+    for (x, y), (to_x, to_y) in itertools.pairwise(points):
+        middle = (y + to_y) / 2
+        commands.append(
+            ("L", to_x, to_y) if abs(x - to_x) < 0.5 else ("C", x, middle, to_x, middle, to_x, to_y)
+        )
+    return commands
 
 
 def _rows(n: int, edges: list[tuple[int, int]]) -> list[int]:

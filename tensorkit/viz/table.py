@@ -6,21 +6,29 @@ from html import escape
 from tensorkit.viz.drawing import Canvas, shortened, text_width
 from tensorkit.viz.palette import EDGE, INK, SOFT
 
-ROW, SIZE, WIDEST = 22.0, 12.0, 340.0
+ROW, SIZE, WIDEST_CELL = 22.0, 12.0, 340.0
 
 Rows = Sequence[Sequence[str]]
 
 
-def draw(canvas: Canvas, x: float, y: float, header: Sequence[str], rows: Rows) -> float:
-    """Draw a table with its header; gives the y below it."""
+def draw(
+    canvas: Canvas,
+    x: float,
+    y: float,
+    header: Sequence[str],
+    rows: Rows,
+    *,
+    widest: float = WIDEST_CELL,
+) -> float:
+    """Draw a table with its header; gives the y below it. Cells are no wider than ``widest``."""
     widths = [
-        min(max(text_width(cell, SIZE) * 1.06 for cell in column), WIDEST) + 22
+        min(max(text_width(cell, SIZE) * 1.06 for cell in column), widest) + 22
         for column in zip(header, *rows, strict=True)
     ]
     for number, row in enumerate([header, *rows]):
         at = x
         for cell, width in zip(row, widths, strict=True):
-            text = shortened(cell, WIDEST, SIZE)
+            text = shortened(cell, widest, SIZE)
             canvas.text(at, y + 15, text, SIZE, INK if number else SOFT, bold=not number)
             at += width
         y += ROW
@@ -39,8 +47,9 @@ def text(header: Sequence[str], rows: Rows) -> list[str]:
 
 def html(header: Sequence[str], rows: Rows) -> str:
     """The table as HTML."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    left = 'style="text-align:left"'  # JupyterLab has it right
+    head = "".join(f'<th scope="col" {left}>{escape(cell)}</th>' for cell in header)
     body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+        f"<tr>{''.join(f'<td {left}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -104,6 +104,7 @@ LAYERS = [
     "viz.drawing",
     "viz.words",
     "viz.layers",
+    "viz.dot",
     "viz.boxes",
     "viz.grid",
     "viz.table",

@@ -56,7 +56,7 @@ def test_detach_is_found_through_later_operations():
         d = h.detach()
         e = d + 1
     explanation = explain.no_grad(e)
-    assert "detach took h, which is tracked" in explanation.alt
+    assert "took h, which requires grad; its result does not: detach leaves" in explanation.alt
     assert explanation.repairs == ["d = h"]
 
 
@@ -73,13 +73,48 @@ def test_a_no_grad_block_is_found():
 
 def test_item_is_found():
     w = _leaf()
-    with tk.autograd.recording() as recording:
+    with tk.autograd.recording():
         total = w.sum()
-        again = tk.tensor(total.item())
-    assert recording.left
+        again = tk.tensor(total.item(), requires_grad=False)
     explanation = explain.no_grad(again)
     assert "left the library through item()" in explanation.alt
     assert explanation.repairs == ["again = total"]
+
+
+def test_the_way_through_numpy_is_found_from_a_leaf_made_of_it():
+    w = _leaf()
+    with tk.autograd.recording():
+        loss = tk.from_numpy(w.detach().numpy() * 2).requires_grad_()
+    text = explain.no_grad(w, loss).alt
+    assert "loss is a leaf itself" in text
+    assert "The values of w, which requires grad, left the library through numpy()" in text
+
+
+def test_a_module_under_no_grad_is_found_by_its_parameters():
+    layer = tk.nn.Linear(2, 1)
+    with tk.autograd.recording(), tk.no_grad():
+        y = layer(tk.ones(1, 2)).relu()
+    text = explain.no_grad(y).alt
+    assert "took layer.weight and layer.bias, which require grad; its result does not" in text
+
+
+def test_asking_too_late_is_found():
+    w = tk.ones(2)
+    with tk.autograd.recording():
+        loss = (w * 2).sum()
+    w.requires_grad_()
+    explanation = explain.no_grad(w, loss)
+    assert "took w before it asked for a gradient" in explanation.alt
+
+
+def test_a_result_without_history_and_recording_says_what_it_cannot_know():
+    w = tk.ones(2)
+    loss = (w * 2).sum()
+    w.requires_grad_()
+    explanation = explain.no_grad(w, loss)
+    assert "Either w did not ask yet when loss was computed" in explanation.alt
+    assert "cannot be known: no recording was on" in explanation.alt
+    assert explanation.repairs == []
 
 
 def test_an_integer_conversion_is_found():
@@ -144,7 +179,7 @@ def test_who_saved_and_who_changed_are_named_with_their_lines():
     text = explain.inplace(raised.value).alt
     assert "MulBackward0 saved its input (_saved_" in text
     assert "loss = (y * y).sum()" in text
-    assert "the last was add_: test_explain.py, line" in text
+    assert "the last was add_ (test_explain.py, line" in text
     assert "y += 1" in text
 
 
@@ -174,6 +209,31 @@ def test_a_leaf_changed_in_place_is_explained():
         x += 1
     explanation = explain.inplace(raised.value)
     assert len(explanation.repairs) == 3
+
+
+def test_a_method_that_exists_only_in_place_gets_another_repair():
+    x = _leaf()
+    y = x.exp()
+    loss = y.sum()
+    y.zero_()
+    repairs = explain.inplace(loss).repairs
+    assert repairs[0] == "y = tk.zeros_like(y)"
+
+
+def test_a_second_backward_is_explained():
+    loss = _leaf().exp().sum()
+    loss.backward()
+    with pytest.raises(RuntimeError) as error:
+        loss.backward()
+    explanation = explain.inplace(error.value)
+    assert explanation.title == "The graph is freed"
+    assert "retain_graph=True" in explanation.repairs[0]
+
+
+def test_pairs_that_became_a_table_are_pointed_out():
+    explanation = explain.broadcast(pred=tk.ones(3, 1), target=tk.ones(3))
+    assert explanation.repairs == ["target.unsqueeze(1)", "pred.view(3)"]
+    assert explain.broadcast((3, 1), (4,)).repairs == []
 
 
 def test_nothing_changed_and_other_errors_get_a_sentence():

@@ -1,7 +1,10 @@
 """viz.graph: what it says, how large graphs fold, and what it does with bad input."""
 
+import re
+import shutil
 import time
 
+import graphviz
 import pytest
 
 import tensorkit as tk
@@ -52,6 +55,42 @@ def test_the_graph_in_dot_has_the_same_boxes():
     assert picture.dot.count("label=") == 3
     assert "1 -> 2" in picture.dot
     assert "2 -> 3" in picture.dot
+
+
+PLAIN = """graph 1 3 2.5
+node 0 1 2 1 0.5 "" solid box black lightgrey
+node 1 1 1 1 0.5 "" solid box black lightgrey
+edge 0 1 4 0.9 1.75 0.9 1.6 0.9 1.4 0.9 1.25 solid black
+edge 0 1 4 1.1 1.75 1.1 1.6 1.1 1.4 1.1 1.25 solid black
+stop
+"""
+
+
+def _texts(picture):
+    return sorted(re.findall(">([^<>]*)</text>", picture.svg))
+
+
+def test_dot_places_the_same_boxes(monkeypatch):
+    monkeypatch.setattr(graphviz.Digraph, "pipe", lambda self, **options: PLAIN)
+    x = tk.ones(2, requires_grad=True)
+    own, placed = viz.graph(x * x), viz.graph(x * x, by_dot=True)
+    assert placed.alt == own.alt
+    assert _texts(placed) == _texts(own)
+    assert placed.svg != own.svg
+
+
+def test_dot_itself_is_read():
+    if shutil.which("dot") is None:
+        pytest.skip("the program dot is not installed")
+    x = tk.ones(2, requires_grad=True)
+    y = (x * x + x.sin()).sum()
+    assert _texts(viz.graph(y, by_dot=True)) == _texts(viz.graph(y))
+
+
+def test_without_dot_the_boxes_are_placed_as_usual(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    x = tk.ones(2, requires_grad=True)
+    assert viz.graph(x * x, by_dot=True).svg == viz.graph(x * x).svg
 
 
 def test_a_tensor_without_graph_gets_a_sentence():
