@@ -4,13 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorkit.data import is_tensor, tensor
 from tensorkit.viz import table, words
 from tensorkit.viz.chart import Axes, span
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.palette import BLUE, INK, RED, SKY, SOFT, WHITE
 
-N, N_LEVELS, MOST_TOLD = 48, 10, 12
+N, N_LEVELS, MOST_TOLD = 60, 10, 12
 Point = tuple[float, float]
 
 
@@ -127,21 +129,22 @@ def _line(
     Cutting squares into triangles leaves no doubtful case ("marching triangles").
     """
     pieces = []
-    for row in range(len(ys) - 1):
-        for column in range(len(xs) - 1):
-            corner = [
-                (xs[column + i], ys[row + j], heights[row + j][column + i])
-                for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
-            ]
-            for three in ((0, 1, 2), (0, 2, 3)):
-                ends = []
-                for one, other in ((0, 1), (1, 2), (2, 0)):
-                    (x, y, h), (to_x, to_y, to_h) = corner[three[one]], corner[three[other]]
-                    if (h < level) != (to_h < level) and math.isfinite(h - to_h):
-                        share = (level - h) / (to_h - h)
-                        ends.append((x + share * (to_x - x), y + share * (to_y - y)))
-                if len(ends) == 2:
-                    pieces.append((ends[0], ends[1]))
+    below = (np.array(heights) < level).astype(int)
+    n_below = below[1:, 1:] + below[1:, :-1] + below[:-1, 1:] + below[:-1, :-1]
+    for row, column in np.argwhere((n_below > 0) & (n_below < 4)).tolist():
+        corner = [
+            (xs[column + i], ys[row + j], heights[row + j][column + i])
+            for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
+        ]
+        for three in ((0, 1, 2), (0, 2, 3)):
+            ends = []
+            for one, other in ((0, 1), (1, 2), (2, 0)):
+                (x, y, h), (to_x, to_y, to_h) = corner[three[one]], corner[three[other]]
+                if (h < level) != (to_h < level) and math.isfinite(h - to_h):
+                    share = (level - h) / (to_h - h)
+                    ends.append((x + share * (to_x - x), y + share * (to_y - y)))
+            if len(ends) == 2:
+                pieces.append((ends[0], ends[1]))
     return pieces
 
 
