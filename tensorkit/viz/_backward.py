@@ -13,7 +13,7 @@ from tensorkit.autograd.graph import AutogradError, Parts
 from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
 from tensorkit.ops import reduction
-from tensorkit.viz import boxes, folding, layers, reading, table, words
+from tensorkit.viz import boxes, folding, reading, table, words
 from tensorkit.viz._graph import LEFT, box_of, key
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.palette import SOFT
@@ -299,8 +299,7 @@ def _picture(
     canvas = Canvas()
     below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
     low = heading(canvas, title, below)
-    placed = layers.place([box.size for box in drawn], folding.edges(vertices, groups))
-    boxes.draw(canvas, drawn, placed, LEFT, low)
+    boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
     key(canvas, drawn)
     texts = [_told(vertices[step.place], called, step) for step in steps[:MOST_STEPS]]
     text = [title, *("\n".join([head, *lines]) for head, lines, _ in texts)]

@@ -64,9 +64,7 @@ def _picture(vertices: list[Vertex], most: int, by_dot: bool) -> Picture:
     drawn = [box_of(vertices, group, is_result=last in group.members) for group in groups]
     canvas = Canvas()
     low = heading(canvas, title, "Values flow down along the arrows, gradients back up.")
-    sizes = [box.size for box in drawn]
-    placed = (dot.place(sizes, edges) if by_dot else None) or layers.place(sizes, edges)
-    boxes.draw(canvas, drawn, placed, LEFT, low)
+    boxes.draw(canvas, drawn, edges, LEFT, low, dot.place if by_dot else layers.place)
     key(canvas, drawn)
     picture = Picture(title, canvas, _alt(title, vertices, groups, edges))
     labels = ["\n".join([box.title, *box.lines]) for box in drawn]

@@ -2,10 +2,11 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tensorkit.viz import layers
 from tensorkit.viz.drawing import Canvas, shortened, text_width
-from tensorkit.viz.layers import Placed
 from tensorkit.viz.palette import INK, PLAIN, SOFT
 
 SIZE, LINE, PAD, WIDEST = 12.0, 16.5, 9.0, 250.0
@@ -30,8 +31,16 @@ class Box:
         return min(max(widths), WIDEST) + 2 * PAD, LINE * (1 + len(self.lines)) + 1.2 * PAD
 
 
-def draw(canvas: Canvas, boxes: list[Box], placed: Placed, left: float, top: float) -> None:
-    """Draw boxes where they are placed, with an arrow for each edge."""
+def draw(
+    canvas: Canvas,
+    boxes: list[Box],
+    edges: list[tuple[int, int]],
+    left: float,
+    top: float,
+    place: Callable[..., layers.Placed] = layers.place,
+) -> None:
+    """Draw boxes from top to bottom with an arrow for each edge; ``place`` says where."""
+    placed = place([box.size for box in boxes], edges)
     for commands in placed.edges:
         shift = itertools.cycle((left, top))
         moved = [(name, *(it + next(shift) for it in at)) for name, *at in commands]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorkit.viz import layers
 from tensorkit.viz.layers import GAP, ROW_GAP, Placed
 
 INCH = 72.0
@@ -20,8 +21,8 @@ def source(labels: list[str], grounds: list[str], edges: list[tuple[int, int]]) 
     return text
 
 
-def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed | None:
-    """Boxes of these sizes placed by ``dot``; None where it is not installed."""
+def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
+    """Boxes of these sizes placed by ``dot``, or as usual where it is not installed."""
     import graphviz
 
     gaps = {"nodesep": str(GAP / INCH), "ranksep": str(ROW_GAP / INCH)}
@@ -36,7 +37,7 @@ def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Pla
     try:
         return _read(digraph.pipe(format="plain", encoding="utf-8"), sizes, edges)
     except graphviz.ExecutableNotFound:
-        return None
+        return layers.place(sizes, edges)
 
 
 def _read(plain: str, sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
