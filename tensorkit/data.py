@@ -175,10 +175,10 @@ def as_tensor(
     True
     """
     wanted = None if dtype is None else as_dtype("as_tensor", dtype)
+    if is_array(data) and data.__class__ is not np.ndarray:  # CuPy's
+        data = from_dlpack(data)
     if isinstance(data, np.ndarray):
         return copying.to(_shared(data), wanted, as_device(device))
-    if is_array(data):  # CuPy's
-        data = from_dlpack(data)
     if isinstance(data, TensorBase):
         return copying.to(data, wanted, None if device is None else as_device(device))  # type: ignore[arg-type]
     return tensor(data, dtype=wanted, device=device)

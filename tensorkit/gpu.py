@@ -5,10 +5,8 @@ pool counts in units of 512 bytes; indices outside wrap around instead of raisin
 operators launch on one stream, in order.
 """
 
-import contextlib
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -85,12 +83,10 @@ class Gpu(Accelerator):
 
     # To and from the host
 
-    @contextlib.contextmanager
-    def _noted(self, kind: str, name: str, direction: str | None, size: int) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
+    def _note(self, start: float, kind: str, name: str, *moved: Any) -> None:
+        """Write down what took from ``start`` until now; of a transfer direction and bytes."""
         if ledger.is_recording():
-            ledger.note(kind, name, start, time.perf_counter() - start, direction, size)
+            ledger.note(kind, name, start, time.perf_counter() - start, *moved)
 
     def item(self, array: Any, why: str) -> Any:
         """The only element; the host waits."""
@@ -98,15 +94,18 @@ class Gpu(Accelerator):
 
     def from_host(self, array: Any, why: str = "to") -> Any:
         """A copy of a NumPy array on this device."""
-        with self._noted("transfer", why, "host to device", array.nbytes):
-            return self.cupy.array(array, order="K")
+        start = time.perf_counter()
+        made = self.cupy.array(array, order="K")
+        self._note(start, "transfer", why, "host to device", array.nbytes)
+        return made
 
     def to_host(self, array: Any, why: str = "to") -> Any:
         """A copy on the host, which waits."""
         if why != "to":
             self.wait(why)
-        with self._noted("transfer", why, "device to host", array.nbytes):
-            found = self.cupy.asnumpy(array, order="A")
+        start = time.perf_counter()
+        found = self.cupy.asnumpy(array, order="A")
+        self._note(start, "transfer", why, "device to host", array.nbytes)
         self.answer()
         return found
 
@@ -116,8 +115,9 @@ class Gpu(Accelerator):
 
     def wait(self, name: str) -> None:
         """The host waits for the device."""
-        with self._noted("synchronise", name, None, 0):
-            self.cupy.cuda.Device(self.index).synchronize()
+        start = time.perf_counter()
+        self.cupy.cuda.Device(self.index).synchronize()
+        self._note(start, "synchronise", name)
         self.answer()
 
     # Time

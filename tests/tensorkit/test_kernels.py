@@ -3,74 +3,15 @@
 That shows the arithmetic, not CuPy's launch of it: `make test-gpu` does where there is a GPU.
 """
 
-import ctypes
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
-from kernel_sources import parameters, source
+from fake_cupy import COMPILER, Cupy
 
 import tensorkit as tk
 from tensorkit import kernels
 from tensorkit.devices import quietly
 
-COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: apt install g++")
-
-
-class _Cupy:
-    """NumPy under CuPy's name: kernels are launched on it by compiling them for the host."""
-
-    __name__ = "cupy"
-
-    def __init__(self, folder):
-        self.folder, self.launched = folder, []
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    def ElementwiseKernel(self, *told):
-        return lambda *arrays: self._run(told, arrays)
-
-    def ReductionKernel(self, *told):
-        def run(*arrays, axis, keepdims):
-            assert (axis, keepdims) == (-1, True)
-            spread = np.broadcast_arrays(*arrays)
-            rows = [self._run(told, each) for each in zip(*spread, strict=True)]
-            return np.array(rows).reshape(*spread[0].shape[:-1], 1)
-
-        return run
-
-    def _run(self, told, arrays):
-        kernel = next(each for each in kernels.ALL if f"tensorkit_{each.name}" == told[-1])
-        assert told[:-1] == (kernel.inputs, kernel.outputs, *kernel.code)
-        self.launched.append(kernel.name)
-        given = parameters(kernel)
-        read = [each for each, (_, _, written) in zip(arrays, given, strict=False) if not written]
-        kind = next(each.dtype for each in arrays if hasattr(each, "dtype") and each.ndim)
-        shape = np.broadcast_shapes(*(np.shape(each) for each in arrays))
-        held = [
-            np.ascontiguousarray(np.broadcast_to(each, shape), "u1" if word == "bool" else kind)
-            for each, (word, _, _) in zip(read, given, strict=False)
-        ]
-        is_sum = isinstance(kernel, kernels.Reduction)
-        written = [*arrays[len(read) :]] or [np.empty(() if is_sum else shape, kind)]
-        assert len(held) + len(written) == len(given)
-        assert all(each.flags.c_contiguous and each.dtype == kind for each in written)
-        size = ctypes.c_long(int(np.prod(shape)))
-        run = self._compiled(kernel, {"f": "float", "d": "double"}[kind.char])
-        run(size, *(each.ctypes.data_as(ctypes.c_void_p) for each in [*held, *written]))
-        return written[0]
-
-    def _compiled(self, kernel, kind):
-        name = self.folder / f"{kernel.name}_{kind}"
-        if not name.with_suffix(".so").exists():
-            code = source(kernel, kind, "#include <cmath>\nusing namespace std;")
-            name.with_suffix(".cpp").write_text(code)
-            arguments = ["-shared", "-fPIC", "-O1", "-o", f"{name}.so", f"{name}.cpp"]
-            subprocess.run([COMPILER, *arguments], check=True)
-        return ctypes.CDLL(f"{name}.so").run
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +21,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def cupy(folder):
-    return _Cupy(folder)
+    return Cupy(folder)
 
 
 def _values(dtype):

@@ -1,0 +1,228 @@
+"""A module that looks like CuPy and is NumPy, so that the lines of ``tensorkit.gpu`` run somewhere.
+
+It shows that the backend of a GPU calls CuPy with the names and in the order that CuPy has. It
+shows nothing about a GPU. Kernels are compiled for the host.
+"""
+
+import ctypes
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import numpy as np
+from kernel_sources import parameters, source
+
+from tensorkit import kernels
+
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+
+
+class ndarray(np.ndarray):
+    """Results stay arrays where they have no dimensions, as CuPy's do."""
+
+    def __new__(cls, shape, dtype=float, memptr=None, strides=None, order="C"):
+        if memptr is None:
+            return np.empty(shape, dtype, order).view(cls)
+        return super().__new__(cls, shape, dtype, memptr.mem, memptr.offset, strides)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return _wrapped(array)
+
+    def __getitem__(self, index):
+        return _wrapped(super().__getitem__(index))
+
+    @property
+    def data(self):
+        return Pointer(self, 0)
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    @property
+    def device(self):
+        return SimpleNamespace(id=0)
+
+
+class Pointer:
+    """A place in memory."""
+
+    def __init__(self, array, offset):
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        self.mem = np.asarray(root).reshape(-1, order="A").view(np.uint8)
+        start = root.__array_interface__["data"][0]
+        self.ptr = array.__array_interface__["data"][0] + offset
+        self.offset = self.ptr - start
+        self.array = array
+
+    def __add__(self, offset):
+        return Pointer(self.array, offset)
+
+
+def _wrapped(value):
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_wrapped, value))
+    return np.asarray(value).view(ndarray) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+class Ufunc:
+    """A function on elements; only sums and products reduce."""
+
+    def __init__(self, name):
+        self.name, self.ufunc, self.at = name, getattr(np, name), getattr(np, name).at
+
+    def __call__(self, *args, **options):
+        return _wrapped(self.ufunc(*args, **options))
+
+    def reduce(self, *args, **options):
+        if self.name not in ("add", "multiply"):
+            raise NotImplementedError
+        return _wrapped(self.ufunc.reduce(*args, **options))
+
+
+class OutOfMemoryError(MemoryError):
+    """The device is full."""
+
+
+class Pool:
+    """Counts what was asked of it."""
+
+    def __init__(self, total):
+        self.used, self.total = 0, total
+
+    def malloc(self, size):
+        if self.used + size > self.total:
+            raise OutOfMemoryError
+        self.used += size
+        return size
+
+    def used_bytes(self):
+        return self.used
+
+    total_bytes = used_bytes
+
+    def free_all_blocks(self):
+        self.used = 0
+
+
+class Cupy:
+    """The module."""
+
+    __name__ = "cupy"
+    ndarray, generic = ndarray, np.generic
+    broadcast_shapes = staticmethod(np.broadcast_shapes)
+    may_share_memory = staticmethod(np.may_share_memory)
+
+    def __init__(self, folder):
+        self.folder, self.launched, self.waits = folder, [], 0
+        self.random = SimpleNamespace(Philox4x3210=np.random.Philox, Generator=_Random)
+        self.linalg = SimpleNamespace(
+            **{
+                name: lambda *args, name=name: _wrapped(
+                    getattr(np.linalg, name)(*map(np.asarray, args))
+                )
+                for name in ("inv", "det", "solve")
+            }
+        )
+        types = {"COMPUTE_TYPE_TF32": 1, "COMPUTE_TYPE_FP32": 0}
+        self.tf32 = None
+        linalg = SimpleNamespace(**types, set_compute_type=self._set_compute_type)
+        self._core = SimpleNamespace(_routines_linalg=linalg)
+        self._pool = Pool(2**40)
+        runtime = SimpleNamespace(
+            getDeviceProperties=lambda index: {
+                "name": b"A fake", "major": 9, "minor": 0, "multiProcessorCount": 132,
+                "totalGlobalMem": 2**40,
+            },
+            runtimeGetVersion=lambda: 12090,
+        )  # fmt: skip
+        self.cuda = SimpleNamespace(
+            runtime=runtime, Device=lambda index: SimpleNamespace(synchronize=self._wait, use=int),
+            Event=lambda: SimpleNamespace(record=int, done=True, time=self.waits),
+            get_elapsed_time=lambda start, end: end.time - start.time,
+            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError), set_allocator=lambda _: None,
+        )  # fmt: skip
+
+    def __getattr__(self, name):
+        found = getattr(np, name)
+        if isinstance(found, np.ufunc) and name != "matmul":
+            return Ufunc(name)
+        if isinstance(found, type):
+            return found
+        return lambda *args, **options: _wrapped(found(*args, **options))
+
+    def _set_compute_type(self, dtype, kind):
+        self.tf32 = dtype, kind
+
+    def _wait(self):
+        self.waits += 1
+
+    def get_default_memory_pool(self):
+        return self._pool
+
+    def array(self, obj, order="K"):
+        return np.array(obj, order=order).view(ndarray)
+
+    def asnumpy(self, array, order="C"):
+        return np.array(array, order=order, subok=False)
+
+    def from_dlpack(self, array):
+        return np.asarray(array).view(ndarray)
+
+    # Kernels
+
+    def ElementwiseKernel(self, *told):
+        return lambda *arrays: self._run(told, arrays)
+
+    def ReductionKernel(self, *told):
+        def run(*arrays, axis, keepdims):
+            assert (axis, keepdims) == (-1, True)
+            spread = np.broadcast_arrays(*arrays)
+            shape = spread[0].shape
+            flat = [each.reshape(-1, shape[-1]) for each in spread]
+            rows = [self._run(told, each) for each in zip(*flat, strict=True)]
+            return np.array(rows).reshape(*shape[:-1], 1).view(ndarray)
+
+        return run
+
+    def _run(self, told, arrays):
+        kernel = next(each for each in kernels.ALL if f"tensorkit_{each.name}" == told[-1])
+        assert told[:-1] == (kernel.inputs, kernel.outputs, *kernel.code)
+        self.launched.append(kernel.name)
+        given = parameters(kernel)
+        inputs = [word for word, _, written in given if not written]
+        kind = next(each.dtype for each in arrays if isinstance(each, np.ndarray))
+        shape = np.broadcast_shapes(*(np.shape(each) for each in arrays))
+        held = [
+            np.array(np.broadcast_to(each, shape), "u1" if word == "bool" else kind, order="C")
+            for each, word in zip(arrays, inputs, strict=False)
+        ]
+        is_sum = isinstance(kernel, kernels.Reduction)
+        outputs = [*arrays[len(inputs) :]] or [np.empty(() if is_sum else shape, kind)]
+        written = [np.array(each, order="C") for each in outputs]
+        assert len(held) + len(written) == len(given)
+        assert all(each.dtype == kind for each in written)
+        size = ctypes.c_long(int(np.prod(shape)))
+        run = self._compiled(kernel, {"f": "float", "d": "double"}[kind.char])
+        run(size, *(each.ctypes.data_as(ctypes.c_void_p) for each in [*held, *written]))
+        for each, values in zip(outputs, written, strict=True):
+            each[...] = values
+        return _wrapped(outputs[0])
+
+    def _compiled(self, kernel, kind):
+        name = self.folder / f"{kernel.name}_{kind}"
+        if not name.with_suffix(".so").exists():
+            code = source(kernel, kind, "#include <cmath>\nusing namespace std;")
+            name.with_suffix(".cpp").write_text(code)
+            arguments = ["-shared", "-fPIC", "-O1", "-o", f"{name}.so", f"{name}.cpp"]
+            subprocess.run([COMPILER, *arguments], check=True)
+        return ctypes.CDLL(f"{name}.so").run
+
+
+class _Random:
+    def __init__(self, bits):
+        self._source = np.random.Generator(bits)
+
+    def __getattr__(self, name):
+        return lambda *args, **options: _wrapped(getattr(self._source, name)(*args, **options))
