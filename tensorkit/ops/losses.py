@@ -18,7 +18,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
     if reduction == "none":
         return items
     sums = total(xp, items)
-    return sums if reduction == "sum" else xp.divide(sums, sums.dtype.type(items.size))
+    return sums if reduction == "sum" else xp.divide(sums, items.size)
 
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
@@ -88,12 +88,12 @@ def _nll(
         return items
     sums = total(xp, wide(xp, items))
     if reduction == "mean":
-        sums = xp.divide(sums, _total_weight(xp, counts, kept, sums.dtype))
+        sums = xp.divide(sums, _total_weight(xp, counts, kept))
     return sums.astype(x.dtype, copy=False)
 
 
-def _total_weight(xp: Any, counts: Any, kept: Any, dtype: Any) -> Any:
-    return dtype.type(kept.size) if counts is None else total(xp, wide(xp, counts))
+def _total_weight(xp: Any, counts: Any, kept: Any) -> Any:
+    return kept.size if counts is None else total(xp, wide(xp, counts))
 
 
 @op(kind="function")
@@ -126,7 +126,7 @@ def nll_spread(
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
     counts, kept = _weights(xp, g, target, weight, ignore_index)
     if reduction == "mean":
-        g = xp.divide(g, _total_weight(xp, counts, kept, g.dtype))
+        g = xp.divide(g, _total_weight(xp, counts, kept))
     result = xp.zeros(size, g.dtype)
     result[_chosen(xp, kept)] = -g if counts is None else -g * counts
     return result

@@ -142,7 +142,7 @@ def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
 
 def _mean_of(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
     sums = total(xp, x, dim, keepdims)
-    return xp.divide(sums, sums.dtype.type(count(x.shape, dim)))
+    return xp.divide(sums, count(x.shape, dim))
 
 
 def _sum_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
@@ -261,7 +261,7 @@ def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool) -> Any
     distances = xp.asarray(xp.subtract(x, _mean_of(xp, x, dim, True)))
     distances *= distances
     sums = total(xp, distances, dim, keepdim)
-    return xp.divide(sums, sums.dtype.type(max(count(x.shape, dim) - correction, 0)))
+    return xp.divide(sums, max(count(x.shape, dim) - correction, 0))
 
 
 @op(kind="function")
