@@ -157,10 +157,12 @@ def _draw_path(canvas: Canvas, axes: Axes, points: list[Point]) -> None:
         canvas.line(inside, RED, width=2)
     for place in inside if len(inside) <= 60 else []:
         canvas.dot(*place, 3, RED, WHITE)
-    both = (inside[0], inside[-1]) if inside else ()
-    for place, name in zip(both, ("start", "end"), strict=False):
-        canvas.dot(*place, 5, RED, WHITE)
-        canvas.text(place[0] + 8, place[1] - 7, name, 12, INK, bold=True)
+    below = 0
+    for (x, y), name in [(inside[0], "start"), (inside[-1], "end")] if inside else []:
+        canvas.dot(x, y, 5, RED, WHITE)
+        canvas.text(x + 8, y - 7 + below, name, 12, INK, bold=True)
+        is_near = abs(x - inside[-1][0]) < 50 and abs(y - inside[-1][1]) < 15
+        below = 23 if is_near else 0
 
 
 def _alt(
