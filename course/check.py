@@ -7,12 +7,14 @@ found by `answer`, run by `runner`, compared by `compare`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import tensorkit as tk
 from course import answer, compare, history, record
 from course.errors import TimeLimit
 from course.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
@@ -52,11 +54,14 @@ def judge(
     seed: of the draw. seconds: for all cases together. run: what runs the answer in one case.
     """
     tried = trials(exercise, value, seed, Budget(seconds), run)
-    rows = tuple(_row(exercise, trial, seconds) for trial in tried)
+    rows = [_row(exercise, trial, seconds) for trial in tried]
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
     mistake = _recognised(exercise, tried, seed) if share < 1 else None
+    if share < 1 and not mistake:
+        first = next(n for n, row in enumerate(rows) if row.status != "passed")
+        rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
     return Report(
         exercise.id,
         exercise.title,
@@ -65,7 +70,7 @@ def judge(
         earned=exercise.points * share,
         message=mistake.message if mistake else "",
         mistake=mistake.name if mistake else "",
-        rows=rows,
+        rows=tuple(rows),
         notes=tuple(_notes(tried)),
     )
 
@@ -95,7 +100,11 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
                 report = judge(exercise, found.value, seconds=settings().seconds)
             else:
                 report = nothing_to_check(exercise, found)
-            report = with_note(report, found.note)
+            # a note on an edit that did not run says already what to do
+            told = (
+                report if found.state == "ready" or not found.note else replace(report, message="")
+            )
+            report = with_note(told, found.note)
             record.note_check(exercise, report, found.source)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
@@ -175,10 +184,18 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
         if (
             explains_first
             and len(telling) >= 2
-            and all(one.agrees_with(its) for one, its in telling)
+            and all(_errs_like(one, its) for one, its in telling)
         ):
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _errs_like(mine: Outcome, its: Outcome) -> bool:
+    """True if both did the same and, where both raised, said the same but for the numbers."""
+    if not mine.agrees_with(its):
+        return False
+    words, theirs = (re.sub(r"\d+", "", outcome.message[0]) for outcome in (mine, its))
+    return words == theirs
 
 
 # Words
@@ -186,7 +203,7 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
 
 def _row(exercise: Exercise, trial: Trial, seconds: float) -> Row:
     label, mine, right = trial.case.label, trial.mine, trial.right
-    call = exercise.describe_call(trial.case.args, compare.as_code)
+    call = exercise.describe_call(trial.case.args, compare.as_code) + _layouts(trial.case.args)
     if trial.is_passed:
         return Row(label, "passed", call)
     if mine.ended == "not run":
@@ -220,7 +237,7 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
             f"condition never becomes false."
         )
     if isinstance(mine.error, NotAllowed):
-        return ""
+        return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
     if isinstance(mine.error, SystemExit):
         return "`exit()` ends the whole program. A function ends with `return`."
     if isinstance(mine.error, RecursionError):
@@ -228,7 +245,7 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
     own = exercise.advice(*trial.case.args)
     if mine.ended == "raised":
         _, repair = mine.message
-        return own or repair or _about_error(mine)
+        return own or repair.removeprefix("Try: ") or _about_error(mine, exercise.name)
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:
@@ -242,18 +259,72 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
     return " ".join(filter(None, [found, own]))
 
 
-def _about_error(mine: Outcome) -> str:
-    """What to look at first, by the class of the exception."""
-    error = mine.error
-    if isinstance(error, NameError):
-        return "Is the name spelled as where you made it, and made before this line runs?"
-    if isinstance(error, TypeError) and "argument" in mine.message[0]:
+_LOOK_AT = {
+    "'ellipsis'": "A gap is still open in this line: put something in place of every `...`.",
+    "NoneType": (
+        "Something in this line is None. A function without `return` gives None, and so does "
+        "`.grad` as long as no backward came by."
+    ),
+    "'tuple' object does not support item assignment": (
+        "A tuple cannot be changed: work on `list(...)` of it, and make a `tuple(...)` at the end."
+    ),
+    "can't multiply sequence|can only concatenate|operand type.*'(tuple|list)'": (
+        "Tuples and lists do not compute element by element. Go through them in a loop; `zip` goes "
+        "through two at once."
+    ),
+    "'(function|method|builtin_function_or_method)' object": (
+        "Parentheses are missing behind a name in this line: `x.cpu` is the method, `x.cpu()` "
+        "calls it."
+    ),
+    "is not part of": "Do it with what this chapter and those before it have shown.",
+    "values to unpack": (
+        "How many values come at a time? A loop over a dictionary gives its keys alone; `.items()` "
+        "gives pairs."
+    ),
+    "^(Name|UnboundLocal)Error": (
+        "Is the name spelled as where you made it, and made before this line runs?"
+    ),
+    "^TypeError.*argument": (
+        "Print the arguments of this call just before it: one of them is of another kind."
+    ),
+    "^AttributeError": (
+        "Is the name behind the dot spelled as in the text, and does it belong to what stands "
+        "before the dot?"
+    ),
+    "^ZeroDivisionError": "Which of these arguments makes the divisor 0?",
+    r"^Index\w*Error": (
+        "How many entries are there in this case, and which index does the line ask for?"
+    ),
+    "^KeyError": "Compare with the call above: this key is not there. What should happen then?",
+    "": "Make this call yourself in a new cell and take the line apart, piece by piece.",
+}
+"""What to look at first, by a piece of the exception's class and message; the first that fits."""
+
+
+def _about_error(mine: Outcome, name: str) -> str:
+    said = f"{type(mine.error).__name__}: {mine.message[0]}"
+    if said.startswith("TypeError") and "argument" in said and not mine.where:
         return "Compare with the call above, and keep the `def` line as it was released."
-    if isinstance(error, ZeroDivisionError):
-        return "Which of these arguments makes the divisor 0?"
-    if isinstance(error, IndexError):
-        return "How many entries are there in this case, and which index does the line ask for?"
-    return "Make this call yourself in a new cell and take the line apart, piece by piece."
+    if said.startswith(f"TypeError: {name}()"):
+        return f"Compare this call of `{name}` with its `def` line."
+    return next(look for piece, look in _LOOK_AT.items() if re.search(piece, said))
+
+
+def _first_idea(exercise: Exercise) -> str:
+    """What to do about a case of which nothing else is known."""
+    return (
+        "Work this case out on paper, then go through your code line by line. "
+        f'`hint("{exercise.id}")` in a new cell gives an idea.'
+    )
+
+
+def _layouts(args: tuple[Any, ...]) -> str:
+    """Comments on arguments that the call as it is shown would make with another layout."""
+    return "".join(
+        f"\n# argument {position} is a view: strides {it.stride()}, offset {it.storage_offset()}"
+        for position, it in enumerate(args, 1)
+        if isinstance(it, tk.Tensor) and not (it.is_contiguous() and it.storage_offset() == 0)
+    )
 
 
 def _notes(tried: list[Trial]) -> list[str]:
@@ -278,12 +349,15 @@ def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
     if found.state == "not started":
         begin = "Write your answer in the cell above"
         if exercise.kind == "repair":
-            begin = "This is the code as it was released. Change it"
+            begin = (
+                "This is the code as it was released. Call it in a new cell, as in the example, "
+                "and see what comes back. Change it"
+            )
         elif exercise.kind == "complete":
             begin = "This is the program as it was released. Fill its gaps"
         text = (
             f"{begin}, run it, then run this cell again. "
-            f'`hint("{exercise.id}")` gives a first idea.'
+            f'`hint("{exercise.id}")` in a new cell gives a first idea.'
         )
         return _without_rows(exercise, "not started", text)
     return _without_rows(exercise, found.state, found.sentence)

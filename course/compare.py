@@ -38,12 +38,17 @@ def difference(got: Any, expected: Any) -> str | None:
         return "It is None: is a `return` missing?"
     if got is ... and expected is not ...:
         return "Here is still a `...`."
+    if kind(got) in _CALLABLE and kind(expected) not in _CALLABLE:
+        return "It is a function that nobody called: are its parentheses missing?"
     for types, compared in _BY_TYPE:
         if isinstance(expected, types):
             return compared(got, expected)
     if type(got) is not type(expected):
         return f"It is {kind(got)}; expected is {kind(expected)}."
     return None if got == expected else f"It is {show(got)} where {show(expected)} is expected."
+
+
+_CALLABLE = ("a function", "a method", "a builtin_function_or_method")
 
 
 def kind(value: Any) -> str:
@@ -70,7 +75,10 @@ def show(value: Any, limit: int = SHOWN) -> str:
         text = repr(value)
     elif isinstance(value, dict):
         first = itertools.islice(value.items(), 12)
-        text = "\n".join(f"{key}: {show(own, limit)}" for key, own in first)
+        rows = (
+            (key, _SHORT.repr(own) if type(own) is dict else show(own, limit)) for key, own in first
+        )
+        text = "\n".join(f"{key}: {own}" for key, own in rows)
     else:
         text = _SHORT.repr(value)
     return cut(re.sub(r" at 0x[0-9a-fA-F]+", "", text), limit)
@@ -81,6 +89,13 @@ def as_code(value: Any) -> str:
 
     What is too long to be typed is described instead, in angle brackets.
     """
+    if type(value) in (list, tuple):
+        inner = ", ".join([*map(as_code, value[:12]), *["..."] * (len(value) > 12)])
+        if type(value) is list:
+            return cut(f"[{inner}]", SHOWN)
+        return cut(f"({inner},)" if len(value) == 1 else f"({inner})", SHOWN)
+    if type(value) is dict:
+        return cut(f"{{{', '.join(f'{k!r}: {as_code(v)}' for k, v in value.items())}}}", SHOWN)
     text = show(value, 10 * SHOWN).replace("torch.", "tk.")
     if not isinstance(value, tk.Tensor | np.ndarray):
         return cut(text, SHOWN)
@@ -98,7 +113,8 @@ def text_of(error: object) -> tuple[str, str]:
         raise
     except BaseException:  # an exception of the learner's own
         return "", ""
-    first, *rest = (line.strip() for line in text[:5000].strip().splitlines() or [""])
+    text = re.sub(r"\S*ipykernel_\S+\.py, ", "", text[:5000])  # a cell's file is nobody's
+    first, *rest = (line.strip() for line in text.strip().splitlines() or [""])
     return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
 
 
@@ -206,7 +222,7 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
     for position, (one, other) in enumerate(zip(got, expected, strict=True)):
         found = difference(one, other)
         if found is not None:
-            return f"Entry {position}: {found}"
+            return _within(f"Entry {position}", found)
     return None
 
 
@@ -219,8 +235,13 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
     for key, value in expected.items():
         found = difference(got[key], value)
         if found is not None:
-            return f"{key}: {found}"
+            return _within(str(key), found)
     return None
+
+
+def _within(place: str, found: str) -> str:
+    """A difference inside a container, with the way to it: "values, entry 0: It is 2 where"."""
+    return f"{place}, e{found[1:]}" if found.startswith("Entry ") else f"{place}: {found}"
 
 
 def _truths(got: Any, expected: bool) -> str | None:

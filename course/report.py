@@ -70,6 +70,7 @@ class Report:
     def headline(self) -> str:
         """Title, points, status in one line."""
         noun = "point" if self.possible == 1 else "points"
+        begin = self.title if self.title.endswith("?") else f"{self.title}:"
         # an exercise without points says nothing of them
         points = f"{self.score:g} of {self.possible:g} {noun}" if self.possible else ""
         words = {
@@ -80,10 +81,10 @@ class Report:
             "stopped": "stopped",
         }
         if self.status in words:
-            return f"{self.title}: {words[self.status]}{f' ({points})' if points else ''}"
+            return f"{begin} {words[self.status]}{f' ({points})' if points else ''}"
         passed = sum(row.status == "passed" for row in self.rows)
         cases = f"{passed} of {len(self.rows)} cases passed"
-        return f"{self.title}: {', '.join(filter(None, [points, cases]))}"
+        return f"{begin} {', '.join(filter(None, [points, cases]))}"
 
     def __str__(self) -> str:
         lines = [self.headline]

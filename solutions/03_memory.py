@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Memory
 #
-# Turning a large matrix takes no longer than turning a small one. This chapter shows why: a shape
-# is only a way of reading, and most operations on shapes change the way of reading and leave the
-# numbers where they are. At the end you can tell a view from a copy without trying, and you know
-# what to do when a view does not fit.
+# To transpose a matrix, its rows become columns. For a large matrix that takes no longer than for a
+# small one. This chapter shows why: a shape is only a way of reading, and most operations on shapes
+# change the way of reading and leave the numbers where they are. At the end you can tell a view
+# from a copy without trying, and you know what to do when a view does not fit.
 #
 # The core takes about 45 minutes. Exercises marked *further* give no points.
 
@@ -30,7 +30,8 @@ from tensorkit import viz
 #
 # All numbers of a tensor lie in one flat piece of memory, its **storage**. Three things say how to
 # read it: the **shape**, the **stride** of each dimension (how many elements to move on for the
-# next entry), and the **offset** (where to begin). `stride()` and `storage_offset()` tell them.
+# next entry), and the **offset** (where to begin). `stride()` and `storage_offset()` tell them;
+# `stride(0)` is the stride of dimension 0 alone.
 
 # %%
 t = tk.arange(12).reshape(3, 4)
@@ -46,6 +47,10 @@ print(part.shape, part.stride(), part.storage_offset())
 viz.memory(t=t, part=part)
 
 # %% [markdown]
+# White is the storage, with the positions above it. Below each element stand the indices under
+# which the tensors know it: element `[0, 0]` of `part` is `[1, 1]` of `t`. The arrows show one step
+# in each dimension.
+#
 # `part` has the strides of `t`: its rows are still 4 elements apart, although only 2 of each are
 # shown. It begins at position 5, after one whole row and one element.
 #
@@ -62,8 +67,8 @@ viz.memory(t=t, part=part)
 # %% [markdown]
 # ## Transpose: two strides change places
 #
-# `.T` exchanges the two dimensions of a matrix, and `transpose(a, b)` exchanges any two. Look at
-# the strides.
+# `.T` exchanges the two dimensions of a matrix, and `transpose(a, b)` exchanges any two; -1 is the
+# last, -2 the one before it. Look at the strides.
 
 # %%
 m = tk.tensor([[1, 2, 3], [4, 5, 6]])
@@ -168,8 +173,8 @@ flat[0] = -1
 print(v[0, 0], "is still there: this reshape was a copy")
 
 # %% [markdown]
-# After a transpose the elements lie in memory in another order than they are read. A vector has
-# only one stride, and no single stride walks 0, 4, 8, 1, 5, ...
+# After a transpose the elements are read in another order than they lie in memory. A vector has
+# only one stride, and no single stride walks to the positions 0, 4, 8, 1, 5, ...
 
 # %%
 try:
@@ -180,7 +185,7 @@ except RuntimeError as error:
 # %% [markdown]
 # > **You will read elsewhere** that `view` needs contiguous memory, and that the error says "not
 # > contiguous". Neither is quite so. It needs strides that fit: the tensor below is not contiguous,
-# > and its last dimension can still be divided. The error speaks of size and stride, as above.
+# > and its last dimension can still be divided in two. The error speaks of size and stride.
 
 # %%
 y = tk.arange(24).reshape(2, 3, 4).transpose(0, 1)

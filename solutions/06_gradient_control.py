@@ -129,10 +129,14 @@ print(w)
 
 # %% exercise="sgd-step"
 
+# %% [markdown]
+# Now `optim.SGD` asks your function for each step. The points below lie on the line with slope 3
+# and height 0.5, and training should find both.
+
 # %% role="show"
 with transplant(sgd_step) as asked:
     tk.manual_seed(0)
-    x, y = tk.randn(50, 1), None
+    x = tk.randn(50, 1)
     y = 3 * x + 0.5
     w, b = tk.zeros(1, 1, requires_grad=True), tk.zeros(1, requires_grad=True)
     optimizer = optim.SGD([w, b], lr=0.1)

@@ -101,8 +101,6 @@ except TypeError as error:
     print(str(error).splitlines()[0])
 print(y.cpu().numpy())
 
-# %% exercise="which-device"
-
 # %% exercise="as-array"
 
 # %% [markdown]
@@ -131,6 +129,8 @@ except RuntimeError as error:
 
 # %%
 print((b * tk.tensor(2.0)).device)
+
+# %% exercise="which-device"
 
 # %% [markdown]
 # **What to notice.** The usual culprit is a constant that was made inside a function: a mask, an
@@ -196,7 +196,7 @@ for name in ("gpu", "cuda:99"):
 # to pass the bus between the two memories, and the host waits for it.
 #
 # `tk.cuda.record()` keeps a ledger of what happens. Here each of eight results comes back on its
-# own:
+# own, and then all of them together:
 
 # %% role="show"
 batches = [tk.rand(1000, device=device) for _ in range(8)]
@@ -206,22 +206,21 @@ with tk.cuda.record() as naive:
     for batch in batches:
         total += batch.square().mean().item()
 
-with tk.cuda.record() as better:
-    total = tk.zeros((), device=device)
-    for batch in batches:
-        total += batch.square().mean()
-    total = total.item()
+with tk.cuda.record() as right:
+    means = [batch.square().mean() for batch in batches]
+    total = tk.stack(means).sum().item()
 
 print(naive)
-print(better)
+print(right)
 
 # %% role="show"
-viz.timeline(naive, better)
+viz.timeline(naive, right)
 
 # %% [markdown]
 # Every `.item()` waits until the GPU has done everything that was asked of it, and then the GPU
 # waits for the host to ask for more. `print(t)`, `if t > 0:`, `t.tolist()` and picking with a mask
-# wait in the same way: the host needs to know a number.
+# wait in the same way: the host needs to know a number. Without the waits the launches follow one
+# another without a gap.
 
 # %% exercise="fewer-waits"
 
@@ -245,7 +244,8 @@ big = tk.zeros(1000, 1000, device=device)
 print((tk.cuda.memory_allocated() - before) / 1e6, "MB")
 
 del big
-print(tk.cuda.memory_allocated() - before, tk.cuda.memory_reserved() > before + 4_000_000)
+print(tk.cuda.memory_allocated() - before, "bytes")
+print(tk.cuda.memory_reserved() - before > 4_000_000)
 
 # %% [markdown]
 # `del` gave the memory back to the pool, and the pool kept it. `empty_cache` gives what nobody uses
@@ -351,12 +351,14 @@ for size in (64, 256, 512):
 # gradients stay in range, and divides them afterwards.
 
 # %%
-weight = tk.tensor([1e-4, 2e-4])
 gradient = tk.tensor([2e-8, 3e-8])
 print(gradient.half())
 print((gradient * 1024).half().float() / 1024)
 
 # %% [markdown]
+# The smallest float16 above 0 is about 6e-8. So 2e-8 became 0, and 3e-8 was rounded up to twice its
+# size; multiplied by 1024 on the way, both came through.
+#
 # **What to notice.** In PyTorch `torch.autocast` and a gradient scaler do this for you. Now you
 # know what they do.
 

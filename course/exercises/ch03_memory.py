@@ -43,6 +43,14 @@ def _only_the_first(index: Ints, stride: Ints, offset: int) -> int:
     return offset + (index[0] * stride[0] if index else 0)
 
 
+def _two_dimensions(index: Ints, stride: Ints, offset: int) -> int:
+    return offset + index[0] * stride[0] + index[1] * stride[1]
+
+
+def _only_the_last(index: Ints, stride: Ints, offset: int) -> int:
+    return offset + (index[-1] * stride[-1] if index else 0)
+
+
 @exercise("position-of", answer=position_of, points=3, difficulty=2, minutes=6)
 class PositionOf(Exercise):
     """Where an element stands
@@ -58,7 +66,8 @@ class PositionOf(Exercise):
     # 6: one row of 4, then 2 elements further
     ```
 
-    A tensor without dimensions has the index `()`; its one element stands at the offset.
+    The formula above is for two dimensions; here there may be any number of them. A tensor without
+    dimensions has the index `()`, and its one element stands at the offset.
     """
 
     hints = (
@@ -87,7 +96,18 @@ class PositionOf(Exercise):
         ),
         "only one dimension": (
             _only_the_first,
-            "Only dimension 0 counts in your answer. Add index times stride of every dimension.",
+            "Only dimension 0 counts in your answer. Add index times stride of every dimension; a "
+            "`return` inside a loop ends it after the first round.",
+        ),
+        "only the last dimension": (
+            _only_the_last,
+            "Only the last dimension counts in your answer. Add what each one gives to what you "
+            "have so far: `position += ...`, not `position = ...`.",
+        ),
+        "two dimensions": (
+            _two_dimensions,
+            "This is right for a matrix. A tensor may have one dimension, three, or none: go "
+            "through all of them in a loop.",
         ),
     }
 
@@ -128,6 +148,22 @@ def _as_if_copied(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints
 
 def _all_reversed(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
     return shape[::-1], stride[::-1]
+
+
+def _overwritten(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    sizes, steps = list(shape), list(stride)
+    sizes[a] = sizes[b]
+    steps[a] = steps[b]
+    return tuple(sizes), tuple(steps)
+
+
+def _from_a_fresh_tensor(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    turned = tk.empty(shape).transpose(a, b)
+    return tuple(turned.shape), turned.stride()
+
+
+def _two_of_them(shape: Ints, stride: Ints, a: int, b: int) -> tuple[Ints, Ints]:
+    return (shape[b], shape[a]), (stride[b], stride[a])
 
 
 def _lists(shape: Ints, stride: Ints, a: int, b: int) -> Any:
@@ -176,6 +212,20 @@ class TransposedLayout(Exercise):
             _all_reversed,
             "You turned all dimensions around. Only `a` and `b` change places.",
         ),
+        "overwritten": (
+            _overwritten,
+            "One value stands there twice: after `s[a] = s[b]` the old `s[a]` is gone. Exchange "
+            "both in one line: `s[a], s[b] = s[b], s[a]`.",
+        ),
+        "from a fresh tensor": (
+            _from_a_fresh_tensor,
+            "You transpose a new tensor of that shape, and its strides are not those that were "
+            "given. Exchange the entries of `stride` itself.",
+        ),
+        "two of them": (
+            _two_of_them,
+            "Only `a` and `b` are left in your tuples. All other dimensions stay where they are.",
+        ),
         "one tuple": (
             _lists,
             "The numbers are right, in one tuple. Return a pair: `return shape, stride`.",
@@ -189,6 +239,7 @@ class TransposedLayout(Exercise):
         yield case(shape, tuple(tk.empty(shape).stride()), 1, 2, label="the last two of three")
         yield case((5, 2, 3), (6, 3, 1), -1, -3, label="negative dimensions")
         yield case((3, 2, 4), (1, 12, 3), 0, 1, label="not contiguous before")
+        yield case((3, 2), (8, 2), 0, 1, label="every second column before")
         yield case((4, 2), (2, 1), 1, 1, label="a dimension with itself")
         yield case((0, 5), (5, 1), 0, 1, label="an empty matrix")
 
@@ -210,7 +261,9 @@ class WhichLayout(Prediction):
     name = "layouts"
     ask = "Replace each ... by what you expect: a list, a number, True or False."
     questions = {
-        "tk.zeros(2, 5).stride()": "One step in a row moves 1 element, one row moves a whole row.",
+        "tk.zeros(2, 5).stride()": (
+            "One step to the right is 1 element further, one row down a whole row of 5."
+        ),
         "tk.zeros(3, 4).T.stride()": "A transpose exchanges the strides along with the sizes.",
         "tk.zeros(3, 4)[:, 1].stride()": (
             "The whole number removes the columns and their stride; the rows keep theirs."
@@ -312,6 +365,19 @@ def _from_left_to_right(shape: Ints, stride: Ints) -> bool:
     return True
 
 
+def _two_sizes(shape: Ints, stride: Ints) -> bool:
+    return stride == (shape[1], 1)
+
+
+def _one_size_instead_of_the_product(shape: Ints, stride: Ints) -> bool:
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if size != 1 and step != expected:
+            return False
+        expected = size
+    return True
+
+
 @exercise(
     "contiguous-by-hand",
     answer=contiguous_by_hand,
@@ -369,6 +435,16 @@ class ContiguousByHand(Exercise):
             "A tensor without elements has nothing that could stand in the wrong place: with a 0 "
             "in the shape the answer is True.",
         ),
+        "one size": (
+            _one_size_instead_of_the_product,
+            "You expect the size of the next dimension to the right. A step goes over everything "
+            "to the right: multiply, `expected *= size`.",
+        ),
+        "two dimensions": (
+            _two_sizes,
+            "This is right for a matrix. A tensor may have one dimension, four, or none: go "
+            "through all of them in a loop.",
+        ),
         "from the left": (
             _from_left_to_right,
             "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
@@ -417,6 +493,12 @@ def _columns_from_the_end(x: tk.Tensor) -> tk.Tensor:
     return x.flip(1).T.reshape(-1)
 
 
+def _thrown_away(x: tk.Tensor) -> tk.Tensor:
+    turned = x.T
+    turned.contiguous()
+    return turned.view(-1)
+
+
 @exercise(
     "column-after-column",
     answer=column_after_column,
@@ -429,7 +511,8 @@ class ColumnAfterColumn(Exercise):
     """The view that does not fit
 
     Some programs, Fortran's among them, store matrices column after column. The code below should
-    write a matrix for them, and it ends with an error. Read the error, then repair the line.
+    write a matrix for them. Call it on the matrix of the example in a new cell and read the error,
+    then repair the line.
 
     **Input:** `x`, a matrix.
 
@@ -463,6 +546,11 @@ class ColumnAfterColumn(Exercise):
             _still_a_matrix,
             "The order is right now, in a matrix. Make a vector of it: `.view(-1)` fits here.",
         ),
+        "still a view": (
+            _thrown_away,
+            "The view still does not fit. `x.contiguous()` returns the copy and leaves `x` as it "
+            "was: go on with what it returns, or use `reshape`.",
+        ),
         "columns backwards": (
             _columns_from_the_end,
             "The last column comes first. Nothing needs to be flipped: a transpose is enough.",
@@ -480,7 +568,7 @@ class ColumnAfterColumn(Exercise):
 
 
 def channels_first(photos: tk.Tensor) -> tk.Tensor:
-    """Photos as a network wants them: channels before height and width, values from 0 to 1."""
+    """Photos as a network wants them: channels first, values from 0 to 1."""
     scaled = photos.float() / 255
     moved = scaled.permute(0, 3, 1, 2)
     return moved.contiguous()
@@ -488,7 +576,7 @@ def channels_first(photos: tk.Tensor) -> tk.Tensor:
 
 def _channels_program(photos: tk.Tensor) -> Any:
     scaled = ...  # float32, values from 0 to 1, still [photo, height, width, channel]
-    moved = ...  # the channels as dimension 1
+    moved = ...  # [photo, channel, height, width]
     return ...  # the same, contiguous
 
 
@@ -511,6 +599,14 @@ def _not_scaled(photos: tk.Tensor) -> tk.Tensor:
 
 def _rounded(photos: tk.Tensor) -> tk.Tensor:
     return (photos // 255).float().permute(0, 3, 1, 2).contiguous()
+
+
+def _channels_in_front(photos: tk.Tensor) -> tk.Tensor:
+    return (photos.float() / 255).permute(3, 0, 1, 2).contiguous()
+
+
+def _by_the_brightest(photos: tk.Tensor) -> tk.Tensor:
+    return (photos.float() / photos.max()).permute(0, 3, 1, 2).contiguous()
 
 
 def _not_contiguous(photos: tk.Tensor) -> tk.Tensor:
@@ -538,8 +634,8 @@ class ChannelsFirst(Exercise):
     values divided by 255.
 
     ```python
-    photo = tk.tensor([[[[255, 0], [0, 255], [51, 0]]]], dtype=tk.uint8)  # [1, 1, 3, 2]
-    channels_first(photo)
+    photos = tk.tensor([[[[255, 0], [0, 255], [51, 0]]]], dtype=tk.uint8)
+    channels_first(photos)      # one photo: 1 high, 3 wide, 2 channels
     # tensor([[[[1.0000, 0.0000, 0.2000]],
     #
     #          [[0.0000, 1.0000, 0.0000]]]])
@@ -577,6 +673,16 @@ class ChannelsFirst(Exercise):
             _rounded,
             "`//` divides whole numbers and cuts: only 255 survives. Make floats first, then use "
             "`/`.",
+        ),
+        "the channels in front": (
+            _channels_in_front,
+            "The channels came before the photos. The photo stays dimension 0, the channels become "
+            "dimension 1.",
+        ),
+        "the brightest pixel": (
+            _by_the_brightest,
+            "You divide by the brightest pixel there is. Then a dark photo becomes a bright one: "
+            "255 is the largest a uint8 can be, divide by that.",
         ),
         "not contiguous": (
             _not_contiguous,
@@ -625,6 +731,10 @@ def _keeps_the_batch(batch: tk.Tensor) -> tk.Tensor:
     return batch[0:1]
 
 
+def _one_more(batch: tk.Tensor) -> tk.Tensor:
+    return batch.unsqueeze(0)
+
+
 def _everything_flat(batch: tk.Tensor) -> tk.Tensor:
     return batch.flatten()
 
@@ -669,6 +779,10 @@ class WithoutBatch(Exercise):
             _keeps_the_batch,
             "A slice keeps its dimension, with size 1. A whole number as index removes it.",
         ),
+        "one more": (
+            _one_more,
+            "`unsqueeze` adds a dimension. The one that takes one away is `squeeze`.",
+        ),
         "flat": (
             _everything_flat,
             "`flatten` removes all dimensions but one. Only the batch should go.",
@@ -694,6 +808,10 @@ def _stacked(x: tk.Tensor, size: int) -> tk.Tensor:
 
 def _blocks(x: tk.Tensor, size: int) -> tk.Tensor:
     return x[: len(x) // size * size].view(-1, size)
+
+
+def _blocks_as_strides(x: tk.Tensor, size: int) -> tk.Tensor:
+    return x.as_strided((len(x) - size + 1, size), (size, 1), x.storage_offset())
 
 
 def _one_window_short(x: tk.Tensor, size: int) -> tk.Tensor:
@@ -736,7 +854,7 @@ class SlidingWindows(Exercise):
     ```
 
     `x.as_strided(shape, stride, offset)` is a view with any shape and stride over the storage of
-    `x`.
+    `x`. The vector itself may be a view, such as every second element of a longer one.
     """
 
     hints = (
@@ -755,6 +873,11 @@ class SlidingWindows(Exercise):
         "blocks": (
             _blocks,
             "Your rows do not overlap. The next row begins one element later, not `size` elements.",
+        ),
+        "blocks, as strides": (
+            _blocks_as_strides,
+            "One row down you go `size` elements further, so the rows do not overlap, and the last "
+            "ones lie beyond the end. The next row begins one element later.",
         ),
         "one window too few": (
             _one_window_short,
@@ -804,6 +927,11 @@ def _not_transposed(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
     return flat, int(flat.argmax().item())
 
 
+def _element_by_element(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
+    flat = (A * B).T.flatten()
+    return flat, int(flat.argmax().item())
+
+
 def _factors_transposed(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
     flat = (A.T @ B.T).flatten()
     return flat, int(flat.argmax().item())
@@ -839,7 +967,9 @@ class ProductChain(Exercise):
     index of the largest element in that vector, as a Python int.
 
     ```python
-    product_chain(tk.tensor([[1.0, 2.0], [3.0, 4.0]]), tk.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    A = tk.tensor([[1.0, 2.0], [3.0, 4.0]])
+    B = tk.tensor([[0.0, 1.0], [1.0, 0.0]])
+    product_chain(A, B)
     # (tensor([2., 4., 1., 3.]), 1)
     ```
 
@@ -855,6 +985,10 @@ class ProductChain(Exercise):
         "not transposed": (
             _not_transposed,
             "The transpose is missing: your vector goes through the product row after row.",
+        ),
+        "element by element": (
+            _element_by_element,
+            "`*` multiplies element by element. The product of two matrices is `A @ B`.",
         ),
         "the factors transposed": (
             _factors_transposed,
@@ -890,7 +1024,9 @@ class ProductChain(Exercise):
         yield case(*_with_a_clear_winner(draw, 3), label="three by three")
         yield case(*_with_a_clear_winner(draw, 4), label="four by four")
         yield case(
-            tk.tensor([[0.0, -9.0], [2.0, 0.0]]), tk.eye(2), label="the largest number is negative"
+            tk.tensor([[0.0, -9.0], [2.0, 0.0]]),
+            tk.eye(2),
+            label="the number farthest from 0 is negative",
         )
         yield case(tk.tensor([[-2.0]]), tk.tensor([[3.0]]), label="one by one")
 

@@ -14,7 +14,7 @@ from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
 def fit_slope(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
-    """The slope of the line through 0 that fits best, found by gradient descent from 0."""
+    """The slope of the line through 0 that fits best, by gradient descent from 0."""
     w = tk.tensor(0.0, requires_grad=True)
     for _ in range(steps):
         loss = ((w * x - y) ** 2).mean()
@@ -61,6 +61,44 @@ def _cleared_now_and_then(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> 
     for step in range(steps):
         if step % 2 == 0:
             w.grad = None
+        ((w * x - y) ** 2).mean().backward()
+        with tk.no_grad():
+            w -= lr * w.grad
+    return w.item()
+
+
+def _a_new_result(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
+    w = tk.tensor(0.0, requires_grad=True)
+    for _ in range(steps):
+        ((w * x - y) ** 2).mean().backward()
+        w = w - lr * w.grad
+    return w.item()
+
+
+def _a_new_constant(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
+    w = tk.tensor(0.0, requires_grad=True)
+    for _ in range(steps):
+        w.grad = None
+        ((w * x - y) ** 2).mean().backward()
+        with tk.no_grad():
+            w = w - lr * w.grad
+    return w.item()
+
+
+def _zeroed_before_there_is_one(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
+    w = tk.tensor(0.0, requires_grad=True)
+    for _ in range(steps):
+        w.grad.zero_()
+        ((w * x - y) ** 2).mean().backward()
+        with tk.no_grad():
+            w -= lr * w.grad
+    return w.item()
+
+
+def _set_to_a_number(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
+    w = tk.tensor(0.0, requires_grad=True)
+    for _ in range(steps):
+        w.grad = 0
         ((w * x - y) ** 2).mean().backward()
         with tk.no_grad():
             w -= lr * w.grad
@@ -124,6 +162,26 @@ class ForgottenZero(Exercise):
             _cleared_now_and_then,
             "You clear the gradient in some steps only. It has to be cleared in every one.",
         ),
+        "a new result": (
+            _a_new_result,
+            "`w = w - ...` makes a new tensor, the result of an operation; it has no `.grad`. Keep "
+            "the update as it was: `w -= ...` inside `no_grad` writes into the leaf.",
+        ),
+        "a new constant": (
+            _a_new_constant,
+            "`w = w - ...` inside `no_grad` makes a new tensor that does not require grad. Keep "
+            "the update as it was: `w -= ...` writes into the leaf.",
+        ),
+        "zeroed before there is one": (
+            _zeroed_before_there_is_one,
+            "Before the first `backward` there is no gradient that could be filled with zeros: "
+            "`w.grad` is None. Write `w.grad = None`, which works in every step.",
+        ),
+        "set to a number": (
+            _set_to_a_number,
+            "A gradient is a tensor or None, not a number: `w.grad = None`, or `w.grad.zero_()` "
+            "once there is one.",
+        ),
         "uphill": (
             _uphill,
             "You add the gradient. It points uphill: to make the loss smaller, subtract it.",
@@ -141,7 +199,11 @@ class ForgottenZero(Exercise):
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 0, 0.25, label="no step")
 
 
-def sgd_step(parameters: list[tk.Tensor], gradients: list[tk.Tensor | None], lr: float) -> None:
+def sgd_step(
+    parameters: list[tk.Tensor],
+    gradients: list[tk.Tensor | None],
+    lr: float,
+) -> None:
     """Move each parameter, in place, by minus `lr` times its gradient."""
     with tk.no_grad():
         for p, g in zip(parameters, gradients, strict=True):
@@ -153,6 +215,25 @@ def _new_names(parameters: Any, gradients: Any, lr: float) -> None:
     for p, g in zip(parameters, gradients, strict=True):
         if g is not None:
             p = p - lr * g
+
+
+def _new_names_and_none(parameters: Any, gradients: Any, lr: float) -> None:
+    for p, g in zip(parameters, gradients, strict=True):
+        p = p - lr * g
+
+
+def _their_own_gradients(parameters: Any, gradients: Any, lr: float) -> None:
+    with tk.no_grad():
+        for p in parameters:
+            p -= lr * p.grad
+
+
+def _ends_at_none(parameters: Any, gradients: Any, lr: float) -> None:
+    with tk.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            if g is None:
+                return
+            p -= lr * g
 
 
 def _in_the_list(parameters: Any, gradients: Any, lr: float) -> None:
@@ -224,6 +305,21 @@ class SgdStep(Exercise):
             "Nothing has changed: `p = p - ...` makes a new tensor and forgets it. Write into the "
             "parameter with `-=`.",
         ),
+        "new names, None too": (
+            _new_names_and_none,
+            "Nothing has changed: `p = p - ...` makes a new tensor and forgets it. Write into the "
+            "parameter with `-=`, and skip those whose gradient is None.",
+        ),
+        "their own gradients": (
+            _their_own_gradients,
+            "You use `p.grad`. The gradients of this step are those in the list `gradients`; go "
+            "through both lists with `zip`.",
+        ),
+        "ends at None": (
+            _ends_at_none,
+            "`return` ends the whole function at the first None. Skip that parameter only: "
+            "`if g is not None:` around the update, or `continue`.",
+        ),
         "other tensors in the list": (
             _in_the_list,
             "You put new tensors into the list. They are no leaves, and the model still holds the "
@@ -264,8 +360,8 @@ class SgdStep(Exercise):
         )
         yield case([tk.tensor(3.0)], [tk.tensor(2.0)], 0.5, label="a single number")
         yield case(
-            [tk.tensor([1.0, 2.0]).double(), tk.tensor([7.0]).double()],
-            [tk.tensor([0.5, 0.25]).double(), None],
+            [tk.tensor([7.0]).double(), tk.tensor([1.0, 2.0]).double()],
+            [None, tk.tensor([0.5, 0.25]).double()],
             2.0,
             label="float64, one without a gradient",
         )
@@ -274,6 +370,8 @@ class SgdStep(Exercise):
         """What has become of the parameters."""
         values, gradients, lr = args
         parameters = [it.clone().requires_grad_() for it in values]
+        for it in parameters:
+            it.grad = tk.full_like(it, 100.0)  # of an earlier step: not what is asked for
         listed = list(parameters)
         answer(listed, gradients, lr)
         return {
@@ -447,7 +545,7 @@ class StraightThrough(Exercise):
         y = answer(x)
         if not isinstance(y, tk.Tensor) or y.shape != x.shape:
             return y
-        seen = {"values": y.detach().round(decimals=4), "has a history": y.requires_grad}
+        seen = {"values": y.detach().round(decimals=4), "has a history": y.grad_fn is not None}
         upstream = tk.arange(1.0, x.numel() + 1).reshape(x.shape)
         if y.requires_grad:
             (y * upstream).sum().backward()
@@ -456,7 +554,7 @@ class StraightThrough(Exercise):
 
 
 def train_only(parameters: dict[str, tk.Tensor], names: list[str]) -> list[str]:
-    """Freeze all parameters but those that are named; the names of those that can be trained."""
+    """Freeze all parameters but the named ones; the names of all that can be trained."""
     for name, p in parameters.items():
         p.requires_grad_(name in names)
     return [name for name, p in parameters.items() if p.requires_grad]
@@ -622,6 +720,15 @@ def _under_no_grad(x: tk.Tensor) -> tk.Tensor:
     return x.grad
 
 
+def _still_in_place(x: tk.Tensor) -> tk.Tensor:
+    x = x.clone().requires_grad_()
+    y = x.exp()
+    with tk.no_grad():
+        y.add_(1)
+    (y * y).sum().backward()
+    return x.grad
+
+
 @exercise(
     "saved-and-changed",
     answer=slope_of_square,
@@ -634,7 +741,8 @@ class SavedAndChanged(Exercise):
     """Changed behind its back
 
     The formula of `exp` needs its result, so the node saves it. The code below then writes into
-    that very tensor, and backward refuses. Read the error, then repair the code.
+    that very tensor, and backward refuses. Call it as in the example, in a new cell, and read the
+    error; then repair the code.
 
     **Input:** `x`, a float tensor.
 
@@ -671,8 +779,13 @@ class SavedAndChanged(Exercise):
         ),
         "under no_grad": (
             _under_no_grad,
-            "Inside `no_grad` nothing is recorded, so no way leads back to `x`. Record it, and "
-            "write into nothing.",
+            "No way leads back to `x`: inside `no_grad` nothing is recorded, and `detach` cuts the "
+            "history off. Record everything, and write into nothing.",
+        ),
+        "still in place": (
+            _still_in_place,
+            "The result of `exp` is still written to, now in another way. Inside `no_grad` and "
+            "with `add_` it is the same memory: make a new tensor, `y = y + 1`.",
         ),
     }
 
@@ -685,8 +798,13 @@ class SavedAndChanged(Exercise):
         yield case(tk.tensor([1.0, 9.0, 2.0, 9.0])[::2], label="every second element")
 
 
-def micro_batch_gradient(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> tk.Tensor:
-    """The gradient of the mean squared error over all samples, `size` samples at a time."""
+def micro_batch_gradient(
+    x: tk.Tensor,
+    y: tk.Tensor,
+    w: tk.Tensor,
+    size: int,
+) -> tk.Tensor:
+    """The gradient of the mean squared error over all samples, `size` at a time."""
     w = w.clone().requires_grad_()
     for start in range(0, len(x), size):
         part_x, part_y = x[start : start + size], y[start : start + size]
@@ -702,8 +820,8 @@ def _micro_batch_program(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) ->
     for start in range(0, len(x), size):
         part_x, part_y = x[start : start + size], y[start : start + size]
         loss = ((part_x @ w - part_y) ** 2).mean()
-        share = ...  # which part of all samples this batch is
-        ...  # backward, with this batch counted as much as its share
+        share = ...  # which part of all samples this piece is, from 0 to 1
+        ...  # backward, with this piece counted as much as its share
     return w.grad
 
 
@@ -731,6 +849,29 @@ def _share_of_the_size(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> A
 
 def _share_of_one(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
     return _batches(x, y, w, size, lambda part, whole, batches: 1 / whole)
+
+
+def _whole_numbers(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+    return _batches(x, y, w, size, lambda part, whole, batches: part // whole)
+
+
+def _count_of_samples(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+    return _batches(x, y, w, size, lambda part, whole, batches: part)
+
+
+def _the_sum_scaled(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+    w = w.clone().requires_grad_()
+    for start in range(0, len(x), size):
+        part_x, part_y = x[start : start + size], y[start : start + size]
+        ((part_x @ w - part_y) ** 2).mean().backward()
+        w.grad *= len(part_x) / len(x)
+    return w.grad
+
+
+def _share_for_backward(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+    w = w.clone().requires_grad_()
+    ((x[:size] @ w - y[:size]) ** 2).mean().backward(0.5)
+    return w.grad
 
 
 def _cleared_between(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
@@ -799,6 +940,24 @@ class MicroBatches(Exercise):
             _share_of_one,
             "You count each piece as one sample. Its loss is a mean, so it stands for as many as "
             "the piece holds.",
+        ),
+        "whole numbers": (
+            _whole_numbers,
+            "`//` divides whole numbers and cuts, so nearly every share is 0. Divide with `/`.",
+        ),
+        "the count": (
+            _count_of_samples,
+            "This is how many samples the piece has. Its share is that divided by `len(x)`.",
+        ),
+        "the sum scaled": (
+            _the_sum_scaled,
+            "You multiply `w.grad`, in which the pieces before are added up already; they are "
+            "scaled once more each time. Multiply the loss, before `backward`.",
+        ),
+        "backward with a number": (
+            _share_for_backward,
+            "`backward` does not take the share. Multiply the loss by it first: "
+            "`(loss * share).backward()`.",
         ),
         "cleared between": (
             _cleared_between,

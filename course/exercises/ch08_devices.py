@@ -27,76 +27,6 @@ def _on(device: str, value: Any, show: Callable[[Any], str]) -> str:
     return show(value) + ("" if device == "cpu" else f'.to("{device}")')
 
 
-@exercise("which-device", points=2, difficulty=2, minutes=5)
-class WhichDevice(Prediction):
-    """Predict the device
-
-    Write each answer as a text, `"cpu"` or `"cuda:0"`: the first GPU is number 0.
-
-    One is done for you:
-
-    ```python
-    tk.zeros(2, device="cuda").device      # "cuda:0": it was made there
-    ```
-    """
-
-    name = "places"
-    ask = 'Replace each ... by "cpu" or "cuda:0".'
-    questions = {
-        "tk.zeros(2).device": "Without `device=` a tensor is made on the CPU.",
-        "tk.zeros(2).to('cuda').cpu().device": "Each step gives a tensor on the named device.",
-        "tk.zeros_like(tk.zeros(2, device='cuda')).device": (
-            "The functions that end in `_like` take the device as well."
-        ),
-        "(tk.zeros(2, device='cuda') + 1).device": "A Python number has no device.",
-        "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": (
-            "A CPU tensor without dimensions may meet a GPU tensor: it counts as a number."
-        ),
-        "tk.zeros(2, device='cuda').sum().device": (
-            "A result stays where it was computed, also if it is a single number."
-        ),
-        "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": (
-            "A Python list lies in the memory of the host, and so does what is made of it."
-        ),
-    }
-    hints = (
-        "A result is where its operands are. Which lines leave the GPU on purpose?",
-        "`.cpu()`, `.tolist()` and `.item()` bring numbers to the host; nothing else does.",
-    )
-    usual_mistakes = {
-        "small results come back": (
-            {
-                "tk.zeros(2, device='cuda').sum().device": "cpu",
-                "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": "cpu",
-            },
-            "Nothing comes back by itself, however small. A result stays where it was computed.",
-        ),
-        "new tensors are on the CPU": (
-            {
-                "tk.zeros_like(tk.zeros(2, device='cuda')).device": "cpu",
-                "(tk.zeros(2, device='cuda') + 1).device": "cpu",
-            },
-            "`zeros_like` copies the device of its tensor, and arithmetic stays on the device. "
-            "Only the functions without a tensor to look at begin on the CPU.",
-        ),
-        "once on the GPU, always": (
-            {
-                "tk.zeros(2).to('cuda').cpu().device": "cuda:0",
-                "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": "cuda:0",
-            },
-            "`.cpu()` and `.tolist()` bring the numbers to the host, and what is made of them is "
-            "there.",
-        ),
-    }
-
-    def evaluate(self, expression: str) -> Any:
-        with some_cuda():
-            return super().evaluate(expression)
-
-    def observe(self, value: tk.device) -> str:
-        return str(value)
-
-
 def as_array(t: tk.Tensor) -> np.ndarray:
     """The values of any tensor as a NumPy array."""
     return t.detach().cpu().numpy()
@@ -153,7 +83,8 @@ class AsArray(Exercise):
     usual_mistakes = {
         "nothing in between": (
             _plain_numpy,
-            "`.numpy()` alone works on the CPU and without a history. Take care of both first.",
+            "`.numpy()` alone works on the CPU and without a history. Take care of both first, and "
+            "go on with what `.detach()` and `.cpu()` return: they leave `t` as it is.",
         ),
         "only the device": (
             _only_cpu,
@@ -161,7 +92,8 @@ class AsArray(Exercise):
         ),
         "only the history": (
             _only_detach,
-            "The history is taken care of, the device is not: `.cpu()` before `.numpy()`.",
+            "The history is taken care of, the device is not: `.cpu()` before `.numpy()`. There is "
+            "no need to ask where `t` is; on the CPU, `.cpu()` does nothing.",
         ),
         "a list": (_a_list, "This is a Python list. `.numpy()` gives an array."),
         "still a tensor": (_still_a_tensor, "The last step is missing: `.numpy()`."),
@@ -194,6 +126,84 @@ class AsArray(Exercise):
         return f"{self.name}({_on(device, values, show)}{history})"
 
 
+@exercise("which-device", points=2, difficulty=2, minutes=5)
+class WhichDevice(Prediction):
+    """Predict the device
+
+    Write each answer as a text, `"cpu"` or `"cuda:0"`: the first GPU is number 0.
+
+    One is done for you:
+
+    ```python
+    tk.zeros(2, device="cuda").device      # "cuda:0": it was made there
+    ```
+    """
+
+    name = "places"
+    ask = 'Replace each ... by "cpu" or "cuda:0".'
+    questions = {
+        "tk.zeros(2).device": "Without `device=` a tensor is made on the CPU.",
+        "tk.zeros(2).to('cuda').cpu().device": "Each step gives a tensor on the named device.",
+        "tk.zeros_like(tk.zeros(2, device='cuda')).device": (
+            "The functions that end in `_like` take the device as well."
+        ),
+        "(tk.zeros(2, device='cuda') + 1).device": "A Python number has no device.",
+        "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": (
+            "`tk.tensor(3.0)` is a CPU tensor without dimensions: it counts as a number, and may "
+            "meet a GPU tensor."
+        ),
+        "tk.zeros(2, device='cuda').sum().device": (
+            "A result stays where it was computed, also if it is a single number."
+        ),
+        "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": (
+            "A Python list lies in the memory of the host, and so does what is made of it."
+        ),
+    }
+    hints = (
+        "A result is where its operands are. Which lines leave the GPU on purpose?",
+        "`.cpu()`, `.tolist()` and `.item()` bring numbers to the host; nothing else does.",
+    )
+    usual_mistakes = {
+        "small results come back": (
+            {
+                "tk.zeros(2, device='cuda').sum().device": "cpu",
+                "(tk.zeros(2, device='cuda') * tk.tensor(3.0)).device": "cpu",
+            },
+            "Nothing comes back by itself, however small. A result stays where it was computed.",
+        ),
+        "new tensors are on the CPU": (
+            {
+                "tk.zeros_like(tk.zeros(2, device='cuda')).device": "cpu",
+                "(tk.zeros(2, device='cuda') + 1).device": "cpu",
+            },
+            "`zeros_like` copies the device of its tensor, and arithmetic stays on the device. "
+            "Only the functions without a tensor to look at begin on the CPU.",
+        ),
+        "once on the GPU, always": (
+            {
+                "tk.zeros(2).to('cuda').cpu().device": "cuda:0",
+                "tk.tensor(tk.zeros(2, device='cuda').tolist()).device": "cuda:0",
+            },
+            "`.cpu()` and `.tolist()` bring the numbers to the host, and what is made of them is "
+            "there.",
+        ),
+    }
+
+    def evaluate(self, expression: str) -> Any:
+        with some_cuda():
+            return super().evaluate(expression)
+
+    def observe(self, value: tk.device) -> str:
+        return str(value)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The prediction; `"cuda"` and a `tk.device` say the same."""
+        place = super().run(answer, *args)
+        if isinstance(place, tk.device):
+            place = str(place)
+        return "cuda:0" if place == "cuda" else place
+
+
 def faded(x: tk.Tensor) -> tk.Tensor:
     """The columns of `x`, each weighted less than the one before."""
     positions = tk.arange(x.shape[1], device=x.device)
@@ -222,6 +232,11 @@ def _there_and_back(x: tk.Tensor) -> tk.Tensor:
     return (x.cpu() * (1 / (positions + 1.0))).to(x.device)
 
 
+def _x_moved(x: tk.Tensor) -> tk.Tensor:
+    positions = tk.arange(x.shape[1], device="cuda")
+    return x.cuda() * (1 / (positions + 1.0))
+
+
 def _from_zero(x: tk.Tensor) -> tk.Tensor:
     positions = tk.arange(x.shape[1], device=x.device)
     return x / (positions + 2.0)
@@ -231,8 +246,9 @@ def _from_zero(x: tk.Tensor) -> tk.Tensor:
 class AnyDevice(Exercise):
     """A constant on the wrong side
 
-    The function below worked for years, until somebody gave it a tensor on a GPU. Repair it so that
-    it works on every device, and so that `x` stays where it is.
+    The function below worked for years, until somebody gave it a tensor on a GPU. Do the same in a
+    new cell and read the error. Then repair the function so that it works on every device, and so
+    that `x` stays where it is.
 
     **Input:** `x`, a float tensor of shape `[rows, columns]`, on any device.
 
@@ -269,6 +285,11 @@ class AnyDevice(Exercise):
             _there_and_back,
             "The result is on the right device, and all of `x` went to the host and back for it. "
             "Make the constant on the device of `x`.",
+        ),
+        "x moved": (
+            _x_moved,
+            "You move `x` to the GPU, also one that came from the CPU. Leave `x` where it is and "
+            "make the constant there: `device=x.device`.",
         ),
         "begins at 2": (
             _from_zero,
@@ -354,6 +375,28 @@ def _result_thrown_away(batch: Any, device: str) -> Any:
     return batch
 
 
+def _always_cuda_inside(batch: Any, device: str) -> Any:
+    return to_device(batch, "cuda")
+
+
+def _written_into(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, tuple):
+        return tuple(_written_into(value, device) for value in batch)
+    if isinstance(batch, dict):
+        for key, value in batch.items():
+            batch[key] = _written_into(value, device)
+    if isinstance(batch, list):
+        for position, value in enumerate(batch):
+            batch[position] = _written_into(value, device)
+    return batch
+
+
+def _as_if_a_tensor(batch: Any, device: str) -> Any:
+    return batch.to(device)
+
+
 def _others_left_out(batch: Any, device: str) -> Any:
     if isinstance(batch, tk.Tensor):
         return batch.to(device)
@@ -412,6 +455,20 @@ class ToDevice(Exercise):
             "`.to` returns the tensor on the device and leaves the old one where it is. Put what "
             "it returns into a new structure.",
         ),
+        "written into": (
+            _written_into,
+            "You write into the dictionary or list that was given, so the caller's batch has moved "
+            "as well. Make a new one: `{key: ... for key, value in batch.items()}`.",
+        ),
+        "as if a tensor": (
+            _as_if_a_tensor,
+            "Only a tensor has `.to`. Ask `isinstance(batch, tk.Tensor)`, then `dict`, then "
+            "`(list, tuple)`, and return anything else as it is.",
+        ),
+        "always the GPU": (
+            _always_cuda_inside,
+            "You move to the GPU whatever `device` says. Use the argument: `.to(device)`.",
+        ),
         "others left out": (
             _others_left_out,
             "Names and numbers are missing in your result. They stay as they are.",
@@ -429,6 +486,7 @@ class ToDevice(Exercise):
         )
         yield case([({"deep": [x]}, "text")], "cuda", label="four levels")
         yield case({"x": x, "pair": (x, 7)}, "cpu", label="back on the CPU")
+        yield case([x, {"y": x + 1}], "cpu", label="a list back on the CPU")
         yield case([1, "two", None], "cuda", label="no tensor at all")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -436,11 +494,28 @@ class ToDevice(Exercise):
         with some_cuda():
             elsewhere = "cpu" if device == "cuda" else "cuda"
             given = to_device(batch, elsewhere)
-            return _told(answer(given, device))
+            returned = _told(answer(given, device))
+            return {"returned": returned, "the batch that was given": _told(given)}
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         batch, device = args
-        return f"{self.name}({batch!r}, {device!r})"
+        given = _typed(batch, "cpu" if device == "cuda" else "cuda", show)
+        return f'{self.name}({given}, "{device}")'
+
+
+def _typed(batch: Any, device: str, show: Callable[[Any], str]) -> str:
+    """A structure as the learner would type it, its tensors on this device."""
+    if isinstance(batch, tk.Tensor):
+        return _on(device, batch, show)
+    if isinstance(batch, dict):
+        pairs = (f'"{key}": {_typed(value, device, show)}' for key, value in batch.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(batch, (list, tuple)):
+        inner = ", ".join(_typed(value, device, show) for value in batch)
+        if isinstance(batch, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(batch) == 1 else f"({inner})"
+    return show(batch)
 
 
 def _told(value: Any) -> Any:
@@ -476,6 +551,17 @@ def _a_tensor(batches: list[tk.Tensor]) -> Any:
     for x in batches:
         total += (x * x).mean()
     return (total / len(batches)).cpu()
+
+
+def _sum_on_the_cpu(batches: list[tk.Tensor]) -> float:
+    total = tk.tensor(0.0)
+    for x in batches:
+        total += (x * x).mean()
+    return total.item() / len(batches)
+
+
+def _all_in_one(batches: list[tk.Tensor]) -> float:
+    return float((tk.cat(batches) ** 2).mean().item())
 
 
 def _printed_on_the_way(batches: list[tk.Tensor]) -> float:
@@ -530,6 +616,16 @@ class FewerWaits(Exercise):
         "a question in the loop": (
             _printed_on_the_way,
             "`if total > ...` has to know the number, so it waits. Ask nothing in the loop.",
+        ),
+        "the sum on the CPU": (
+            _sum_on_the_cpu,
+            "The sum is on the CPU, and what is written with `+=` has to lie there too. Make it "
+            "where the batches are: `tk.zeros((), device=batches[0].device)`.",
+        ),
+        "all in one": (
+            _all_in_one,
+            "You take the mean over all numbers at once. Batches may differ in size, and here each "
+            "counts the same: first the mean of each, then the mean of these.",
         ),
         "not divided": (
             _not_divided,
@@ -609,7 +705,7 @@ class LargestBatch(Exercise):
 
     ```python
     largest_batch(2048, 512, 400)
-    # 3: three samples take 1200 bytes, that is three blocks; four would take 1600, four blocks
+    # 3: there are three blocks, 1536 bytes; three samples take 1200, four would take 1600
     ```
     """
 
@@ -629,7 +725,8 @@ class LargestBatch(Exercise):
         ),
         "rounded up": (
             _rounded_up,
-            "You rounded up: part of a sample is no sample. Divide with `//`.",
+            "It is one sample too many; the last does not fit any more. Divide with `//`, which "
+            "rounds down, or stop counting one earlier.",
         ),
         "a block for each sample": (
             _each_sample_in_blocks,
@@ -679,6 +776,10 @@ def _a_tie_counts(cpu: float, gpu: float, transfer: float) -> Any:
     return runs
 
 
+def _rounded_down(cpu: float, gpu: float, transfer: float) -> Any:
+    return int(transfer / (cpu - gpu)) if gpu < cpu else 0
+
+
 def _one_too_many(cpu: float, gpu: float, transfer: float) -> Any:
     runs = break_even(cpu, gpu, transfer)
     return runs + 1 if runs else 0
@@ -723,6 +824,11 @@ class BreakEven(Exercise):
         "a tie counts": (
             _a_tie_counts,
             "At a tie the GPU is not faster yet: it must take less time.",
+        ),
+        "rounded down": (
+            _rounded_down,
+            "Your number is one too small: after so many runs the GPU has not yet taken less time. "
+            "Try it with the numbers of the first failing case.",
         ),
         "one too many": (
             _one_too_many,

@@ -299,6 +299,8 @@ def permute(layout: Layout, dims: Ints) -> Layout:
                 "permute(sparse_coo): number of dimensions in the tensor input does not match the "
                 f"length of the desired ordering of dimensions i.e. input.dim() = {n_dims} is not "
                 f"equal to len(dims) = {len(dims)}",
+                "Every dimension is named once, those that stay where they are too.",
+                repair=f"x.permute({', '.join(map(str, range(n_dims)))}), in the order you want",
             ),
             a_shape=layout.shape,
         )
@@ -339,7 +341,7 @@ def view(layout: Layout, size: Ints) -> Layout:
                 "view size is not compatible with input tensor's size and stride (at least one "
                 "dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
                 f"Its shape is {layout.shape} and its strides are {layout.strides}.",
-                repair=f"x.reshape{shape}    # copies",
+                repair=f"x.reshape({', '.join(map(str, shape))})    # copies",
             ),
             a_shape=layout.shape,
             b_shape=shape,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 import subprocess
 import sys
 import threading
@@ -70,6 +71,40 @@ def test_an_answer_that_changes_its_argument_is_told_so():
 def test_the_report_shows_arguments_as_they_were_before_the_answer_changed_them():
     report = judge(NEGATED, sample.broken_negated)
     assert report.rows[0].call == "negated(tk.tensor([ 1., -2.]))"
+
+
+def test_a_case_of_which_nothing_else_is_known_says_how_to_go_on():
+    report = judge(load()["position-of"], lambda index, stride, offset: 1000)
+    assert report.mistake == ""
+    assert "Work this case out on paper" in str(report)
+    assert 'hint("position-of")' in str(report)
+
+
+def test_a_mistake_that_raises_is_not_named_for_another_exception_of_its_class():
+    def detached_and_written_to(x):
+        raise RuntimeError("of something else")
+
+    report = judge(load()["column-after-column"], detached_and_written_to)
+    assert report.mistake == ""
+
+
+def test_an_argument_that_is_a_view_is_said_to_be_one():
+    report = judge(load()["sliding-windows"], lambda x, size: None)
+    calls = {row.label: row.call for row in report.rows}
+    assert "# argument 1 is a view: strides (3,), offset 1" in calls["a step and an offset"]
+    assert "#" not in calls["pairs"]
+
+
+def test_a_list_of_tensors_is_shown_as_it_would_be_typed():
+    report = judge(load()["sgd-step"], lambda parameters, gradients, lr: 1 / 0)
+    call = "sgd_step([tk.tensor([1., 2.])], [tk.tensor([ 10., -10.])], 0.1)"
+    assert report.rows[0].call == call
+
+
+def test_a_question_keeps_its_mark_and_gets_no_colon():
+    assert judge(load()["contiguous-by-hand"], lambda shape, stride: 1).headline.startswith(
+        "Is it contiguous? 0 of 4 points"
+    )
 
 
 def test_a_wrong_prediction_shows_the_rule_and_not_the_value():
@@ -630,6 +665,10 @@ def with_too_few_parameters():
     return None
 
 
+def strides_of(shape):
+    return strides_of()
+
+
 def beyond_the_end(shape):
     return shape[9]
 
@@ -651,7 +690,18 @@ def raises_without_end(shape):
         (with_too_few_parameters, "keep the `def` line as it was released"),
         (beyond_the_end, "which index does the line ask for"),
         (lambda shape: 1 // 0, "makes the divisor 0"),
-        (lambda shape: {}["no"], "Make this call yourself"),
+        (lambda shape: {}["no"], "this key is not there"),
+        (lambda shape: int("no"), "Make this call yourself"),
+        (lambda shape: shape.__setitem__(0, 1), "Is the name behind the dot spelled"),
+        (lambda shape: operator.setitem(shape, 0, 1), "make a `tuple(...)` at the end"),
+        (lambda shape: shape * shape, "Go through them in a loop"),
+        (lambda shape: None + 1, "Something in this line is None"),
+        (lambda shape: ... + 1, "A gap is still open"),
+        (lambda shape: tk.zeros(2).tolist.sum(), "Parentheses are missing"),
+        (lambda shape: [a + b for a, b in {"key": 1}], "`.items()` gives pairs"),
+        (lambda shape: tk.zeros(4).unfold(0, 2, 1), "what this chapter and those before it"),
+        (lambda shape: tk.zeros(4).as_strided((2,), ((1,),)), "Print the arguments"),
+        (strides_of, "Compare this call of `strides_of` with its `def` line"),
         (lambda shape: tk.zeros(2) + tk.zeros(3), "The size of tensor a (2)"),
     ],
 )

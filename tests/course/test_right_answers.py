@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from course.check import judge
-from course.exercise import Prediction, load
+from course.exercise import Prediction, chapters, load
 
 CHAPTERS = [import_module(it.stem) for it in sorted(Path(__file__).parent.glob("test_ch[01]*.py"))]
 RIGHT = [each for chapter in CHAPTERS for each in chapter.RIGHT]
-EXERCISES = load()
+EXERCISES = {id: it for chapter in chapters() for id, it in load(chapter).items()}
 
 
 def name_of(value):
