@@ -136,12 +136,12 @@ def _where_made(x: "Tensor") -> str:
 
 
 def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"]]:
-    """Walk back over untracked results: those with a tracked input, and those without inputs."""
+    """Walk back over origins: untracked results of tracked inputs, and what has no inputs."""
     cuts, sources, waiting = [], [], [t]
     seen = {id(t)}
     for x in waiting:  # grows while it is walked
         inputs = x.origin.inputs if x.origin is not None else ()
-        if any(it.requires_grad for it in inputs):
+        if not x.requires_grad and any(it.requires_grad for it in inputs):
             cuts.append(x)
         elif not inputs:
             sources.append(x)
@@ -300,7 +300,7 @@ def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
         f"keep the gradient of {name} too",
         lambda: _retains(t),
     )
-    old = _former_self(t, names)
+    old = _former_self(t, reading.order(t.grad_fn), names)
     if old is None:
         return Explanation(f"{name}.grad is None: {name} is no leaf", [why], trial.offered(retain))
     held = "no gradient yet" if old.grad is None else f"the gradient {words.values(old.grad)}"
@@ -330,15 +330,11 @@ def _retains(t: "Tensor") -> bool:
     return result.grad is not None
 
 
-def _former_self(t: "Tensor", names: Names) -> Any:
-    """A leaf without a name, of the shape of ``t``, from which ``t`` was computed."""
+def _former_self(t: "Tensor", nodes: list[Any], names: Names) -> Any:
+    """A leaf among the nodes that has the shape of ``t``, and no name now, while ``t`` has one."""
     named = {id(it) for _, it in names.tensors}
-    if id(t) not in named:
-        return None
-    for node in reading.order(t.grad_fn)[:MOST_LOOKED_AT]:
-        if is_tensor(node) and node.shape == t.shape and id(node) not in named:
-            return node
-    return None
+    fits = (it for it in nodes if is_tensor(it) and it.shape == t.shape and id(it) not in named)
+    return next(fits, None) if id(t) in named else None
 
 
 # A leaf that asks
@@ -403,33 +399,21 @@ def _not_reached(
     t: "Tensor", name: str, called: str, result: "Tensor", nodes: list[Any], names: Names
 ) -> Explanation:
     title = f"{name}.grad is None: {called} does not depend on it"
-    named = {id(it) for _, it in names.tensors}
-    for node in nodes:
-        if is_tensor(node) and node.shape == t.shape and id(node) not in named:
-            gradient = node.grad
-            held = "none yet" if gradient is None else words.values(gradient)
-            why = (
-                f"{called} was computed from another leaf of the same shape, to which no name of "
-                f"yours refers now (its gradient: {held}). It looks as if {name} was replaced "
-                f"by assignment after {called} was computed: compute {called} again."
-            )
-            repairs = trial.offered(
-                (
-                    f"with tk.no_grad():\n    {name}.copy_(new)    # instead of {name} = new",
-                    f"change {name} in place, so that it stays the same leaf",
-                    lambda: _stays_leaf(t),
-                )
-            )
-            return Explanation(title, [why], repairs)
-    waiting, seen = [result], {id(result)}
-    for x in waiting:  # grows while it is walked
-        inputs = x.origin.inputs if x.origin is not None else ()
-        if not x.requires_grad and any(it.requires_grad for it in inputs):
-            sentence, repairs = _about_cut(x, called, names)
-            return Explanation(title, ["The way from it to the result was cut.", sentence], repairs)
-        new = [it for it in inputs if id(it) not in seen]
-        seen |= {id(it) for it in new}
-        waiting += new if len(waiting) < MOST_LOOKED_AT else []
+    old = _former_self(t, nodes, names)
+    if old is not None:
+        held = "none yet" if old.grad is None else words.values(old.grad)
+        why = (
+            f"{called} was computed from another leaf of the same shape, to which no name of "
+            f"yours refers now (its gradient: {held}). It looks as if {name} was replaced "
+            f"by assignment after {called} was computed: compute {called} again."
+        )
+        code = f"with tk.no_grad():\n    {name}.copy_(new)    # instead of {name} = new"
+        effect = f"change {name} in place, so that it stays the same leaf"
+        return Explanation(title, [why], trial.offered((code, effect, lambda: _stays_leaf(t))))
+    cuts, _ = _cuts(result)
+    if cuts:
+        sentence, repairs = _about_cut(cuts[0], called, names)
+        return Explanation(title, ["The way from it to the result was cut.", sentence], repairs)
     if result.is_leaf:
         itself = f"{called} is a leaf itself: made of values, not computed from {name}."
         sentences, repairs = _through_numbers(result, names) or ([], [])

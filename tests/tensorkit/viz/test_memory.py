@@ -32,6 +32,25 @@ def test_views_share_a_row_and_other_storages_get_their_own():
     assert [[lane.name for lane in row.lanes] for row in rows] == [["a", "b"], ["c"]]
 
 
+def test_what_shares_memory_is_on_one_row_and_a_clone_on_its_own():
+    array = np.arange(6.0)
+    a = tk.from_numpy(array)
+    views = {
+        "view": a.view(2, 3),
+        "turned": a.view(2, 3).T,
+        "permuted": a.view(1, 2, 3).permute(2, 0, 1),
+        "part": a[1:5:2],
+        "wide": a[:1].expand(4),
+        "detached": a.detach(),
+    }
+    text = viz.memory(a=a, again=tk.from_numpy(array), **views, copy=a.clone()).alt
+    shared, own = text.split("storage 2: ")
+    for name in ("a", "again", *views):
+        assert f"\n  {name} " in shared
+    assert "\n  copy " in own
+    assert text.endswith("A write to a box is seen by every tensor with an index in its column.")
+
+
 def test_memory_seen_as_two_dtypes_is_drawn_once_for_each():
     array = np.arange(4, dtype=np.int32)
     ints, floats = tk.from_numpy(array), tk.from_numpy(array.view(np.float64))
