@@ -156,7 +156,7 @@ def doctor(
             assert source is not None
             found = medicine.examine(folder, source)
             is_wrong = is_wrong or any(it.kind == medicine.WRONG for it in found)
-            print(f"{name}{f', {who}' if who else ''}: {'' if found else 'nothing is wrong.'}")
+            print(f"{name}{f', {who}' if who else ''}:{'' if found else ' nothing is wrong.'}")
             for it in found:
                 print(f"  {it}")
     raise typer.Exit(1 if is_wrong else 0)
@@ -197,7 +197,8 @@ def build(
 @app.command(rich_help_panel=TEACH)
 def demo(
     chapter: Annotated[
-        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default the first.")
+        str | None,
+        typer.Argument(metavar="[CHAPTER]", help="A chapter; by default the first long one."),
     ] = None,
     keep: Annotated[
         Path | None, typer.Option(help="A new folder for everything; by default a temporary one.")
@@ -245,7 +246,8 @@ def grade(
     for it in results:
         for sentence in filter(None, [it.sentence, *it.troubles]):
             print(f"{it.learner}: {sentence}")
-    print(f"{len(results)} submissions, {sum(it.status == 'graded' for it in results)} graded.")
+    graded = sum(it.status == "graded" for it in results)
+    print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded.")
 
 
 @app.command(rich_help_panel=TEACH)

@@ -60,7 +60,9 @@ def examine(folder: Path, source: Source) -> list[Finding]:
     found += _about_file(handed.content, source)
     for cell in repaired.cells:
         if cell["cell_type"] == "code" and not intake.is_check(cell):
-            found += [Finding(kind, f"{_named(cell)}: {it}") for kind, it in _about_cell(cell)]
+            found += [
+                Finding(kind, f"{intake.named(cell)}: {it}") for kind, it in _about_cell(cell)
+            ]
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
     return sorted(found, key=lambda it: order.index(it.kind))
@@ -163,11 +165,3 @@ def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
     if untouched:
         names = ", ".join(str(intake.grade_id(it)) for it in untouched)
         yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")
-
-
-def _named(cell: Cell) -> str:
-    name = intake.grade_id(cell)
-    if name:
-        return name
-    first = next((it for it in cell["source"].splitlines() if it.strip()), "")
-    return f"The cell {first.strip()[:40]!r}"

@@ -6,6 +6,7 @@ Every command finds the root in the same way, from whatever folder it is started
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -29,6 +30,8 @@ def course_root() -> Path:
        `pip install -e .`, the folder of the wheel file for a bundle;
     3. the nearest folder that holds `notebooks/`, from the current one upward.
 
+    Where 2 or 3 may only be read, as on a hub, it is `~/tensorkit-course` in its place.
+
     Raises CourseError if there is none, or if COURSE_ROOT names a folder without `notebooks/`.
     """
     if named := os.environ.get("COURSE_ROOT"):
@@ -42,7 +45,7 @@ def course_root() -> Path:
     here = Path.cwd()
     for folder in (*_installed_from(), here, *here.parents):
         if _is_course(folder):
-            return folder
+            return folder if os.access(folder, os.W_OK) else _of_ones_own(folder)
     raise CourseError(
         "The course folder was not found: change into it (the folder that holds `notebooks`), "
         "or name it in the variable COURSE_ROOT."
@@ -103,6 +106,15 @@ def chapter_named(name: str, chapters: list[str]) -> str:
 
 def _is_course(folder: Path) -> bool:
     return (folder / "notebooks").is_dir()
+
+
+def _of_ones_own(shared: Path) -> Path:
+    """A folder at home for `work/`; the shared notebooks are linked, so new releases arrive."""
+    own = Path.home() / DISTRIBUTION
+    with contextlib.suppress(OSError):  # it is there already, or home cannot be written either
+        own.mkdir(exist_ok=True)
+        (own / "notebooks").symlink_to(shared / "notebooks")
+    return own if _is_course(own) else shared
 
 
 def _installed_from() -> Iterator[Path]:

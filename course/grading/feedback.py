@@ -17,10 +17,15 @@ import nbgrader
 from latex2mathml.converter import convert_to_element
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
+from traitlets import Bool
 from traitlets.config import Config
 
+from course import exercise
+
 _TEMPLATES = Path(__file__).with_name("templates")
-_OF_NBGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader", "templates")
+_FORMGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader")
+_OF_NBGRADER = _FORMGRADER / "templates"
+_STYLE = _FORMGRADER.joinpath("static", "node_modules", "bootstrap", "dist", "css")
 MOST = 2000
 """Characters of one formula."""
 
@@ -48,8 +53,26 @@ class FeedbackPage(HTMLExporter):
         config = Config()
         config.FeedbackPage.template_name = "offline"
         config.FeedbackPage.extra_template_basedirs = [str(_TEMPLATES), str(_OF_NBGRADER)]
+        # nbgrader's style, and what `offline` extends
+        config.FeedbackPage.extra_template_paths = [str(_STYLE), str(_OF_NBGRADER)]
         config.merge(super().default_config)
         return config
+
+
+class Titles(Preprocessor):
+    """Notes at each answer and check what its exercise is called, for the list above the page."""
+
+    enabled = Bool(True).tag(config=True)
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The notebook, with titles among nbgrader's marks."""
+        known = exercise.load(resources["nbgrader"]["assignment"])
+        for cell in nb.cells:
+            marks = cell.metadata.get("nbgrader", {})
+            it = known.get(str(marks.get("grade_id")).removeprefix("check-"))
+            if it is not None:
+                marks["title"] = it.title.replace("`", "")
+        return nb, resources
 
 
 class Formulas(Preprocessor):

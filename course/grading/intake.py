@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -244,8 +244,8 @@ def repair(content: bytes, source: Source) -> Repaired:
     placed: dict[str, Cell] = {}  # by the id of our own cell
     after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
     last: str | None = None
-    for cell in theirs:
-        known = _which(cell, by_id, marked)
+    for cell, found in zip(theirs, _found(theirs, by_id, marked, notes), strict=True):
+        known = found
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
         if known is None:
@@ -253,7 +253,6 @@ def repair(content: bytes, source: Source) -> Repaired:
         else:
             placed.setdefault(known["id"], cell)
             last = known["id"]
-    _adopt_renamed(placed, after, marked, notes)
     cells = list(after.get(None, []))
     order = list(by_id)
     positions = [order.index(id) for id in placed]
@@ -264,7 +263,29 @@ def repair(content: bytes, source: Source) -> Repaired:
         cells += after.get(our["id"], [])
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
-    return Repaired(cells, tuple(notes))
+    return Repaired(cells, tuple(_together(notes)))
+
+
+_PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
+_PLURALS |= {"it was": "they were", "was there": "were there", "it is": "they are"}
+_PLURALS |= {"one of them counts": "one of each counts"}
+
+
+def _together(notes: Iterable[str]) -> list[str]:
+    """Sentences that say the same of several cells as one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        told = re.fullmatch(r"The (cell|check) (\S+) (.*)", note)
+        key = (told[1], told[3]) if told else (note, "")
+        names.setdefault(key, []).append(told[2] if told else "")
+    sentences = []
+    for (kind, rest), its in names.items():
+        if len(its) > 1 and rest:
+            for one, many in _PLURALS.items():
+                rest = rest.replace(one, many)
+            kind += "s"
+        sentences.append(f"The {kind} {', '.join(its)} {rest}" if rest else kind)
+    return sentences
 
 
 def grade_id(cell: Cell) -> str | None:
@@ -272,6 +293,14 @@ def grade_id(cell: Cell) -> str | None:
     marks = cell.get("metadata", {}).get("nbgrader")
     name = marks.get("grade_id") if isinstance(marks, dict) else None
     return name if isinstance(name, str) else None
+
+
+def named(cell: Cell) -> str:
+    """A cell as a sentence names it: by its exercise, or by how it begins."""
+    name = grade_id(cell)
+    if name is None:
+        name = repr(next((it for it in cell["source"].splitlines() if it.strip()), "").strip()[:40])
+    return f"The cell {name}"
 
 
 def is_answer(cell: Cell) -> bool:
@@ -359,22 +388,29 @@ def _own(cell: Cell) -> Cell:
     return {**cell, "id": "", "metadata": {}}
 
 
-def _adopt_renamed(
-    placed: dict[str, Cell],
-    after: Mapping[str | None, list[Cell]],
-    marked: Mapping[str, Cell],
-    notes: list[str],
-) -> None:
-    """An answer whose cell lost its id is found by the function that it defines."""
-    for name, our in marked.items():
-        if our["id"] in placed or not is_answer(our) or our["cell_type"] != "code":
-            continue
-        wanted = _defined(our["source"])
-        for cells in after.values():
-            for cell in [it for it in cells if wanted & _defined(it["source"])][:1]:
-                cells.remove(cell)
-                placed[our["id"]] = cell
-                notes.append(f"The cell {name} had lost its id; it was found by what it defines.")
+def _found(
+    theirs: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
+) -> list[Cell | None]:
+    """For each cell the instructor's that it is; one that lost its ids is found by its text."""
+    found = [_which(it, by_id, marked) for it in theirs]
+    present = {it["id"] for it in found if it is not None}
+    lost = [it for it in by_id.values() if it["id"] not in present]
+    for at, cell in enumerate(theirs):
+        if found[at] is None and (our := next((it for it in lost if _is_same(cell, it)), None)):
+            lost.remove(our)
+            found[at] = our
+            if (name := grade_id(our)) is not None:
+                by = "what it defines" if is_answer(our) else "its text"
+                notes.append(f"The cell {name} had lost its id; it was found by {by}.")
+    return found
+
+
+def _is_same(cell: Cell, our: Cell) -> bool:
+    """Whether a cell without an id is this one: an answer by what it defines, others by text."""
+    if is_answer(our) and our["cell_type"] == "code":
+        return bool(_defined(our["source"]) & _defined(cell["source"]))
+    text = cell["source"].strip()
+    return bool(text) and text == our["source"].strip() and cell["cell_type"] == our["cell_type"]
 
 
 def _defined(source: str) -> set[str]:

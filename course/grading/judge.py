@@ -206,9 +206,10 @@ class Play:
         number, source = len(self._runs) + 1, cell["source"] if text is None else text
         run = history.Run(number, source, cell["id"], error, message[:300], frozenset(bound))
         self._runs.append(run)
+        cell["execution_count"] = number  # what messages call it
 
     def _trouble(self, cell: Cell, sentence: str) -> None:
-        text = f"The cell {cell['id']}: {sentence}"
+        text = f"{intake.named(cell)}: {sentence}"
         if text not in self.troubles:
             self.troubles.append(text)
 

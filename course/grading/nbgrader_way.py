@@ -1,7 +1,8 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
 The configuration puts `Intake` and `Judged` in the places of nbgrader's preprocessors, and
-`Collect` in that of its exchange. So a button and a command give the points of `course grade`.
+`Collect` and `ReleaseFeedback` in those of its exchange. A button gives the points of
+`course grade`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import parse_utc
+from nbgrader.utils import notebook_hash, parse_utc
 
 from course import files, paths
 from course.grading import batch, intake, judge
@@ -120,6 +121,27 @@ class Collect(ExchangeCollect):
         text = when.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
         files.write(beside / "timestamp.txt", text)
         beside.rename(dest)
+
+
+class ReleaseFeedback(ExchangeReleaseFeedback):
+    """nbgrader's, which loses the page of whoever handed in a notebook of another name."""
+
+    def copy_files(self) -> None:
+        """Release the pages, each also under the name by which its learner looks for it."""
+        super().copy_files()
+        chapter = str(self.coursedir.assignment_id)
+        for page in Path(self.coursedir.root, self.coursedir.feedback_directory).glob(
+            f"{self.coursedir.student_id}/{chapter}/{chapter}.html"
+        ):
+            secret = (page.parent / "submission_secret.txt").read_text(encoding="ascii")
+            handed = page.parents[3] / "submitted" / page.parts[-3] / chapter
+            released = Path(
+                self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"
+            )
+            for other in handed.glob("*.ipynb"):
+                if other.stem != chapter and released.is_file():
+                    name = notebook_hash(secret=secret, notebook_id=other.stem)
+                    shutil.copy(released, released.with_name(f"{name}.html"))
 
 
 def _noted(folder: str) -> datetime | None:

@@ -17,12 +17,16 @@ table { border-collapse: collapse; margin: .6rem 0 1.2rem }
 caption { text-align: left; font-weight: 600; padding: .3rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .25rem .9rem .25rem 0;
   border-top: 1px solid var(--line) }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+td.number { font-variant-numeric: tabular-nums }
+td:first-child { min-width: 9rem }
 svg { max-width: 100%; height: auto; display: block; fill: currentColor }
 pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; max-width: 32rem }
 summary { cursor: pointer }
 .good { fill: var(--good) } .half { fill: var(--half) } .bad { fill: var(--bad) }
 .none { fill: #8884 }
+.key i { display: inline-block; width: .8em; height: .8em; margin: 0 .3rem 0 .9rem }
+i.good { background: var(--good) } i.half { background: var(--half) }
+i.bad { background: var(--bad) } i.none { background: #8884 }
 """
 _SHADES = {PASSED: "good", PARTLY: "half", FAILED: "bad", NOT_STARTED: "none"}
 
@@ -109,14 +113,19 @@ def _table_of_exercises(overview: Overview) -> str:
         points = f"{it.mean:.2f} of {it.possible:g}" if it.possible else "none"
         link = Html(f'<a href="#{escape(it.id)}">{prose(it.title)}</a>')
         passed = f"{100 * it.share(PASSED):.0f} %"
-        rows.append([link, Html(_bar(it)), passed, points, mistake, it.hints or ""])
-    heads = ["exercise", "passed, in part, failed, not started", "passed", "mean points"]
+        rows.append([link, Html(_bar(it)), passed, points, mistake, str(it.hints or "")])
+    heads = ["exercise", "answers", "passed", "mean points"]
     heads += ["commonest mistake", "hints opened"]
     note = (
         "<p>Hints opened are the cells with <code>hint(...)</code> that learners left in their "
         "notebooks: their own report, never part of a grade.</p>"
     )
-    return _table("Exercises in the order of the chapter", heads, rows) + note
+    key = "".join(
+        f'<i class="{shade}"></i>{"in part" if status == PARTLY else status}'
+        for status, shade in _SHADES.items()
+    )
+    table = _table("Exercises in the order of the chapter", heads, rows)
+    return f'<p class="key">Answers:{key}</p>{table}{note}'
 
 
 def _bar(it: Asked) -> str:

@@ -260,7 +260,8 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded]) -> Cell:
         "source": cell["source"],
     }
     if cell["cell_type"] == "code":
-        written["execution_count"] = None
+        count = cell.get("execution_count")
+        written["execution_count"] = count if type(count) is int else None
         written["outputs"] = _outputs(cell, source, is_ours, graded)
     elif not is_ours:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs

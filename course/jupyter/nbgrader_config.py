@@ -48,10 +48,12 @@ if importlib.util.find_spec("course.grading.nbgrader_way") is not None:
     ]
     c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.without_links"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
+    c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
     # formulas are drawn without a network, and the feedback's page may run no script
     formulas = "course.grading.feedback.Formulas"
     c.GenerateFeedback.preprocessors = [
         "nbgrader.preprocessors.GetGrades",
+        "course.grading.feedback.Titles",
         formulas,
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]

@@ -84,6 +84,18 @@ def test_a_checkout_that_is_gone_is_passed_over(
     assert paths.course_root() == course
 
 
+def test_a_course_that_may_only_be_read_has_a_folder_at_home(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != course)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    _install(monkeypatch, {"url": course.as_uri(), "dir_info": {}})
+    for _ in range(2):
+        assert paths.course_root() == tmp_path / "tensorkit-course"
+    (course / "notebooks" / "01_new").mkdir()
+    assert (paths.notebooks(paths.course_root()) / "01_new").is_dir()
+
+
 def test_no_course_is_said_in_a_sentence() -> None:
     with pytest.raises(CourseError, match=r"change into it .* or name it in the variable"):
         paths.course_root()

@@ -107,7 +107,7 @@ def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
     cli.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
     assert capsys.readouterr().out == f"{CHAPTER}, ada: nothing is wrong.\n"
     assert cli.app(["doctor", "--submitted"], standalone_mode=False) == 1
-    assert "bob: \n  wrong" in capsys.readouterr().out
+    assert "bob:\n  wrong" in capsys.readouterr().out
 
 
 def test_a_server_without_namespaces_is_told_what_to_ask_for(

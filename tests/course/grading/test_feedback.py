@@ -77,6 +77,14 @@ def page(school: School, klass_once: Class) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Class) -> None:
+    listed = page[page.index('id="toc"') : page.index('id="notebook"')]
+    for it in klass_once.exercises.values():
+        points = ": " if it.points else " (further, without points)"
+        assert f'href="#check-{it.id}">{it.title.replace("`", "")}</a>{points}' in listed
+    assert "Test cell" not in listed
+
+
 def test_the_page_of_feedback_is_whole_without_a_network(page: str) -> None:
     assert "<script" not in page
     assert not re.search(r'(?:src|href)="(?:https?:)?//', re.sub(r"<a [^>]*>", "", page))

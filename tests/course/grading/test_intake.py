@@ -94,6 +94,22 @@ def test_an_answer_without_its_id_is_found_by_what_it_defines(
     assert any("pixels had lost its id" in it for it in found.notes)
 
 
+def test_a_notebook_without_any_id_is_put_in_order_and_said_in_few_words(
+    source: Source, notebook: Notebook
+) -> None:
+    own = {"cell_type": "code", "source": "mine = 1", "metadata": {}}
+    at = next(n for n, it in enumerate(notebook["cells"]) if it["id"] == "pixels")
+    notebook["cells"].insert(at, own)
+    for cell in notebook["cells"]:
+        cell.pop("id", None)
+        cell["metadata"] = {"id": "Xy12", "colab": {}}
+    found = repaired(source, notebook)
+    told = [it["source"] for it in found.cells]
+    ours = [it["source"] for it in source.released["cells"]]
+    assert told == [*ours[:at], "mine = 1", *ours[at:]]
+    assert len(found.notes) == 2
+
+
 def test_moved_cells_stand_in_order_again(source: Source, notebook: Notebook) -> None:
     cell = cell_of(notebook, "pixels")
     notebook["cells"].remove(cell)
