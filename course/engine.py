@@ -316,7 +316,7 @@ def _problem_of(name: str, function: Callable[..., Any]) -> str | None:
     problem = _tested({name: function})
     if problem is None and judge(exercise, function).status != "passed":
         problem = "runs, but not in every case."
-    return problem and f'{problem.rstrip(".")}. See `check("{exercise.id}")`'
+    return problem and f'{problem.rstrip(".")}.\n    See `check("{exercise.id}")`'
 
 
 def _tested(functions: dict[str, Callable[..., Any]]) -> str | None:

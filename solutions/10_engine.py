@@ -233,10 +233,12 @@ join(gradients_of=gradients_of)
 x = tk.tensor(3.0)
 gradients = {"z": tk.tensor(1.0)}
 
-gradients["y"] = gradients["z"]  # the addition passes on what it got
-gradients["x"] = gradients["z"]  # to both of its inputs
-gradients["x"] = gradients["x"] + gradients["y"] * x  # the product, for its first input
-gradients["x"] = gradients["x"] + gradients["y"] * x  # and for its second
+# the addition passes on what it got, to both of its inputs
+gradients["y"] = gradients["z"]
+gradients["x"] = gradients["z"]
+# the product passes on its gradient times 3, for its first input and its second
+gradients["x"] = gradients["x"] + gradients["y"] * x
+gradients["x"] = gradients["x"] + gradients["y"] * x
 print(gradients["x"])
 
 # %% [markdown]
@@ -332,8 +334,9 @@ graph = {}
 y = x * x * x
 print(len(graph), "nodes after the forward pass")
 slope = y.recorded_gradients()["x"]
-print(len(graph), "nodes after the first backward;", slope.name, "is", slope.value.item())
-print("the second:", slope.gradients()["x"].item())
+print(len(graph), "nodes after the first backward")
+print("slope:", slope.name, slope.value.item())
+print("slope of the slope:", slope.gradients()["x"].item())
 picture(graph)
 
 # %% exercise="recorded-gradients"

@@ -505,8 +505,8 @@ class DeepOrder(Exercise):
         yield case({"above": ["x"], **BLOCKS}, "add2", label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node")
         n = draw.integer(DEEP, DEEP + 50)
-        yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=5)
-        yield case((n, 1, 2), f"n{n}", label="1,200 nodes with shortcuts", weight=5)
+        yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=3)
+        yield case((2 * n, 2, 1), f"n{2 * n}", label="2,400 nodes with shortcuts", weight=6)
 
     def run(self, answer: Any, *args: Any) -> Any:
         """Whether the order is a right one, and if not what is wrong with it."""
