@@ -6,6 +6,8 @@ Each takes inputs that its caller in ``nn.functional`` has checked, of one shape
 
 from typing import Any
 
+from tensorkit import kernels
+from tensorkit.kernels import Kernel, Reduction
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, wide
 from tensorkit.ops.elementary import log, sigmoid
@@ -77,9 +79,52 @@ def _chosen(xp: Any, kept: Any) -> Any:
     return (*places[:1], kept, *places[1:])
 
 
+_ITEM = Kernel(
+    "nll",
+    "raw T x, int64 target, int64 ignored, int64 classes",
+    "T item",
+    "bool known = target >= 0 && target < classes;"
+    "item = target == ignored ? T(0) : known ? -x[i * classes + target] : T(0) / T(0);",
+)
+_SPREAD = Kernel(
+    "nll_spread",
+    "T g, int64 target, int64 ignored, int64 classes",
+    "T slope",
+    "slope = target != ignored && target == i % classes ? -g : T(0);",
+)
+_COUNT = Reduction(
+    "count",
+    "T like, int64 target, int64 ignored",
+    "T y",
+    "T(target != ignored)",
+    "a + b",
+    "y = a",
+    "0",
+)
+
+
+def _is_plain(xp: Any, x: Any, shape: Ints, target: Any, weight: Any) -> bool:
+    """Whether kernels do this: scores of this shape (N, C), int64 targets (N,), no weights."""
+    if not kernels.are_for(xp, x):
+        return False
+    return weight is None and len(shape) == 2 and target.dtype == xp.int64
+
+
+def _count(xp: Any, like: Any, target: Any, ignored: Any) -> Any:
+    return _COUNT(xp, like, target, ignored, axis=-1, keepdims=True).reshape(())
+
+
 def _nll(
     xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int | None
 ) -> Any:
+    if _is_plain(xp, x, x.shape, target, weight):
+        items = _ITEM(xp, x, target, ignore_index, x.shape[1])
+        if reduction == "none":
+            return items
+        sums = total(xp, items)
+        if reduction == "sum":
+            return sums
+        return xp.divide(sums, _count(xp, items, target, ignore_index))
     counts, kept = _weights(xp, x, target, weight, ignore_index)
     items = xp.asarray(-x[_chosen(xp, kept)])
     if counts is not None:
@@ -124,11 +169,17 @@ def nll_spread(
     xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: Any
 ) -> Any:
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
+    if _is_plain(xp, g, size, target, weight):
+        if reduction == "mean":
+            g = xp.divide(g, _count(xp, g, target, ignore_index))
+        columns = g.reshape(-1, 1), target.reshape(-1, 1)
+        return _SPREAD(xp, *columns, ignore_index, size[1], xp.empty(size, g.dtype))
     counts, kept = _weights(xp, g, target, weight, ignore_index)
     if reduction == "mean":
         g = xp.divide(g, _total_weight(xp, counts, kept))
     result = xp.zeros(size, g.dtype)
-    result[_chosen(xp, kept)] = -g if counts is None else -g * counts
+    # 0 - x, which has no zeros of the other sign
+    result[_chosen(xp, kept)] = -g if counts is None else 0 - g * counts
     return result
 
 

@@ -10,7 +10,7 @@ import subprocess
 from types import SimpleNamespace
 
 import numpy as np
-from kernel_sources import parameters, source
+from kernel_sources import parameters, raw, source
 
 from tensorkit import kernels
 
@@ -178,9 +178,14 @@ class Cupy:
     def ReductionKernel(self, *told):
         def run(*arrays, axis, keepdims):
             assert (axis, keepdims) == (-1, True)
-            spread = np.broadcast_arrays(*arrays)
-            shape = spread[0].shape
-            flat = [each.reshape(-1, shape[-1]) for each in spread]
+            shape = np.broadcast_shapes(*(np.shape(each) for each in arrays))
+            count = int(np.prod(shape[:-1]))
+            flat = [
+                np.broadcast_to(each, shape).reshape(-1, shape[-1])
+                if np.ndim(each)
+                else [each] * count
+                for each in arrays
+            ]
             rows = [self._run(told, each) for each in zip(*flat, strict=True)]
             return np.array(rows).reshape(*shape[:-1], 1).view(ndarray)
 
@@ -193,10 +198,23 @@ class Cupy:
         given = parameters(kernel)
         inputs = [word for word, _, written in given if not written]
         kind = next(each.dtype for each in arrays if isinstance(each, np.ndarray))
-        shape = np.broadcast_shapes(*(np.shape(each) for each in arrays))
+        names = [name for _, name, _ in given]
+        whole = raw(kernel)
+        shape = np.broadcast_shapes(
+            *(
+                np.shape(each)
+                for each, name in zip(arrays, names, strict=False)
+                if name not in whole
+            )
+        )
+        types = {"T": kind, "bool": "u1", "int64": "i8"}
+        for each, word in zip(arrays, inputs, strict=False):  # as CuPy: numbers convert, arrays fit
+            assert np.ndim(each) == 0 or each.dtype == types[word], kernel.name
         held = [
-            np.array(np.broadcast_to(each, shape), "u1" if word == "bool" else kind, order="C")
-            for each, word in zip(arrays, inputs, strict=False)
+            np.array(
+                each if name in whole else np.broadcast_to(each, shape), types[word], order="C"
+            )
+            for each, word, name in zip(arrays, inputs, names, strict=False)
         ]
         is_sum = isinstance(kernel, kernels.Reduction)
         outputs = [*arrays[len(inputs) :]] or [np.empty(() if is_sum else shape, kind)]

@@ -47,6 +47,22 @@ def test_a_layer_gives_there_what_it_gives_on_the_cpu(fake, name):
     assert words(repr(found)) == words(repr(expected))
 
 
+def test_classes_and_rows_are_normed_by_kernels(fake):
+    x = tk.randn(4, 3, device="cuda", requires_grad=True)
+    tk.nn.functional.cross_entropy(x, tk.tensor([0, 1, 2, 1], device="cuda")).backward()
+    tk.nn.functional.layer_norm(x, (3,))
+    assert {"nll", "nll_spread", "count", "squares", "layer_norm"} < set(fake.launched)
+
+
+def test_a_class_that_does_not_exist_is_not_read(fake):
+    x = tk.zeros(2, 3, device="cuda")
+    loss = tk.nn.functional.nll_loss(x, tk.tensor([0, 3], device="cuda"), reduction="none")
+    assert loss._array.tolist()[0] == 0
+    assert loss._array[1] != loss._array[1]
+    with pytest.raises(RuntimeError, match="device-side assert triggered"):
+        tk.cuda.synchronize()
+
+
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_a_network_trains_there_as_on_the_cpu(fake, optimizer):
     def program(device):
