@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import prod
 from typing import Any
 
 from tensorkit import creation
 from tensorkit.explain.explanation import Explanation, Repair
-from tensorkit.viz._broadcast import Alignment, Operand, align, operands_from
-from tensorkit.viz._broadcast import broadcast as draw
+from tensorkit.viz._broadcast import Alignment, Operand, align, operands_from, picture
 
 MOST_REPAIRS = 3
 MOST_ELEMENTS = 1_000_000
@@ -24,7 +24,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
     """
     operands = operands_from("explain.broadcast", shapes_or_tensors, named)
     alignment = align(operands)
-    picture = draw(**{it.name: it.shape if it.tensor is None else it.tensor for it in operands})
+    drawn = picture(alignment)
     names = " and ".join(f"{it.name} {it.shape}" for it in operands)
     if not alignment.wrong:
         sentences, repairs = _why_it_fits(alignment), []
@@ -34,7 +34,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
                 for code, name, shape, result in _that_work(operands)
                 if result == operands[0].shape or result == operands[-1].shape
             ]
-        return Explanation(f"{names} broadcast", sentences, repairs, picture)
+        return Explanation(f"{names} broadcast", sentences, repairs, drawn)
     repairs = [
         Repair(code, f"{name} gets shape {shape}, together {result}")
         for code, name, shape, result in _that_work(operands)
@@ -48,7 +48,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
             "No single unsqueeze, transpose or view makes these shapes fit: look at where the "
             "sizes come from."
         )
-    return Explanation(f"{names} do not broadcast", sentences, repairs, picture)
+    return Explanation(f"{names} do not broadcast", sentences, repairs, drawn)
 
 
 def _why_it_fits(alignment: Alignment) -> list[str]:
@@ -94,10 +94,7 @@ def _that_work(operands: list[Operand]) -> Iterator[tuple[str, str, tuple[int, .
 
 
 def _elements(shape: tuple[int | None, ...]) -> int:
-    n = 1
-    for size in shape:
-        n *= size or 0
-    return n
+    return prod(size or 0 for size in shape)
 
 
 def _ideas(operand: Operand, operands: list[Operand]) -> Iterator[tuple[int, str]]:

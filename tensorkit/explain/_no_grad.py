@@ -300,16 +300,22 @@ def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
         f"keep the gradient of {name} too",
         lambda: _retains(t),
     )
-    old = _former_self(t, reading.order(t.grad_fn), names)
-    if old is None:
-        return Explanation(f"{name}.grad is None: {name} is no leaf", [why], trial.offered(retain))
-    held = "no gradient yet" if old.grad is None else f"the gradient {words.values(old.grad)}"
-    behind = f"The leaf behind it has the same shape, {held}, and no name of yours refers to it now"
     own_leaf = (
         f"{name} = {name}.detach().requires_grad_()",
         f"make {name} a leaf, from here on",
         lambda: trial.gets_gradient(trial.stand_in(t).detach().requires_grad_()),
     )
+    old = _former_self(t, reading.order(t.grad_fn), names)
+    title = f"{name}.grad is None: {name} is no leaf"
+    (source, *_) = [*reading.inputs_of(node), None]
+    if node.name() == "ToCopyBackward0" and is_tensor(source) and names.of(source, ""):
+        leaf = names.of(source)
+        copy = f"It is a copy of {leaf}, a leaf: look at {leaf}.grad."
+        return Explanation(title, [why, copy], trial.offered(own_leaf, retain))
+    if old is None:
+        return Explanation(title, [why], trial.offered(retain))
+    held = "no gradient yet" if old.grad is None else f"the gradient {words.values(old.grad)}"
+    behind = f"The leaf behind it has the same shape, {held}, and no name of yours refers to it now"
     line = words.source(t.origin.file, t.origin.line) if t.origin is not None else ""
     update = _ASSIGNED_AGAIN.match(line)
     if not line and node.name() in ("SubBackward0", "AddBackward0"):
@@ -320,7 +326,7 @@ def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
     else:
         repairs = trial.offered(_in_place(update, old), own_leaf, retain)
         behind += f": it looks as if {name} was replaced by assignment."
-    return Explanation(f"{name}.grad is None: {name} is no leaf", [why, behind], repairs)
+    return Explanation(title, [why, behind], repairs)
 
 
 def _retains(t: "Tensor") -> bool:

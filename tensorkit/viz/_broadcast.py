@@ -84,7 +84,8 @@ def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any])
     if not given:
         raise TypeError(f"{function}() wants shapes or tensors. Try: {function}((3, 1), (4,))")
     known = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
-    letters = (letter for letter in "abcdefghijklmnopqrstuvwxyz")
+    taken = {name or known.get(id(value)) for name, value in given}
+    letters = (letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in taken)
     operands = []
     for name, value in given:
         label = name or known.get(id(value)) or next(letters, "x")
@@ -124,8 +125,11 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
       [0] [1] [2]
       [0] [1] [2]
     """
-    operands = operands_from("viz.broadcast", shapes_or_tensors, named)
-    alignment = align(operands)
+    return picture(align(operands_from("viz.broadcast", shapes_or_tensors, named)))
+
+
+def picture(alignment: Alignment) -> Picture:
+    """Picture of an alignment: the table of axes and, if the sizes fit, the grids."""
     canvas = Canvas()
     low = heading(canvas, "Broadcasting", alignment.verdict)
     low = _table(canvas, alignment, low)
@@ -134,7 +138,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
         shape = tuple(size for size in alignment.result if size is not None)
         rows, columns = (1, 1, *shape)[-2:]
         x, lowest = 18.0, low
-        for operand in operands[:MOST_GRIDS] if 0 not in shape else []:
+        for operand in alignment.operands[:MOST_GRIDS] if 0 not in shape else []:
             reads = _reader(operand, len(shape))
             title = f"{operand.name}, read as {shape}"
             if len(shape) > 2:

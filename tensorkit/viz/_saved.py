@@ -1,6 +1,7 @@
 """``viz.saved``: the bytes that each operation keeps for backward, and what would change them."""
 
 from collections import Counter
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.data import is_tensor
@@ -194,10 +195,7 @@ def _gradient_bytes(vertex: Vertex) -> int:
     node = vertex.node
     if is_tensor(node):
         return int(node.numel() * node.itemsize)
-    n = node._form.dtype.itemsize
-    for size in node._form.shape:
-        n *= size
-    return int(n)
+    return prod(node._form.shape) * int(node._form.dtype.itemsize)
 
 
 def _cut(

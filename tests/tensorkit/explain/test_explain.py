@@ -25,6 +25,13 @@ def test_no_leaf_is_offered_retain_grad():
     assert h.grad is not None
 
 
+def test_a_copy_of_a_leaf_points_to_the_leaf():
+    w = _leaf()
+    wide = w.double()
+    text = explain.no_grad(wide).alt
+    assert "It is a copy of w, a leaf: look at w.grad." in text
+
+
 def test_a_leaf_without_backward_is_told_which_result_to_use():
     w = _leaf()
     loss = (w * w).sum()

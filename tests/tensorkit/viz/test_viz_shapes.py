@@ -45,6 +45,15 @@ def test_stretched_values_are_drawn_as_copies():
     assert "  10 20\n  10 20" in text
 
 
+def test_operands_that_are_called_alike_are_all_drawn():
+    a = tk.ones(3)
+    for explanation in (explain.broadcast(a, tk.ones(4)), viz.broadcast(a, a), viz.broadcast(a, 4)):
+        assert len([it for it in explanation.alt.splitlines() if it.startswith(("a ", "b "))]) >= 2
+    assert "They do not fit at axis 0 (the one numbered -1): a has 3, b has 4" in (
+        explain.broadcast(a, tk.ones(4)).alt
+    )
+
+
 def test_broadcasting_takes_names_and_refuses_what_has_no_shape():
     assert "weight" in viz.broadcast(weight=(2, 1)).alt
     for value in ("text", -1, None, [1.5]):
