@@ -587,6 +587,10 @@ def _the_named_frozen(parameters: Any, names: Any) -> Any:
     return [name for name, p in parameters.items() if p.requires_grad]
 
 
+def _compared(parameters: Any, names: Any) -> Any:
+    return [name for name in parameters if name in names]
+
+
 def _in_the_order_asked(parameters: Any, names: Any) -> Any:
     train_only(parameters, names)
     return names
@@ -638,6 +642,11 @@ class TrainOnly(Exercise):
         "the wrong ones": (
             _the_named_frozen,
             "You froze those that should be trained, and the other way round.",
+        ),
+        "nothing set": (
+            _compared,
+            "The names are right, and no parameter has changed. `==` only compares: set it with "
+            "`p.requires_grad_(...)`.",
         ),
         "the names as they came": (
             _in_the_order_asked,

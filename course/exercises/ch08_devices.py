@@ -247,8 +247,8 @@ class AnyDevice(Exercise):
     """A constant on the wrong side
 
     The function below worked for years, until somebody gave it a tensor on a GPU. Do the same in a
-    new cell and read the error. Then repair the function so that it works on every device, and so
-    that `x` stays where it is.
+    new cell, as in the second example, and read the error. Then repair the function so that it
+    works on every device, and so that `x` stays where it is.
 
     **Input:** `x`, a float tensor of shape `[rows, columns]`, on any device.
 
@@ -257,6 +257,8 @@ class AnyDevice(Exercise):
     ```python
     faded(tk.tensor([[6.0, 6.0, 6.0]]))
     # tensor([[6., 3., 2.]])
+    faded(tk.tensor([[6.0, 6.0, 6.0]], device="cuda"))      # an error now
+    # tensor([[6., 3., 2.]], device='cuda:0')
     ```
 
     The check counts the bytes that come back from the GPU: there should be none.
