@@ -1158,11 +1158,9 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
             dtype, device = value._form.dtype, value._form.device
         elif isinstance(value, (DType, type)):
             dtype = value
-        elif isinstance(value, (str, Device)):
-            device = value
+        elif isinstance(value, (str, Device)) or type(value) is int:
+            device = as_device(value)
         elif value is not None:
-            if type(value) is int:
-                as_device(value)
             raise TypeError(
                 f"to() received an invalid combination of arguments - got ({type_name(value)}), "
                 "but expected one of:\n"

@@ -5,6 +5,8 @@ PyTorch's own sentences are asked of PyTorch where a machine without a GPU can s
 
 import gc
 import io
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -452,3 +454,158 @@ def test_a_generator_belongs_to_one_kind_of_device(gpu):
         tk.rand(2, generator=tk.Generator("cuda"))
     with pytest.raises(NotImplementedError, match="no state that can be read"):
         tk.Generator("cuda").get_state()
+
+
+# Where things are
+
+
+MOVES = {
+    "device": lambda x, y: x.to("cuda"),
+    "index": lambda x, y: x.to("cuda:1"),
+    "number": lambda x, y: x.to(1),
+    "object": lambda x, y: x.to(tk.device("cuda", 1)),
+    "keyword": lambda x, y: x.to(device="cuda"),
+    "dtype": lambda x, y: x.to(tk.float64),
+    "both": lambda x, y: x.to("cuda", tk.float64),
+    "both by name": lambda x, y: x.to(dtype=tk.int32, device="cuda"),
+    "other": lambda x, y: x.to(y),
+    "same": lambda x, y: x.to("cpu"),
+    "non_blocking": lambda x, y: x.to("cuda", non_blocking=True),
+    "copy": lambda x, y: x.to("cpu", copy=True),
+    "cuda": lambda x, y: x.cuda(),
+    "cuda 1": lambda x, y: x.cuda(1, non_blocking=True),
+    "cpu": lambda x, y: y.cpu(),
+    "there and back": lambda x, y: x.cuda().cpu(),
+    "between": lambda x, y: x.cuda().to("cuda:1"),
+    "zeros": lambda x, y: tk.zeros(2, 3, device="cuda:1"),
+    "full": lambda x, y: tk.full((2,), 7, device="cuda"),
+    "eye": lambda x, y: tk.eye(2, device="cuda"),
+    "arange": lambda x, y: tk.arange(3, device="cuda"),
+    "linspace": lambda x, y: tk.linspace(0, 1, 3, device="cuda"),
+    "tensor": lambda x, y: tk.tensor([1, 2], device="cuda"),
+    "as_tensor": lambda x, y: tk.as_tensor(np.ones(2), device="cuda"),
+    "zeros_like": lambda x, y: tk.zeros_like(y),
+    "like elsewhere": lambda x, y: tk.ones_like(y, device="cpu"),
+    "new_full": lambda x, y: y.new_full((2,), 3.0),
+    "new_tensor": lambda x, y: y.new_tensor([1, 2]),
+    "new elsewhere": lambda x, y: y.new_zeros(2, device="cpu"),
+    "module": lambda x, y: nn.Linear(2, 2, device="cuda:1").weight.detach() * 0,
+}
+# device and dtype of the result, whether it is x itself
+PLACES = {
+    "device": "cuda:0 float32", "index": "cuda:1 float32", "number": "cuda:1 float32",
+    "object": "cuda:1 float32", "keyword": "cuda:0 float32", "dtype": "cpu float64",
+    "both": "cuda:0 float64", "both by name": "cuda:0 int32", "other": "cuda:1 float64",
+    "same": "cpu float32 itself", "non_blocking": "cuda:0 float32", "copy": "cpu float32",
+    "cuda": "cuda:0 float32", "cuda 1": "cuda:1 float32", "cpu": "cpu float64",
+    "there and back": "cpu float32", "between": "cuda:1 float32", "zeros": "cuda:1 float32",
+    "full": "cuda:0 int64", "eye": "cuda:0 float32", "arange": "cuda:0 int64",
+    "linspace": "cuda:0 float32", "tensor": "cuda:0 int64", "as_tensor": "cuda:0 float64",
+    "zeros_like": "cuda:1 float64", "like elsewhere": "cpu float64", "new_full": "cuda:1 float64",
+    "new_tensor": "cuda:1 float64", "new elsewhere": "cpu float64", "module": "cuda:1 float32",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_tensor_is_made_or_moved_where_it_is_asked_for(name):
+    with tk.cuda.simulate(devices=2):
+        x, y = tk.ones(2, 3), tk.ones(2, dtype=tk.float64, device="cuda:1")
+        found = MOVES[name](x, y)
+        itself = " itself" if found is x else ""
+        dtype = str(found.dtype).removeprefix("torch.")
+        assert f"{found.device} {dtype}{itself}" == PLACES[name]
+        assert found.is_cuda == (found.device.type == "cuda")
+
+
+def test_a_gradient_goes_back_to_where_its_tensor_is(gpu):
+    x = tk.ones(2, requires_grad=True)
+    (x.cuda() * 3).sum().backward()
+    assert x.grad.device == tk.device("cpu")
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_the_current_device_is_the_one_that_cuda_means():
+    with tk.cuda.simulate(devices=2):
+        with tk.cuda.device(1):
+            assert tk.zeros(1, device="cuda").device.index == tk.cuda.current_device() == 1
+        assert tk.zeros(1).cuda().device.index == 0
+        with tk.device("cuda:1"):
+            assert tk.ones(1).device.index == 1
+        assert tk.ones(1).device == tk.device("cpu")
+
+
+# That it is simulated
+
+
+def test_a_simulated_device_says_so_and_ends_with_its_block():
+    before = tk.cuda.is_available()
+    with tk.cuda.simulate() as simulation:
+        assert tk.cuda.is_available()
+        assert tk.cuda.is_simulated()
+        assert "Simulated" in tk.cuda.get_device_name()
+        assert "Simulated" in repr(tk.cuda.get_device_properties(0))
+        assert "Simulated" in repr(simulation)
+        assert tk.version.cuda is None
+    assert tk.cuda.is_available() == before
+
+
+def _program(code, **variables):
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.strip()
+
+
+def test_a_variable_of_the_environment_simulates_a_device():
+    code = "import tensorkit as tk; print(tk.ones(1, device='cuda'), tk.cuda.is_simulated())"
+    shown = _program(code, TENSORKIT_SIMULATE_CUDA="1")
+    assert shown == "tensor([1.], device='cuda:0') True"
+
+
+def test_cupy_is_imported_when_a_cuda_device_is_asked_for():
+    code = (
+        "import sys, tensorkit as tk; x = tk.ones(2) + 1; tk.device('cpu'); "
+        "print([name in sys.modules for name in ('cupy', 'tensorkit.gpu', 'tensorkit.simulated')])"
+        "; tk.cuda.is_available(); print('tensorkit.gpu' in sys.modules)"
+    )
+    assert _program(code, TENSORKIT_SIMULATE_CUDA="0").split("\n") == [
+        "[False, False, False]",
+        "True",
+    ]
+
+
+NAMES = (
+    "is_available device_count current_device set_device get_device_name get_device_properties "
+    "memory_allocated max_memory_allocated reset_peak_memory_stats memory_reserved empty_cache "
+    "synchronize mem_get_info Event Stream manual_seed OutOfMemoryError device stream"
+)
+
+
+def test_the_names_are_pytorchs():
+    assert not [name for name in NAMES.split() if not hasattr(tk.cuda, name)]
+    assert not [name for name in NAMES.split() if not hasattr(torch.cuda, name)]
+    with tk.cuda.simulate():
+        for name in ("name", "total_memory", "multi_processor_count", "major", "minor"):
+            assert hasattr(tk.cuda.get_device_properties(0), name)
+
+
+def test_events_measure_the_time_of_the_model_which_is_the_same_each_time():
+    found = []
+    for _ in range(2):
+        with tk.cuda.simulate():
+            start, end = (tk.cuda.Event(enable_timing=True) for _ in range(2))
+            x = tk.ones(1000, device="cuda")
+            start.record()
+            (x * 2).sum()
+            end.record()
+            assert not end.query()
+            tk.cuda.synchronize()
+            assert end.query()
+            found.append(start.elapsed_time(end))
+    assert found[0] == found[1] > 0
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        tk.cuda.Event().elapsed_time(end)
