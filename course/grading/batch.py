@@ -276,7 +276,7 @@ def grade(
     watch: Watch = lambda result, done, total: None,
     config: Any = None,
 ) -> list[Result]:
-    """Grade a chapter's submissions; all results, those of earlier runs included.
+    """Grade a chapter's submissions; all results, those of earlier runs included, less notebooks.
 
     learners: by default all. workers: by default one for each core. unsafe: without a sandbox.
     force: grade again what is graded. profile: of the sandbox, by default the strongest.
@@ -312,7 +312,7 @@ def grade(
         def finish(result: Result) -> None:
             if force or not writer.is_applied(result):
                 writer.apply(result)
-            done.append(result)
+            done.append(replace(result, notebook={}))  # thousands of them are kept
             watch(result, len(done), len(found))
 
         for name, folder in found:

@@ -76,6 +76,11 @@ class Source:
         return cls(**values)
 
     @cached_property
+    def by_id(self) -> Mapping[str, Cell]:
+        """The released cells by their ids."""
+        return {it["id"]: it for it in self.released["cells"]}
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of all of it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
@@ -239,7 +244,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     notes: list[str] = []
     theirs = _cells(content)
     ours = source.released["cells"]
-    by_id = {it["id"]: it for it in ours}
+    by_id = source.by_id
     marked = {id: it for it in ours if (id := grade_id(it)) is not None}
     placed: dict[str, Cell] = {}  # by the id of our own cell
     after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before

@@ -116,7 +116,6 @@ class Play:
         self.seconds = {"cells": 0.0, "cpu": 0.0, "checks": 0.0}
         self._exercises = exercise.load(source.chapter)
         self._solved = {it["id"]: it for it in source.solved["cells"]}
-        self._released = {it["id"]: it for it in source.released["cells"]}
         self._deadline = time.monotonic() + warm.limits.seconds
         self._dead: set[str] = set()
         self._restarts = 0
@@ -149,7 +148,7 @@ class Play:
 
     def _is_unchanged_show(self, cell: Cell) -> bool:
         """A picture or demo as it was released: its outputs are known."""
-        ours = self._released.get(cell["id"])
+        ours = self.source.by_id.get(cell["id"])
         shows = "show" in cell["metadata"].get("tags", [])
         return shows and ours is not None and ours["source"] == cell["source"]
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from course.report import Report, Row
@@ -106,7 +106,7 @@ class Result:
 
 
 def _exercise_out(it: Graded) -> dict[str, Any]:
-    values = asdict(it.report)
+    values = {**vars(it.report), "rows": [vars(row) for row in it.report.rows]}
     return {"id": values.pop("exercise_id"), "cell": it.cell, "witness": it.witness, **values}
 
 

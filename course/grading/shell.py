@@ -7,6 +7,7 @@ as plain JSON.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
@@ -155,6 +156,16 @@ class Shell(InteractiveShell):
 
     def ask_exit(self) -> None:
         raise SystemExit
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """The cell as Python; what is Python already is not looked through for magics."""
+        try:
+            if not raw_cell[:1].isspace():
+                ast.parse(raw_cell)
+                return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+        return str(super().transform_cell(raw_cell))
 
     def init_sys_modules(self) -> None:
         super().init_sys_modules()

@@ -10,6 +10,7 @@ course. Messages are those of `wire`, over the socket that is its standard input
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,7 @@ def main() -> None:
         limits = Limits(**begun["limits"])
         with Warm(begun["profile"], limits, number=begun["number"]) as warm:
             wire.send({"ready": True}, [])
+            gc.freeze()  # nothing of what was imported is looked through again
             while True:
                 message, (content,) = wire.receive()
                 message["repaired"] = tuple(message["repaired"])

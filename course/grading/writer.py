@@ -75,6 +75,9 @@ class Writer:
         course = config.CourseDirectory
         url = course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db"
         self._gradebook = Gradebook(str(url), str(course.get("course_id", "")) or "default_course")
+        # flushed and refreshed where it is needed: by default each commit forgets all that was read
+        session = self._gradebook.db()
+        session.autoflush = session.expire_on_commit = False
         late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
         self._late = late(config=config)
         try:
@@ -104,20 +107,21 @@ class Writer:
         return (
             marker.is_file()
             and autograded.is_file()
-            and marker.read_text(encoding="ascii") == _hash(result)
+            and marker.read_text(encoding="ascii") == _hash(result.to_json())
         )
 
     def apply(self, result: Result) -> None:
         """Write everything about a result."""
         file = result_file(self.root, result.learner, result.chapter)
+        text = result.to_json()
         self._marker(result).unlink(missing_ok=True)
-        files.write(file, result.to_json())
+        files.write(file, text)
         if result.timings:
             beside = file.with_suffix(".timings.json")
             files.write(beside, json.dumps({k: round(v, 4) for k, v in result.timings.items()}))
         self._write_notebook(result)
         self._grade(result)
-        files.write(self._marker(result), _hash(result))
+        files.write(self._marker(result), _hash(text))
 
     def _marker(self, result: Result) -> Path:
         return result_file(self.root, result.learner, result.chapter).with_suffix(".applied")
@@ -134,7 +138,8 @@ class Writer:
         beside = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        text = json.dumps(notebook(result, self.source), indent=1, ensure_ascii=False)
+        # on one line: with an indent it is not the part of json in C that writes it
+        text = json.dumps(notebook(result, self.source), ensure_ascii=False)
         (beside / f"{result.chapter}.ipynb").write_text(text + "\n", encoding="utf-8")
         # both travel with the feedback: without them `release_feedback` stops, for everybody
         (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
@@ -184,9 +189,11 @@ class Writer:
         if student is None:
             student = Student(id=learner)
             database.add(student)
-        made = SubmittedAssignment(assignment=self._assignment, student=student)
+            database.flush()
+        # by number: the assignment would collect them all
+        made = SubmittedAssignment(assignment_id=self._assignment.id, student_id=learner)
         for each in self._assignment.notebooks:
-            entry = SubmittedNotebook(notebook=each, assignment=made)
+            entry = SubmittedNotebook(notebook_id=each.id, assignment=made)
             for cell in each.grade_cells:
                 Grade(cell_id=cell.id, notebook=entry)
             for cell in each.solution_cells:
@@ -209,7 +216,7 @@ class Writer:
         grade.needs_manual_grade = is_open
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
-        ours = None if cell is None else _by_id(self.source).get(cell["id"])
+        ours = None if cell is None else self.source.by_id.get(cell["id"])
         return cell is None or (ours is not None and ours["source"] == cell["source"])
 
     def _penalise(self, submission: SubmittedAssignment, entry: SubmittedNotebook) -> None:
@@ -251,7 +258,7 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded]) -> Cell:
-    ours = _by_id(source).get(cell["id"])
+    ours = source.by_id.get(cell["id"])
     is_ours = ours is not None and ours["source"] == cell["source"]
     written: Cell = {
         "id": cell["id"],
@@ -302,12 +309,8 @@ def _note(result: Result) -> Cell | None:
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
 
 
-def _by_id(source: Source) -> dict[str, Cell]:
-    return {it["id"]: it for it in source.released["cells"]}
-
-
-def _hash(result: Result) -> str:
-    return hashlib.sha256(result.to_json().encode()).hexdigest()
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _remove(folder: Path) -> None:
