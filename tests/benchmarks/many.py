@@ -182,7 +182,8 @@ def main() -> None:
             said.append(part())
             print(said[-1], flush=True)
     machine = f"{grading.machine()}, {os.cpu_count()} shared cores, Python"
-    said.append(f"Measured on {machine} {platform.python_version()}.")
+    load = f"load at the end {os.getloadavg()[0]:.1f}"
+    said.append(f"Measured on {machine} {platform.python_version()}; {load}.")
     if given.write:
         grading.write("many", "".join(f"- {it}\n" for it in said))
 

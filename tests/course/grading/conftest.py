@@ -21,7 +21,7 @@ from course.grading.session import Warm
 ROOT = Path(__file__).parents[3]
 CHAPTER = "01_tensors"
 FILE = f"{CHAPTER}.ipynb"
-LIMITS = Limits(cell_seconds=1.0, check_seconds=1.0, seconds=30.0)
+LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
 
 for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
     if (reason := sandbox.why_not(profile)) is not None:
