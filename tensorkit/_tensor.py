@@ -82,7 +82,9 @@ def _of_integers(
 
     def method(self: "Tensor", *integers: Any) -> "Tensor":
         plans = self._form.views
-        key = (method, integers, *map(type, integers))
+        # the types, too: 1 and True are equal
+        is_one = len(integers) == 1 and integers[0].__class__ is int
+        key: Any = (method, integers) if is_one else (method, integers, *map(type, integers))
         try:
             return history.view(self, plans[key])
         except (KeyError, TypeError):  # no plan, a list
@@ -524,7 +526,9 @@ class Tensor(TensorBase):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
-        result = base.view_of(self, base.layout_of(self))
+        result = base.new(self._array, self._form)
+        result._storage = base.storage_of(self)
+        result._offset = self._offset
         if self._node is INFERENCE:
             result._node = INFERENCE
         return result

@@ -6,13 +6,14 @@ the memory of a new tensor is asked for. Data come in ``tensorkit.data``, random
 ``tensorkit.sampling``.
 """
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorkit import base, dtypes, layout, ranges
 from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import TensorBase
-from tensorkit.devices import Device, as_device, quietly
+from tensorkit.devices import CPU, Device, as_device, get_default_device, quietly
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import (
     DTypeError,
@@ -24,6 +25,7 @@ from tensorkit.errors import (
 )
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, general
+from tensorkit.ops.notation import is_plain
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -118,6 +120,43 @@ def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
     return call
 
 
+def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+    """A factory whose results depend on nothing but its arguments: small ones are kept and copied.
+
+    Of a tensor, as ``zeros_like`` takes, only the form counts.
+    """
+    call = factory(make)
+    of_form = make.__name__.endswith("_like")
+
+    @functools.wraps(call)
+    def copied(*args: Any, **named: Any) -> "Tensor":
+        key: Any = None
+        if named.keys() <= _FIXED and get_default_device() is CPU:
+            try:
+                given = (args[0]._form, *args[1:]) if of_form else args
+                parts = given[0] if given[0].__class__ is tuple else given  # 1 and 1.0 are equal
+                key = (make, given, *map(type, parts), *named.items())
+                array, form = _kept[key]
+                return general.finished(base.new(array.copy(), form))
+            except (AttributeError, IndexError, KeyError, TypeError):
+                pass  # no tensor, no argument, nothing kept, a list
+        result = call(*args, **named)
+        form = result._form
+        is_small = form.device is CPU and form.is_contiguous and result._array.size <= _SMALL
+        # 0.0 and -0.0 are equal
+        is_exact = all(is_plain(x) and (x or x.__class__ is not float) for x in args[of_form:])
+        if key is not None and is_small and is_exact:
+            general.remember(_kept, key, (result._array.copy(), form))
+        return result
+
+    return copied
+
+
+_kept: dict[Any, Any] = {}
+general.tables.append(_kept)
+_FIXED, _SMALL = {"dtype", "device"}, 1024
+
+
 def new(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
     """The method ``x.new_...``: ``make`` with the dtype and the device of ``x``."""
 
@@ -137,7 +176,7 @@ def _filled(x: "Tensor", value: Any) -> "Tensor":
     return x
 
 
-@factory
+@fixed
 def zeros(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     """A tensor of zeros; the sizes come one by one or as one tuple.
 
@@ -148,7 +187,7 @@ def zeros(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     return _filled(wanted.sized(*args, **size), 0)
 
 
-@factory
+@fixed
 def ones(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     """A tensor of ones; the sizes come one by one or as one tuple.
 
@@ -158,7 +197,7 @@ def ones(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     return _filled(wanted.sized(*args, **size), 1)
 
 
-@factory
+@fixed
 def empty(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     """A tensor whose values are not set: whatever the memory held. Write before you read.
 
@@ -168,7 +207,7 @@ def empty(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
     return wanted.sized(*args, **size)
 
 
-@factory
+@fixed
 def full(wanted: Wanted, size: Any, fill_value: Any) -> "Tensor":
     """A tensor filled with one number, whose kind decides the dtype.
 
@@ -184,7 +223,7 @@ def full(wanted: Wanted, size: Any, fill_value: Any) -> "Tensor":
     return _filled(wanted.empty(shape, dtype), copying.stored(number, dtype)[()])
 
 
-@factory
+@fixed
 def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> "Tensor":
     """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
 
@@ -245,7 +284,7 @@ def _refuse_negative(function: str, shape: Ints) -> None:
 # Like another tensor: same shape, dtype, device and order in memory
 
 
-@factory
+@fixed
 def empty_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     """A tensor of the shape and dtype of ``input`` whose values are not set.
 
@@ -255,7 +294,7 @@ def empty_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     return wanted.like(input)
 
 
-@factory
+@fixed
 def zeros_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     """Zeros, in the shape and dtype of ``input``.
 
@@ -265,7 +304,7 @@ def zeros_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     return _filled(wanted.like(input), 0)
 
 
-@factory
+@fixed
 def ones_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     """Ones, in the shape and dtype of ``input``.
 
@@ -275,7 +314,7 @@ def ones_like(wanted: Wanted, input: "Tensor") -> "Tensor":
     return _filled(wanted.like(input), 1)
 
 
-@factory
+@fixed
 def full_like(wanted: Wanted, input: "Tensor", fill_value: Any) -> "Tensor":
     """One number everywhere, in the shape and dtype of ``input``.
 
@@ -288,7 +327,7 @@ def full_like(wanted: Wanted, input: "Tensor", fill_value: Any) -> "Tensor":
 # Ranges
 
 
-@factory
+@fixed
 def arange(
     wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any = _ABSENT
 ) -> "Tensor":
@@ -338,7 +377,7 @@ def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     return bounds[0], bounds[1], bounds[2]
 
 
-@factory
+@fixed
 def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> "Tensor":
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 

@@ -11,6 +11,7 @@ takes, and in which order, is what makes two libraries agree after the same ``ma
   multiple of 16.
 """
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,7 @@ class Generator:
         them ``one_by_one`` where it cannot write them in blocks.
         """
         if count < 16 or one_by_one:
-            return np.array([self._one_normal() for _ in range(count)], np.float64)
+            return np.array(self._pairs(count), np.float64)
         if dtype is float16:  # block by block, in single precision, rounded at the end
             blocks = [self.uniform(count - count % 16, float32)]
         else:
@@ -151,14 +152,18 @@ class Generator:
             values[-16:] = _box_muller_blocks(blocks[1])
         return values
 
-    def _one_normal(self) -> float:
-        if self._spare_normal is not None:
-            value, self._spare_normal = self._spare_normal, None
-            return value
-        angle, length = self.uniform(2, float64)
-        radius = np.sqrt(-2.0 * np.log1p(-length))
-        self._spare_normal = float(radius * np.sin(2.0 * np.pi * angle))
-        return float(radius * np.cos(2.0 * np.pi * angle))
+    def _pairs(self, count: int) -> list[float]:
+        """``count`` normal numbers, the first of them the one that was left over last time."""
+        values = [] if self._spare_normal is None or not count else [self._spare_normal]
+        n_pairs = (count - len(values) + 1) // 2
+        fractions = iter(self.uniform(2 * n_pairs, float64).tolist())
+        for angle, length in zip(fractions, fractions, strict=True):
+            radius = math.sqrt(-2.0 * math.log1p(-length))
+            values.append(radius * math.cos(2.0 * math.pi * angle))
+            values.append(radius * math.sin(2.0 * math.pi * angle))
+        if count:
+            self._spare_normal = values.pop() if len(values) > count else None
+        return values
 
     def integers(self, low: int, high: int, count: int) -> Any:
         """``count`` integers in [low, high), an array of int64."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit import dtypes
+from tensorkit import base, dtypes
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.modes import no_grad
@@ -71,7 +71,13 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 
 def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
+    form = x._form
     name = node.partition("Backward")[0].lower()
+    is_plain = form.is_contiguous and form.device is CPU and x._array.flags.writeable
+    if is_plain and x._node is None and base.watch is None:
+        quietly(x._array.reshape(-1).__setitem__, slice(None), values)
+        history.written(x, f"{name}_")
+        return x
     tracked = history.check_write(x)
     rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     general.check_overlap(x)

@@ -14,7 +14,7 @@ class Storage:
     48
     """
 
-    __slots__ = ("_array", "_strides", "device", "dtype", "version", "writer")
+    __slots__ = ("_array", "_strides", "device", "dtype", "version", "wrote")
 
     def __init__(self, array: Any, device: Device, dtype: DType, strides: Any = None) -> None:
         self._array = array
@@ -22,7 +22,7 @@ class Storage:
         self.device = device
         self.dtype = dtype
         self.version = 0  # how often a tensor on this storage was written to
-        self.writer: tuple[str, str, int] | None = None  # operation, file and line of the last one
+        self.wrote: tuple[str, Any, int] | None = None  # operation, code and place of the last one
 
     @property
     def flat(self) -> Any:
@@ -31,6 +31,15 @@ class Storage:
             self._array = self.device.backend.flatten(self._array, self._strides)
             self._strides = None
         return self._array
+
+    @property
+    def writer(self) -> tuple[str, str, int] | None:
+        """Operation, file and line of the last write; the line takes a while to be found."""
+        if self.wrote is None:
+            return None
+        operation, code, at = self.wrote
+        lines = [line for begin, end, line in code.co_lines() if begin <= at < end]
+        return operation, code.co_filename, lines[0] if lines else code.co_firstlineno
 
     def data_ptr(self) -> int:
         """Address of the first byte.

@@ -308,7 +308,7 @@ def view(x: "Tensor", plan: tuple[Any, ...]) -> "Tensor":
     result._storage = storage
     result._offset = offset = offset + x._offset
     if take is not None:
-        result._array = take(x._array, *args)
+        result._array = take(x._array, *args) if args else take(x._array)
     else:
         view_bytes = form.device.backend.view_bytes
         result._array = view_bytes(storage.flat, form.shape, byte_strides, offset)
@@ -420,12 +420,14 @@ def _tracked(value: Any) -> bool:
 
 def written(x: TensorBase, operation: str) -> None:
     """Note that ``operation`` has written to the memory of ``x``, and who called it."""
-    storage = base.storage_of(x)
+    storage = x._storage or base.storage_of(x)
     storage.version += 1
     frame = sys._getframe(2)  # of whom called the function that wrote
-    while frame.f_code.co_filename.startswith(_HOME) and frame.f_back is not None:
+    code = frame.f_code
+    while code.co_filename.startswith(_HOME) and frame.f_back is not None:
         frame = frame.f_back
-    storage.writer = (operation, frame.f_code.co_filename, frame.f_lineno)
+        code = frame.f_code
+    storage.wrote = operation, code, frame.f_lasti
 
 
 _HOME = base.__file__.removesuffix("base.py")

@@ -22,7 +22,6 @@ from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
-from tensorkit.ops.places import outside
 
 __all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
@@ -288,13 +287,14 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _reduced((x - y).abs(), reduction)
 
 
+@planned(2)
 def nll_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """Minus the log-probability of each item's class: input (N, C, ...), target (N, ...).
 
     ``weight`` has one number per class; items of the class ``ignore_index`` do not count. Raises
@@ -335,36 +335,11 @@ def nll_loss(
             f"got weight tensor of shape: {sizes(weight.shape)}",
             b_shape=tuple(weight.shape),
         )
-    ignored = _ignored(target, n_classes, int(ignore_index))
     loss = losses.nll_loss if len(shape) < 3 else losses.nll_loss2d
-    if not input.dim():
+    if not shape:
         raise ShapeError("input tensor should be 1D or 2D")
-    options = {"reduction": reduction, "ignore_index": ignored}
-    return loss(input, target, None if weight is None else weight.detach(), **options)
-
-
-def _ignored(target: Tensor, n_classes: int, ignore_index: int) -> int | None:
-    """``ignore_index``, or None where no item is of that class; IndexError for other classes."""
-    classes = target._array
-    if target._form.device is not CPU:  # that nothing is ignored, the host cannot know
-        fine = (classes >= 0) & (classes < n_classes) | (classes == ignore_index)
-        target._form.device.backend.expect(fine, outside(n_classes))
-        return ignore_index
-    # negative numbers are huge without their sign
-    unusual = classes.view("u8" if target.dtype is int64 else "u1") >= n_classes
-    if not unusual.any() and not 0 <= ignore_index < n_classes:
-        return None
-    wrong = unusual & (classes != ignore_index)
-    if wrong.any():
-        raise IndexRangeError(
-            message(
-                f"Target {int(classes[wrong][0])} is out of bounds.",
-                f"There are {n_classes} classes, 0 to {n_classes - 1}.",
-            ),
-            index=int(classes[wrong][0]),
-            size=n_classes,
-        )
-    return ignore_index
+    tensors = (input, target) if weight is None else (input, target, weight.detach())
+    return loss, tensors, {"reduction": reduction, "ignore_index": int(ignore_index)}
 
 
 def cross_entropy(

@@ -5,8 +5,11 @@ an operation of ``kind="function"`` with them, and gives the formula ``spread`` 
 """
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tensorkit import dtypes
 from tensorkit.dtypes import DType, as_dtype
@@ -80,6 +83,9 @@ def summable(function: str, x: "Tensor", dtype: Any) -> Any:
 
 
 # On arrays
+
+# Vectors of ones by length and dtype, never written to: a product with one is the fastest sum.
+ones: Callable[[int, str], Any] = lru_cache(1000)(np.ones)
 
 
 def wide(xp: Any, x: Any) -> Any:

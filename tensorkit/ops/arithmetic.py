@@ -164,9 +164,9 @@ floor_divide.grad(node="NotImplemented")
 
 def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
-    if y.dtype.kind in "iu":
+    if y.dtype.kind in "iu" or xp.__name__ == "numpy":
         return xp.floor_divide(x, y)
-    # Python's own rule: start from the exact remainder, so that the quotient is not rounded up.
+    # NumPy's rule: start from the exact remainder, so that the quotient is not rounded up.
     rest = xp.fmod(x, y)
     quotient = (x - rest) / y
     quotient = xp.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - 1, quotient)

@@ -8,7 +8,7 @@ from tensorkit.errors import NotSupportedError, ShapeError, message, must_be, si
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, general, views
 from tensorkit.ops.general import as_int, need_int, need_sizes, need_tensor
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def _flip(xp: Any, x: Any, *, dims: Ints) -> Any:
 _flip.grad(node="FlipBackward0", x=lambda g, dims: _flip(g, dims=dims))
 
 
-def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> "Tensor":
+@planned(1)
+def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> Any:
     """The elements moved by ``shifts`` places along ``dims``; what leaves comes in again.
 
     Without ``dims`` the tensor is rolled as one long vector.
@@ -58,7 +59,7 @@ def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> "Tensor":
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
     dims = tuple(layout.wrap_dim(dim, input.dim()) for dim in dims)
-    return _roll(input, shifts=shifts, dims=dims)
+    return _roll, (input,), {"shifts": shifts, "dims": dims}
 
 
 @op(kind="function")
@@ -167,7 +168,8 @@ def _interleaved(repeats: Any, size: int) -> "Tensor":
 # Triangles and diagonals
 
 
-def tril(input: "Tensor", diagonal: int = 0) -> "Tensor":
+@planned(1)
+def tril(input: "Tensor", diagonal: int = 0) -> Any:
     """The lower triangle of each matrix, zeros above; ``diagonal`` moves the border up.
 
     >>> tk.tril(tk.ones(3, 3))
@@ -175,17 +177,18 @@ def tril(input: "Tensor", diagonal: int = 0) -> "Tensor":
             [1., 1., 0.],
             [1., 1., 1.]])
     """
-    return _tril(input, diagonal=_border("tril", input, diagonal))
+    return _tril, (input,), {"diagonal": _border("tril", input, diagonal)}
 
 
-def triu(input: "Tensor", diagonal: int = 0) -> "Tensor":
+@planned(1)
+def triu(input: "Tensor", diagonal: int = 0) -> Any:
     """The upper triangle of each matrix, zeros below; ``diagonal`` moves the border up.
 
     >>> tk.triu(tk.ones(2, 3), 1)
     tensor([[0., 1., 1.],
             [0., 0., 1.]])
     """
-    return _triu(input, diagonal=_border("triu", input, diagonal))
+    return _triu, (input,), {"diagonal": _border("triu", input, diagonal)}
 
 
 def _border(function: str, x: Any, diagonal: Any) -> int:

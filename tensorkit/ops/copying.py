@@ -8,6 +8,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.history import record
+from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import Device, quietly
 from tensorkit.dtypes import DType, float16
@@ -74,12 +75,23 @@ def _recorded(rule: Rule, result: "Tensor", x: TensorBase) -> "Tensor":
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tensor":
     """A copy of ``x`` with this dtype and, unless ``strides`` are given, the same memory order."""
     form = x._form
+    if strides is None:
+        new_form = _dense_forms.get((form, dtype))
+        if new_form is not None:
+            return base.new(general.run(x._array.astype, dtype.numpy, "K"), new_form)
     shape = tuple(form.shape)
     if strides is None:
         strides = layout.dense_strides(shape, form.strides)
+        if layout.is_dense(shape, form.strides):  # as arrays are copied, too
+            new_form = base.form_of(form.device, dtype, shape, strides)
+            general.remember(_dense_forms, (form, dtype), new_form)
     array = form.device.backend.allocate(dtype.numpy, shape, strides)
     quietly(form.xp.copyto, array, x._array, casting="unsafe")
     return base.new(array, base.form_of(form.device, dtype, shape, strides))
+
+
+_dense_forms: dict[tuple[Form, DType], Form] = {}  # of copies of dense tensors in a dtype
+general.tables.append(_dense_forms)
 
 
 def contiguous(x: "Tensor") -> "Tensor":
@@ -103,6 +115,15 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         # cast as a tensor would be, without a check
         general.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
+    form, other_form = target._form, source._form
+    if (
+        (source._node is None or not state.grad)
+        and (source._storage is None or target._storage is None)
+        and (form.shape == other_form.shape or not other_form.shape)
+        and form.device is other_form.device
+        and general.write_plainly(target, source._array, "copy_")
+    ):
+        return target
     if source._form.device is not target._form.device:
         source = general.moved(source, target._form.device, "copy_")
     tracked = history.check_write(target, source)
@@ -115,8 +136,13 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
     return target
 
 
+_NOUGHT = np.zeros((), np.uint8)
+
+
 def zero_(target: "Tensor") -> "Tensor":
     """Set every element of ``target`` to zero."""
+    if general.write_plainly(target, _NOUGHT, "zero_"):
+        return target
     rule = _ZERO if history.check_write(target) else None
     general.write(target, stored(0, target._form.dtype), "zero", rule, (target,), {})
     return target
@@ -150,6 +176,8 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
     dtype = target._form.dtype
     if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
         general.check_value(number, dtype)
+    if general.write_plainly(target, stored(number, dtype), "fill_"):
+        return target
     rule = _FILLS["FillBackward2"] if tracked else None
     general.write(target, stored(number, dtype), "fill", rule, (target, value), {})
     return target
@@ -176,6 +204,8 @@ def assign_number(target: "Tensor", number: general.Number) -> None:
 
 def stored(number: general.Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
+    if dtype.is_floating_point and -60_000 < number < 60_000:  # nearly always
+        return np.array(number, dtype.numpy)
     if dtype.category == 1 and isinstance(number, float):
         number = int(number)
     return quietly(general.number_array, number, dtype)

@@ -743,8 +743,9 @@ def recorder(
         return _no_record
     if rule.is_pair and not known:
         return definition.record
-    known = {"shape": tuple(tensors[0]._form.shape), **known}
-    return history.known_recorder(rule, definition.inputs, known)
+    names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
+    known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
+    return history.known_recorder(rule, names, known)
 
 
 def contiguous_result(array: Any, device: Device) -> "Tensor":
@@ -862,6 +863,24 @@ def unary_inplace(definition: Definition, x: Any) -> "Tensor":
     return x
 
 
+def write_plainly(x: TensorBase, array: Any, operation: str) -> bool:
+    """Write where nothing is to be asked or recorded; False where something is.
+
+    The shape of ``array``, its overlap with ``x`` and what it is tracked by are the caller's care.
+    """
+    own = x._array
+    if not (x._node is None and x._form.is_contiguous and x._form.device is CPU):
+        return False
+    if base.watch is not None or state.inference or not own.flags.writeable:
+        return False
+    try:
+        quiet.run(own.__setitem__, ..., array)
+    except RuntimeError:  # fast paths are closed
+        quietly(own.__setitem__, ..., array)
+    history.written(x, operation)
+    return True
+
+
 def write(
     x: TensorBase,
     array: Any,
@@ -977,7 +996,7 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
     Negative numbers may wrap into uint8, as in PyTorch. ``name`` is the dtype's name in the
     sentence, where PyTorch uses another one than the C type.
     """
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ or (dtype.is_floating_point and -60_000 < value < 60_000):
         return
     if dtype.is_floating_point:
         fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 def getitem(x: "Tensor", index: Any) -> "Tensor":
     """``x[index]``: a view, unless masks or positions pick from it."""
     form = x._form
-    kind = index.__class__
-    if kind is tuple:
-        key = _key(index)
+    kind, parts = index.__class__, None
+    if kind is tuple or kind in _ALONE:
+        parts = index if kind is tuple else (index,)
+        key = _key(parts)
         plan = form.views.get(key)
         if plan is not None:
             return history.view(x, plan)
@@ -56,8 +57,8 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
     picks: Picks = {}
     target = locate(_layout_of(form), index, steps, picks)
     plan = base.plan_view(x, target, _records(x, steps))
-    if kind is tuple and not picks and key is not None:
-        plan = base.plan_view(x, target, plan.steps, operator.getitem, (*index, ...))
+    if parts is not None and not picks and key is not None:
+        plan = base.plan_view(x, target, plan.steps, operator.itemgetter((*parts, ...)))
         base.remember_view(form, key, plan)
     if not picks:
         return history.view(x, plan)
@@ -76,10 +77,14 @@ def _key(index: tuple[Any, ...]) -> Any:
     key: list[Any] = []
     for part in index:
         if part.__class__ is slice:
-            bounds = (part.start, part.stop, part.step)
-            if not all(bound.__class__ in _BOUNDS for bound in bounds):
+            start, stop, step = part.start, part.stop, part.step
+            if not (
+                start.__class__ in _BOUNDS
+                and stop.__class__ in _BOUNDS
+                and step.__class__ in _BOUNDS
+            ):
                 return None
-            key.append(bounds)
+            key.append((start, stop, step))
         elif part.__class__ in _BOUNDS or part is Ellipsis:
             key.append(part)
         else:
@@ -88,6 +93,7 @@ def _key(index: tuple[Any, ...]) -> Any:
 
 
 _BOUNDS = frozenset((int, type(None)))
+_ALONE = frozenset((type(None), type(...)))
 
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
@@ -138,7 +144,7 @@ def _along_first(form: Form, index: Any, key: Any) -> Any:
     known["target"] = Layout(shape, strides, start * whole.strides[0])
     steps = ((definition.rules[None], part, known),)
     offset = start * form.strides[0]
-    plan = tuple(base.ViewPlan(part, offset, operator.getitem, (place,), (), steps))
+    plan = tuple(base.ViewPlan(part, offset, operator.itemgetter(place), (), (), steps))
     if len(form.views) < _FIRST_FEW:
         form.views[key] = plan
     return plan

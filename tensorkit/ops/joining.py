@@ -3,7 +3,7 @@
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import layout
+from tensorkit import base, layout
 from tensorkit.autograd.graph import Node, Rule
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
@@ -26,10 +26,15 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     >>> tk.cat([tk.tensor([1, 2]), tk.tensor([3])])
     tensor([1, 2, 3])
     """
+    plan, arrays = _plan_of(cat, tensors, dim)
+    if plan is not None:
+        form, place, parts = plan
+        result = base.new(general.run(form.xp.concatenate, arrays, place), form)
+        return _recorded(result, tensors, _CAT, place, parts)
     _need_tensors("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    dim = general.need_int("cat", "dim", 2, dim)
+    given, dim = dim, general.need_int("cat", "dim", 2, dim)
     shapes = [tuple(x._form.shape) for x in tensors]
     if () in shapes:
         at = shapes.index(())
@@ -51,10 +56,30 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
         used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
     array = general.run(xp.concatenate, _promoted(tensors, used), dim)
     result = general.contiguous_result(array, tensors[0]._form.device)
-    if all(x._node is None for x in tensors):
-        return general.finished(result)
     ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
-    return _recorded(result, tensors, _CAT, dim, list(zip([0, *ends], ends, strict=False)))
+    parts = list(zip([0, *ends], ends, strict=False))
+    _remember(cat, tensors, given, (result._form, dim, parts))
+    return _recorded(result, tensors, _CAT, dim, parts)
+
+
+_plans: dict[Any, Any] = {}  # by operation, forms and dimension: the result's form, and the parts
+general.tables.append(_plans)
+
+
+def _plan_of(operation: Any, tensors: Any, dim: Any) -> tuple[Any, Any]:
+    """What was remembered of such a call, and the arrays; None if nothing was."""
+    try:
+        plan = _plans[operation, dim, dim.__class__, *[x._form for x in tensors]]
+        return plan, [x._array for x in tensors]
+    except (AttributeError, KeyError, TypeError):
+        return None, None
+
+
+def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
+    """Keep a plan if all tensors are joined as they are."""
+    forms = [x._form for x in tensors]
+    if {form.dtype for form in forms} == {plan[0].dtype} and (0,) not in [f.shape for f in forms]:
+        general.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
 
 def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
@@ -64,11 +89,18 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     tensor([[1, 2],
             [3, 4]])
     """
+    plan, arrays = _plan_of(stack, tensors, dim)
+    if plan is not None:
+        form, place, parts = plan
+        at = (*[slice(None)] * place, None)
+        arrays = [array[at] for array in arrays]
+        result = base.new(general.run(form.xp.concatenate, arrays, place), form)
+        return _recorded(result, tensors, _STACK, place, parts)
     _need_tensors("stack", tensors)
     if not tensors:
         raise ShapeError("stack expects a non-empty TensorList")
     shape = tuple(tensors[0]._form.shape)
-    dim = layout.wrap_dim(general.need_int("stack", "dim", 2, dim), len(shape) + 1)
+    given, dim = dim, layout.wrap_dim(general.need_int("stack", "dim", 2, dim), len(shape) + 1)
     for number, x in enumerate(tensors):
         if x._form.shape != shape:
             raise ShapeError(
@@ -83,7 +115,9 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     xp = tensors[0]._form.xp
     array = general.run(xp.stack, _promoted(tensors, tensors), dim)
     result = general.contiguous_result(array, tensors[0].device)
-    return _recorded(result, tensors, _STACK, dim, list(range(len(tensors))))
+    parts = list(range(len(tensors)))
+    _remember(stack, tensors, given, (result._form, dim, parts))
+    return _recorded(result, tensors, _STACK, dim, parts)
 
 
 def _need_tensors(function: str, tensors: Any) -> None:
@@ -130,6 +164,8 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
 def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> "Tensor":
     result = general.finished(result)
     if not state.grad or not result._form.dtype.is_floating_point:
+        return result
+    if all(x._node is None for x in tensors):
         return result
     edges = tuple(
         None if x._node is None or (x._form.shape == (0,) and result.dim() > 1) else edge_of(x)

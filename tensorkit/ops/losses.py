@@ -6,12 +6,17 @@ Each takes inputs that its caller in ``nn.functional`` has checked, of one shape
 
 from typing import Any
 
+import numpy as np
+
 from tensorkit import kernels
+from tensorkit.devices import backend_of
+from tensorkit.errors import IndexRangeError, message
 from tensorkit.kernels import Kernel, Reduction
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, wide
 from tensorkit.ops.elementary import log, sigmoid
 from tensorkit.ops.notation import op
+from tensorkit.ops.places import outside
 from tensorkit.ops.reduction import total
 from tensorkit.ops.selection import where
 
@@ -20,12 +25,13 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
     if reduction == "none":
         return items
     sums = total(xp, items)
-    return sums if reduction == "sum" else xp.divide(sums, items.size)
+    return sums if reduction == "sum" else sums / items.size
 
 
-def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
-    """The gradient that each item gets."""
-    return g / count(shape, None) if reduction == "mean" else g
+def _for_each(g: Any, shape: Ints, reduction: str, factor: float = 1) -> Any:
+    """The gradient that each item gets, times ``factor``."""
+    share = factor / max(count(shape, None), 1) if reduction == "mean" else factor
+    return g if share == 1 else g * share
 
 
 # Distances
@@ -46,22 +52,46 @@ def mse_loss(xp: Any, x: Any, y: Any, *, reduction: str) -> Any:
 
 
 mse_loss.grad(
-    x=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction) * 2 * (x - y),
-    y=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction) * 2 * (y - x),
+    x=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction, 2) * (x - y),
+    y=lambda g, x, y, shape, reduction: _for_each(g, shape, reduction, 2) * (y - x),
 )
 
 
 # Classes
 
 
+def _all_count(target: Any, n_classes: int, ignore_index: int) -> bool:
+    """Whether all classes exist and none is ignored; IndexError for others that do not exist."""
+    if target.__class__ is not np.ndarray:  # the host does not wait to know
+        fine = (target >= 0) & (target < n_classes) | (target == ignore_index)
+        backend_of(target).expect(fine, outside(n_classes))
+        return False
+    # negative numbers are huge without their sign
+    codes: Any = target.view(np.uint8 if target.itemsize == 1 else np.uint64)
+    unusual = codes >= n_classes
+    if not np.count_nonzero(unusual):
+        return not 0 <= ignore_index < n_classes
+    wrong = target[unusual & (target != ignore_index)]
+    if wrong.size:
+        raise IndexRangeError(
+            message(
+                f"Target {int(wrong[0])} is out of bounds.",
+                f"There are {n_classes} classes, 0 to {n_classes - 1}.",
+            ),
+            index=int(wrong[0]),
+            size=n_classes,
+        )
+    return False
+
+
 def _weights(
-    xp: Any, x: Any, target: Any, weight: Any, ignore_index: int | None
+    xp: Any, x: Any, target: Any, weight: Any, ignore_index: int, all_count: bool
 ) -> tuple[Any, Any]:
     """How much each item counts, and its class; 0 for both where it is ignored.
 
-    Without ``ignore_index``, and without weights, there is None for counts: each counts as one.
+    There is None for counts if each counts as one.
     """
-    if ignore_index is None:
+    if all_count:
         return None if weight is None else weight[target], target
     ignored = target == ignore_index
     kept = xp.where(ignored, 0, target)
@@ -72,6 +102,8 @@ def _weights(
 def _chosen(xp: Any, kept: Any) -> Any:
     """The index of ``x[n, kept[n, ...], ...]``: x (N, C, ...) or (C,), kept (N, ...) or ()."""
     n_dims = kept.ndim
+    if n_dims == 1:
+        return xp.arange(kept.size), kept
     places = [
         xp.arange(size).reshape((size, *(1,) * (n_dims - 1 - dim)))
         for dim, size in enumerate(kept.shape)
@@ -114,18 +146,18 @@ def _count(xp: Any, like: Any, target: Any, ignored: Any) -> Any:
     return _COUNT(xp, like, target, ignored, axis=-1, keepdims=True).reshape(())
 
 
-def _nll(
-    xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int | None
-) -> Any:
+def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    n_classes = x.shape[min(x.ndim - 1, 1)]
+    all_count = _all_count(target, n_classes, ignore_index)
     if _is_plain(xp, x, x.shape, target, weight):
-        items = _ITEM(xp, x, target, ignore_index, x.shape[1])
+        items = _ITEM(xp, x, target, ignore_index, n_classes)
         if reduction == "none":
             return items
         sums = total(xp, items)
         if reduction == "sum":
             return sums
         return xp.divide(sums, _count(xp, items, target, ignore_index))
-    counts, kept = _weights(xp, x, target, weight, ignore_index)
+    counts, kept = _weights(xp, x, target, weight, ignore_index, all_count)
     items = xp.asarray(-x[_chosen(xp, kept)])
     if counts is not None:
         items = xp.asarray(items * counts)
@@ -133,7 +165,7 @@ def _nll(
         return items
     sums = total(xp, wide(xp, items))
     if reduction == "mean":
-        sums = xp.divide(sums, _total_weight(xp, counts, kept))
+        sums = sums / _total_weight(xp, counts, kept)
     return sums.astype(x.dtype, copy=False)
 
 
@@ -143,12 +175,12 @@ def _total_weight(xp: Any, counts: Any, kept: Any) -> Any:
 
 @op(kind="function")
 def nll_loss(
-    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int | None
+    xp: Any, x: Any, target: Any, weight: Any = None, *, reduction: str, ignore_index: int
 ) -> Any:
     """Minus the log-probability ``x`` of each item's class: x (N, C) or (C,), target (N,) or ().
 
-    The mean is weighted by ``weight``, one number per class or None. Items of the class
-    ``ignore_index`` do not count; it is None if there are none.
+    The mean is weighted by ``weight``, one number per class. Items of the class ``ignore_index``
+    do not count. Raises IndexError for other classes that do not exist.
 
     >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
     tensor(2.)
@@ -158,7 +190,7 @@ def nll_loss(
 
 @op(kind="function")
 def nll_loss2d(
-    xp: Any, x: Any, target: Any, weight: Any, *, reduction: str, ignore_index: int | None
+    xp: Any, x: Any, target: Any, weight: Any = None, *, reduction: str, ignore_index: int
 ) -> Any:
     """The same for items that have places: x (N, C, ...), target (N, ...)."""
     return _nll(xp, x, target, weight, reduction, ignore_index)
@@ -166,7 +198,7 @@ def nll_loss2d(
 
 @op(kind="function")
 def nll_spread(
-    xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: Any
+    xp: Any, g: Any, target: Any, weight: Any, *, size: Ints, reduction: str, ignore_index: int
 ) -> Any:
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
     if _is_plain(xp, g, size, target, weight):
@@ -174,9 +206,10 @@ def nll_spread(
             g = xp.divide(g, _count(xp, g, target, ignore_index))
         columns = g.reshape(-1, 1), target.reshape(-1, 1)
         return _SPREAD(xp, *columns, ignore_index, size[1], xp.empty(size, g.dtype))
-    counts, kept = _weights(xp, g, target, weight, ignore_index)
+    all_count = _all_count(target, size[min(len(size) - 1, 1)], ignore_index)
+    counts, kept = _weights(xp, g, target, weight, ignore_index, all_count)
     if reduction == "mean":
-        g = xp.divide(g, _total_weight(xp, counts, kept))
+        g = g / _total_weight(xp, counts, kept)
     result = xp.zeros(size, g.dtype)
     # 0 - x, which has no zeros of the other sign
     result[_chosen(xp, kept)] = -g if counts is None else 0 - g * counts

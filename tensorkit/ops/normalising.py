@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit import dtypes, kernels
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel, Reduction
 from tensorkit.layout import Ints
-from tensorkit.ops.along import as_dtype_of, axes, one_dim, restore, some_dims, wide
+from tensorkit.ops.along import as_dtype_of, axes, one_dim, ones, restore, some_dims, wide
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
@@ -60,19 +62,22 @@ _ROWS = 2**16  # elements at a time, so that they stay in the processor's cache
 def _by_rows(function: Any, xp: Any, x: Any, dim: int) -> Any:
     """``function(rows, out)`` along the last dimension of ``x``, computed in float32 at least."""
     own = wide(xp, x if x.ndim else x.reshape(1))
-    own = own if dim == own.ndim - 1 else own.swapaxes(dim, -1)
-    result = xp.empty(own.shape, own.dtype)
+    is_last = dim == own.ndim - 1
+    own = own if is_last else own.swapaxes(dim, -1)
+    if not own.size:
+        return x.copy()
     if own.size <= _ROWS or xp.__name__ != "numpy":
-        if own.size:
-            function(xp, own, result)
+        result = function(xp, own, None)
     else:
+        result = xp.empty(own.shape, own.dtype)
         length = own.shape[-1]
         rows, into = own.reshape(-1, length), result.reshape(-1, length)
         step = max(_ROWS // length, 1)
         for start in range(0, len(rows), step):
             function(xp, rows[start : start + step], into[start : start + step])
-    result = result if dim == own.ndim - 1 else result.swapaxes(dim, -1)
-    return result.reshape(x.shape).astype(x.dtype, copy=False)
+    result = result if is_last else result.swapaxes(dim, -1)
+    result = result if x.ndim else result.reshape(())
+    return result.astype(x.dtype, copy=False)
 
 
 def _is_moderate(xp: Any, x: Any) -> bool:
@@ -87,30 +92,36 @@ _SOFTMAX = Kernel("softmax", "T x, T most, T all", "T y", "y = exp(x - most) / a
 _LOG_SOFTMAX = Kernel("log_softmax", "T x, T most, T all", "T y", "y = x - most - log(all);")
 
 
-def _launched(kernel: Kernel, xp: Any, rows: Any, out: Any) -> None:
+def _launched(kernel: Kernel, xp: Any, rows: Any) -> Any:
     """``kernel`` on the rows, the largest of each, and the sum of its powers."""
-    most = rows.max(-1, keepdims=True)
+    most, out = rows.max(-1, keepdims=True), xp.empty(rows.shape, rows.dtype)
     kernel(xp, rows, most, _POWERS(xp, rows, most, axis=-1, keepdims=True), out)
+    return out
 
 
-def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
     if kernels.are_for(xp, rows):
-        _launched(_SOFTMAX, xp, rows, out)
-        return
+        return _launched(_SOFTMAX, xp, rows)
     if _is_moderate(xp, rows):
-        xp.exp(rows, out)
+        out = xp.exp(rows, out)
     else:
-        xp.subtract(rows, rows.max(-1, keepdims=True), out)
-        xp.exp(out, out)
-    xp.divide(out, xp.add.reduce(out, axis=-1, keepdims=True), out)
+        out = xp.subtract(rows, rows.max(-1, keepdims=True), out)
+        out = xp.exp(out, out)
+    return xp.divide(out, _sums(xp, out), out)
 
 
-def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> None:
+def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
     if kernels.are_for(xp, rows):
-        _launched(_LOG_SOFTMAX, xp, rows, out)
-        return
-    xp.subtract(rows, rows.max(-1, keepdims=True), out)
-    xp.subtract(out, xp.log(xp.add.reduce(xp.exp(out), axis=-1, keepdims=True)), out)
+        return _launched(_LOG_SOFTMAX, xp, rows)
+    out = xp.subtract(rows, rows.max(-1, keepdims=True), out)
+    return xp.subtract(out, xp.log(_sums(xp, xp.exp(out))), out)
+
+
+def _sums(xp: Any, rows: Any) -> Any:
+    """The sums along the last axis, which stays; of a few numbers BLAS has them first."""
+    if rows.size <= 1024 and rows.ndim == 2 and xp is np:
+        return rows.dot(ones(rows.shape[1], rows.dtype.char))[:, None]
+    return xp.add.reduce(rows, axis=-1, keepdims=True)
 
 
 @op(kind="function")

@@ -445,7 +445,7 @@ def _function(definition: Definition) -> Operation:
                 ):
                     definition.record(result, *inputs)
                     return result
-                values = dict(zip(names, inputs, strict=True), **options)
+                values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = tuple(inputs[0]._form.shape)
                 return general.recorded(definition, result, values)
         return general.finished(result)
@@ -565,7 +565,7 @@ def _chosen(
     inputs, others = args[:n_tensors], args[n_tensors:]
     taken = len(tensors) == len(inputs) and all(map(is_, tensors, inputs))
     taken = taken and len({x._form.device for x in tensors}) == 1
-    if taken and all(map(_is_plain, (*others, *options.values()))):
+    if taken and all(map(is_plain, (*others, *options.values()))):
         form, definition = result._form, operation.definition
         compute = partial(definition.forward, form.device.backend.xp, **known)
         forms: Any = tuple([each._form for each in inputs])
@@ -584,7 +584,7 @@ def _key(forms: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     return (forms, args, *map(type, args), *options.items(), *map(type, options.values()))
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether an argument is what it equals: tensors and what holds them are not."""
     if value.__class__ is tuple:
         return all(each.__class__ is int for each in value)

@@ -4,6 +4,8 @@ from math import inf
 from math import prod as prod_of
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
@@ -14,6 +16,7 @@ from tensorkit.ops.along import (
     axes,
     count,
     one_dim,
+    ones,
     restore,
     some_dims,
     spread,
@@ -42,10 +45,14 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    input = summable("sum", input, dtype)
+    general.need_tensor("sum", input)
+    known = {}
+    if dtype is not None:
+        input, known = summable("sum", input, dtype), {"as_is": True}
     if dim is None:
-        return _sum, (input,), {}
-    return _sum_along, (input,), {"dim": _dims("sum", input, dim), "keepdim": bool(keepdim)}
+        return _sum, (input,), known
+    dims = _dims("sum", input, dim)
+    return _sum_along, (input,), {"dim": dims, "keepdim": bool(keepdim), **known}
 
 
 @planned(1)
@@ -92,7 +99,10 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
     after the other, so it is given few terms at a time.
     """
     if dim is None and not keepdims and x.size <= _MANY and x.dtype.char in "fdl":
-        return xp.add.reduce(x, None)  # the commonest, without questions
+        # the commonest, without questions; of a few numbers BLAS has the sum first
+        if x.size <= _TERMS and x.flags.c_contiguous and x.dtype.char != "l" and xp is np:
+            return x.ravel().dot(ones(x.size, x.dtype.char)) + 0  # of -0.0 it is 0.0
+        return xp.add.reduce(x, None)
     if not x.ndim:
         return x.copy()
     axis, dtype = axes(x, dim), x.dtype
@@ -142,12 +152,17 @@ def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
 
 def _mean_of(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
     sums = total(xp, x, dim, keepdims)
-    return xp.divide(sums, count(x.shape, dim))
+    return sums / (x.size if dim is None else count(x.shape, dim))
 
 
 def _sum_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
     xp = backend_of(x).xp
-    return total(xp, x.astype(xp.int64) if x.dtype == bool else x, dim, keepdim)
+    return total(xp, _countable(xp, x), dim, keepdim)
+
+
+def _countable(xp: Any, x: Any) -> Any:
+    """Integers and bools as int64, in which they are added up."""
+    return x.astype(xp.int64) if x.dtype.kind in "biu" and x.dtype.char != "l" else x
 
 
 def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> Any:
@@ -158,16 +173,16 @@ sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[
 
 
 @op(kind="function")
-def _sum(xp: Any, x: Any) -> Any:
-    return total(xp, x)
+def _sum(xp: Any, x: Any, *, as_is: bool = False) -> Any:
+    return total(xp, x if as_is else _countable(xp, x))
 
 
 _sum.grad(node="SumBackward0", x=lambda g, shape: expand(g, shape))
 
 
 @op(kind="function")
-def _sum_along(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return total(xp, x, dim, keepdim)
+def _sum_along(xp: Any, x: Any, *, dim: Ints, keepdim: bool, as_is: bool = False) -> Any:
+    return total(xp, x if as_is else _countable(xp, x), dim, keepdim)
 
 
 _sum_along.grad(
@@ -454,7 +469,12 @@ def count_nonzero(input: "Tensor", dim: Any = None) -> "Tensor":
     tensor([2, 1])
     """
     general.need_tensor("count_nonzero", input)
-    return sum(input != 0, dim)
+    return sum(input != 0, dim) if dim is not None else _count_nonzero(input)
+
+
+@op(kind="function")
+def _count_nonzero(xp: Any, x: Any) -> Any:
+    return xp.asarray(xp.count_nonzero(x), xp.int64)
 
 
 # Lengths

@@ -24,6 +24,9 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     >>> tk.where(x > 0, x, 0.)
     tensor([0., 2.])
     """
+    result, key = _planned(condition, input, other)
+    if result is not None:
+        return result
     condition, input, other = general.together(condition, input, other)
     operands = [general.as_operand(value) for value in (input, other)]
     if not isinstance(condition, TensorBase) or None in operands:
@@ -45,19 +48,53 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     shape = layout.broadcast_shapes(
         layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
     )
-    array = general.run(
-        _choose.definition.forward,
-        condition._form.xp,
-        condition._array,
-        general.as_array(first, dtype),
-        general.as_array(second, dtype),
-    )
+    chosen = [general.as_array(each, dtype) for each in (first, second)]
+    array = general.run(_choose.definition.forward, condition._form.xp, condition._array, *chosen)
     pairs = [(tuple(condition._form.shape), condition._form.strides)]
     pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]
     strides = layout.result_strides(shape, pairs)
     result = base.place(array, condition._form.device, dtype, strides)
+    pairs_of = list(zip(chosen, (first, second), strict=True))
+    as_they_are = all(each.is_number or each.dtype is dtype for _, each in pairs_of)
+    if key is not None and as_they_are and result._form.device is CPU:
+        numbers = [x if each.is_number else None for x, each in pairs_of]
+        general.remember(_plans, key, (result._form, *numbers))
     values = {"condition": condition, "x": input, "y": other}
     return general.recorded(_choose.definition, result, values)
+
+
+_plans: dict[Any, Any] = {}  # by forms and numbers: the form of the result, the numbers as arrays
+general.tables.append(_plans)
+
+
+def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    """The result if such a call was planned, and the key of its plan if it can be."""
+    if not isinstance(condition, TensorBase) or condition._form.device is not CPU:
+        return None, None
+    parts = [
+        x._form if isinstance(x, TensorBase) else (x.__class__, x or repr(x))
+        for x in (input, other)
+    ]
+    key = (condition._form, *parts)
+    if any(form.__class__ is tuple and form[0] not in _NUMBERS for form in parts):
+        return None, None
+    plan = _plans.get(key)
+    if plan is None:
+        return None, key
+    form, x, y = plan
+    x = input._array if x is None else x
+    y = other._array if y is None else y
+    array = general.run(_choose.definition.forward, form.xp, condition._array, x, y)
+    if not (array.flags.c_contiguous and form.is_contiguous):
+        return None, key
+    result = base.new(array, form)
+    if getattr(input, "_node", None) is None and getattr(other, "_node", None) is None:
+        return general.finished(result), key
+    values = {"condition": condition, "x": input, "y": other}
+    return general.recorded(_choose.definition, result, values), key
+
+
+_NUMBERS = frozenset((int, float))
 
 
 @op(kind="function")

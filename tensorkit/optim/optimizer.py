@@ -109,7 +109,7 @@ class Optimizer:
         quietly(self._step, _caller(type(self).__name__))
         return loss
 
-    def _step(self, writer: tuple[str, str, int]) -> None:
+    def _step(self, writer: tuple[str, Any, int]) -> None:
         for group in self.param_groups:
             for param in group["params"]:
                 gradient = param._grad if hasattr(param, "_grad") else None
@@ -117,7 +117,7 @@ class Optimizer:
                     self._change(param, gradient, group)
                     storage = base.storage_of(param)
                     storage.version += 1
-                    storage.writer = writer
+                    storage.wrote = writer
 
     def _change(self, param: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         """Run ``update`` on one parameter; on the CPU in blocks if it is large and in one piece."""
@@ -207,12 +207,12 @@ def _fitted(name: str, value: Any, param: Tensor) -> Any:
     return value.to(param.device, param.dtype if param.is_floating_point() else value.dtype)
 
 
-def _caller(optimizer: str) -> tuple[str, str, int]:
+def _caller(optimizer: str) -> tuple[str, Any, int]:
     """Who called ``step``, as the error about a changed tensor names it."""
     frame = sys._getframe(2)
     while frame.f_back is not None and is_ours(frame):
         frame = frame.f_back
-    return f"{optimizer}.step", frame.f_code.co_filename, frame.f_lineno
+    return f"{optimizer}.step", frame.f_code, frame.f_lasti
 
 
 def new_state(param: Tensor) -> Tensor:
