@@ -134,7 +134,8 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
         if named.keys() <= _FIXED and get_default_device() is CPU:
             try:
                 given = (args[0]._form, *args[1:]) if of_form else args
-                parts = given[0] if given[0].__class__ is tuple else given  # 1 and 1.0 are equal
+                # the types, too: 1, 1.0 and True are equal
+                parts = (*given, *given[0]) if given[0].__class__ is tuple else given
                 key = (make, given, *map(type, parts), *named.items())
                 array, form = _kept[key]
                 return general.finished(base.new(array.copy(), form))

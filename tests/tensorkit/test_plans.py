@@ -1,0 +1,94 @@
+"""What plans must tell apart: calls that look alike, and results that are kept to be copied."""
+
+import math
+
+import pytest
+
+import tensorkit as tk
+
+torch = pytest.importorskip("torch")
+
+# Each is called twice, so that the second call finds what the first has left.
+PAIRS = """
+tk.zeros(3) | tk.zeros(3).add_(1)
+tk.full((2,), 0.0) | tk.full((2,), -0.0)
+tk.full((2,), 1) | tk.full((2,), 1.0) | tk.full((2,), True)
+tk.arange(3) | tk.arange(3.0)
+tk.ones(2, 1) | tk.ones((2, 1)) | tk.ones(2, 1, dtype=tk.int8)
+tk.zeros_like(x) | tk.zeros_like(x.int()) | tk.zeros_like(x.T)
+tk.full_like(x, 2) | tk.full_like(x.int(), 2) | tk.full_like(x, 2.5)
+tk.eye(2) | tk.eye(2, 3) | tk.eye(2, dtype=tk.bool)
+tk.where(x > 1, x, 0) | tk.where(x > 1, x, 0.0) | tk.where(x > 1, x, -0.0) | tk.where(x > 1, 1, 0)
+tk.where(x > 1, x, x.T) | tk.where((x > 1).T, x.T, x.T) | tk.where(x > 1, x, x.double())
+tk.cat([x, x]) | tk.cat([x, x], 1) | tk.cat([x, x.T]) | tk.cat([x, x.double()])
+tk.cat([x, x[:0]]) | tk.cat([x, tk.zeros(0)]) | tk.cat((x,)) | tk.cat([x, x], -1)
+tk.stack([x, x]) | tk.stack([x, x], 1) | tk.stack([x, x.T], 2) | tk.stack([x, x.double()], -1)
+(x > 1).sum() | (x > 1).sum(dtype=tk.bool) | x.int().sum() | x.int().sum(0, dtype=tk.int32)
+x.clone() | x.T.clone() | x[:, :1].clone() | x.double() | x.T.int() | x[::2].double()
+x[None] | x[...] | x[None, 0] | x[0, None]
+x.clone().zero_() | x.T.clone().zero_() | x.clone()[0].zero_() | x.clone().copy_(tk.tensor(2))
+x.clone().fill_(7e4) | x.int().fill_(2.7) | x.half().fill_(1e5) | x.clone().copy_(x[0])
+x // 0.3 | x // -0.3 | -x // 0.0 | x // math.inf | (x * 0) // -x
+tk.nn.functional.nll_loss(x, y) | tk.nn.functional.nll_loss(x, y, reduction="sum")
+tk.nn.functional.nll_loss(x, y, ignore_index=1) | tk.nn.functional.nll_loss(x, y, x[0] * 2)
+tk.nn.functional.nll_loss(x, y + 2) | tk.nn.functional.nll_loss(x, y - 1)
+tk.nn.functional.nll_loss(x, y - 1, ignore_index=-1) | tk.nn.functional.mse_loss(x, x.T)
+tk.tensor([-0.0]).sum() | tk.tensor([-0.0]).mean() | x.log_softmax(1) | x.softmax(0)
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", PAIRS)
+def test_calls_that_look_alike_are_told_apart(line):
+    def shown(m, text):
+        x, y = m.tensor([[1.0, 2.0], [3.0, -4.0]]), m.tensor([0, 1])
+        try:
+            found = eval(text, {"tk": m, "x": x, "y": y, "math": math})
+            return repr(found), found.stride()
+        except Exception as error:
+            return str(error).split("\n")[0]
+
+    texts = [text.strip() for text in line.split(" | ")]
+    ours = [[shown(tk, text) for text in texts] for _ in range(2)]
+    theirs = [shown(torch, text) for text in texts]
+    assert ours == [theirs, theirs]
+
+
+def test_what_is_kept_belongs_to_nobody():
+    tk.zeros(3)
+    changed = tk.zeros(3).fill_(5)
+    assert changed.tolist() == [5, 5, 5]
+    assert tk.zeros(3).tolist() == [0, 0, 0]
+
+
+def test_kept_tensors_follow_the_default_dtype():
+    tk.zeros(3)
+    tk.set_default_dtype(tk.float64)
+    try:
+        assert tk.zeros(3).dtype is tk.float64
+    finally:
+        tk.set_default_dtype(tk.float32)
+
+
+def test_a_copy_of_kept_memory_requires_grad_only_where_asked():
+    assert tk.ones(3, requires_grad=True).requires_grad
+    assert not tk.ones(3).requires_grad
+
+
+def test_a_node_is_seen_under_its_name_in_pytorch():
+    for m in (torch, tk):
+        x = m.ones(2, requires_grad=True)
+        assert type((x * 2).grad_fn).__name__ == "MulBackward0"
+        assert type((x * 2).exp().grad_fn.next_functions[0][0]).__name__ == "MulBackward0"
+
+
+def test_a_node_that_was_looked_at_still_passes_gradients():
+    x = tk.ones(2, requires_grad=True)
+    y = (x * 3).exp().sum()
+    assert y.grad_fn.next_functions[0][0].next_functions[0][0]._saved_self is None
+    y.backward()
+    assert x.grad.tolist() == pytest.approx([3 * math.exp(3)] * 2)
+
+
+def test_missing_attributes_are_not_listed():
+    assert not {"storage", "median"} & set(dir(tk.ones(2)))
+    assert not hasattr(tk.ones(2), "storage")
