@@ -100,12 +100,14 @@ def run_case(
             outcome.ended = "timed out"
     outcome.printed = printed.getvalue()
     if outcome.ended == "returned" and not exercise.changes_arguments:
-        outcome.changed = [
-            position
-            for position, (now, before) in enumerate(zip(arguments, untouched.args, strict=True))
-            if compare.difference(now, before) is not None
-        ]
+        outcome.changed = changed(arguments, untouched)
     return outcome
+
+
+def changed(arguments: list[Any], untouched: Case) -> list[int]:
+    """The positions of the arguments that are no longer as they were drawn."""
+    pairs = enumerate(zip(arguments, untouched.args, strict=True))
+    return [it for it, (now, before) in pairs if compare.difference(now, before) is not None]
 
 
 def _where(error: BaseException) -> str:

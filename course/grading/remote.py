@@ -26,7 +26,7 @@ from course.grading.wire import Message, WireError
 from course.limited import limited
 from course.plain import Opaque, plain
 from course.quiet import NotAllowed
-from course.runner import Budget, Outcome
+from course.runner import Budget, Outcome, changed
 from tensorkit import errors as tk_errors
 from tensorkit.ledger import note, unrecorded
 
@@ -299,11 +299,7 @@ def run_case(
         outcome.message, outcome.where = words_of(error)
     outcome.printed, outcome.warned = caller.printed, caller.warned
     if outcome.ended == "returned" and not exercise.changes_arguments:
-        outcome.changed = [
-            position
-            for position, (now, before) in enumerate(zip(arguments, untouched.args, strict=True))
-            if compare.difference(now, before) is not None
-        ]
+        outcome.changed = changed(arguments, untouched)
     return outcome
 
 
