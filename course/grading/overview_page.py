@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 
 from course.grading.overview import FAILED, NOT_STARTED, PARTLY, PASSED, Asked, Overview
+from course.grading.similar import Pair
 from course.report import prose
 
 FEW, MANY = 5, 40
@@ -177,21 +178,34 @@ def _alike(overview: Overview, name: Name) -> str:
         "<p>A hint to look, not a verdict: the share of unusual runs of six tokens, names and "
         "layout aside, that two answers have in common (docs/grading.md).</p>"
     )
+    groups = _groups(overview.alike)
+    if not groups:
+        return said + "<p>None.</p>"
     learners = {it.learner for it in overview.graded}
     rows = [
         [
-            it.exercise,
-            name(it.one),
-            name(it.other) if it.other in learners else it.other,
-            f"{100 * it.likeness:.0f} %",
-            it.shared,
+            id,
+            len(its),
+            ", ".join(name(it) if it in learners else it for it in its[:FEW])
+            + (f" and {len(its) - FEW} more" if len(its) > FEW else ""),
+            f"{100 * likeness:.0f} %",
         ]
-        for it in overview.alike[:MANY]
+        for id, its, likeness in groups[:MANY]
     ]
-    if not rows:
-        return said + "<p>None.</p>"
-    heads = ["exercise", "learner", "like", "likeness", "runs in common"]
-    return said + _table("Similar answers", heads, rows) + _more(len(overview.alike) - MANY)
+    heads = ["exercise", "alike", "learners, or where it stands in the library", "at most"]
+    return said + _table("Similar answers", heads, rows) + _more(len(groups) - MANY)
+
+
+def _groups(pairs: Iterable[Pair]) -> list[tuple[str, list[str], float]]:
+    """Exercise, who is alike, the greatest likeness; whoever is like one is like the others."""
+    found: list[tuple[str, set[str], float]] = []
+    for it in pairs:
+        near = [g for g in found if g[0] == it.exercise and g[1] & {it.one, it.other}]
+        found = [g for g in found if g not in near]
+        members = {it.one, it.other}.union(*(g[1] for g in near))
+        found.append((it.exercise, members, max([it.likeness, *(g[2] for g in near)])))
+    found.sort(key=lambda g: (-g[2], len(g[1]), g[0]))
+    return [(id, sorted(members), likeness) for id, members, likeness in found]
 
 
 def _more(number: int) -> str:

@@ -21,11 +21,13 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import (
     Assignment,
+    BaseCell,
     Comment,
     Grade,
     Gradebook,
@@ -108,7 +110,38 @@ class Writer:
             marker.is_file()
             and autograded.is_file()
             and marker.read_text(encoding="ascii") == _hash(result.to_json())
+            and self._is_entered(result)
         )
+
+    def _is_entered(self, result: Result) -> bool:
+        """Whether the gradebook has these points: it may be another, or an older one, restored."""
+        found = self._entered.get(result.learner, {})
+        return all(it.cell in found for it in result.exercises) and all(
+            found[it.cell] == min(it.report.score, self._most[it.cell]) for it in result.exercises
+        )
+
+    @cached_property
+    def _entered(self) -> dict[str, dict[str, float | None]]:
+        """The points of earlier runs in the gradebook, by learner and cell."""
+        rows = (
+            self._gradebook.db.query(
+                SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score
+            )
+            .select_from(Grade)
+            .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+            .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .join(BaseCell, Grade.cell_id == BaseCell.id)
+            .filter(SubmittedAssignment.assignment_id == self._assignment.id)
+        )
+        found: dict[str, dict[str, float | None]] = {}
+        for learner, cell, score in rows:
+            found.setdefault(learner, {})[cell] = score
+        return found
+
+    @cached_property
+    def _most(self) -> dict[str, float]:
+        cells = (cell for it in self._assignment.notebooks for cell in it.grade_cells)
+        return {it.name: float(it.max_score) for it in cells}
 
     def apply(self, result: Result) -> None:
         """Write everything about a result."""

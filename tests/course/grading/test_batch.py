@@ -113,6 +113,20 @@ def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
         assert {it.name: it for it in entry.grades}["check-checkerboard"].needs_manual_grade
 
 
+def test_a_gradebook_that_lost_grades_gets_them_back(school: School, half: bytes) -> None:
+    for learner in ("ada", "bob"):
+        school.submit(learner, half)
+    grade(school)
+    scores = school.scores()
+    with school.gradebook() as book:
+        book.remove_submission(CHAPTER, "ada")
+        entry = book.find_submission_notebook(CHAPTER, CHAPTER, "bob")
+        entry.grades[0].auto_score = entry.grades[-1].auto_score = 0.5
+        book.db.commit()
+    grade(school)
+    assert school.scores() == scores
+
+
 def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

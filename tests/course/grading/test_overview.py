@@ -13,7 +13,9 @@ from conftest import CHAPTER
 from course import files
 from course.errors import CourseError
 from course.grading import overview, similar
+from course.grading.overview_page import _groups
 from course.grading.result import Graded, Result
+from course.grading.similar import Pair
 from course.grading.writer import result_file
 from course.report import Report, Row
 
@@ -178,3 +180,14 @@ def test_an_answer_from_the_librarys_source_is_found() -> None:
     (found,) = similar.from_library("x", {"ada": source, "bob": OTHER}, ["def f(): pass"])
     assert (found.one, found.likeness) == ("ada", 1.0)
     assert found.other.endswith(": broadcast_shapes")
+
+
+def test_similar_answers_are_listed_by_group_and_not_by_pair() -> None:
+    def pair(one: str, other: str, likeness: float) -> Pair:
+        return Pair("sum", one, other, likeness, 20)
+
+    pairs = [pair("ada", "bob", 1.0), pair("eve", "tk.sum", 0.9), pair("bob", "dan", 0.7)]
+    assert _groups(pairs) == [
+        ("sum", ["ada", "bob", "dan"], 1.0),
+        ("sum", ["eve", "tk.sum"], 0.9),
+    ]
