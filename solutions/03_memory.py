@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Memory
 #
-# To transpose a matrix, its rows become columns. For a large matrix that takes no longer than for a
-# small one. This chapter shows why: a shape is only a way of reading, and most operations on shapes
-# change the way of reading and leave the numbers where they are. At the end you can tell a view
-# from a copy without trying, and you know what to do when a view does not fit.
+# Transposing a matrix turns its rows into columns. For a large matrix that takes no longer than for
+# a small one. This chapter shows why: a shape is only a way of reading, and most operations on
+# shapes change the way of reading and leave the numbers where they are. At the end you can tell a
+# view from a copy without trying, and you know what to do when a view does not fit.
 #
 # The core takes about 45 minutes. Exercises marked *further* give no points.
 
