@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import dtypes
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import general
@@ -126,8 +126,12 @@ div.grad(
 
 
 def _check_divisor(xp: Any, x: Any, y: Any) -> None:
-    is_host = xp is CPU.backend.xp  # a GPU does not look, in PyTorch neither
-    if is_host and y.dtype.kind in "iu" and x.size and not xp.all(y):
+    if y.dtype.kind not in "iu" or not x.size:
+        return
+    backend = backend_of(y)
+    if backend is not CPU.backend:  # PyTorch leaves it at what the GPU makes of it
+        backend.expect(y != 0, "An integer was divided by zero")
+    elif not y.all():
         raise DTypeError(
             message(
                 "ZeroDivisionError",
@@ -307,7 +311,7 @@ _ROOTS = {
 def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     # A negative exponent leaves only 1 and -1: everything else rounds to 0.
     result = xp.power(x, xp.maximum(y, 0).astype(y.dtype))
-    if (y < 0).any():
+    if backend_of(y) is not CPU.backend or (y < 0).any():  # a GPU would have to wait
         parity = xp.where(y % 2 == 0, 1, -1).astype(x.dtype)
         small = xp.where(x == 1, 1, xp.where(x == -1, parity, 0)).astype(x.dtype)
         result = xp.where(y < 0, small, result)

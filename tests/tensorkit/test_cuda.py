@@ -284,6 +284,7 @@ FOUND_LATER = {
     "gather": lambda x: x.gather(0, tk.tensor([7], device="cuda")),
     "embedding": lambda x: nn.functional.embedding(tk.tensor([3], device="cuda"), x[:, None]),
     "class": lambda x: nn.functional.cross_entropy(x[None], tk.tensor([3], device="cuda")),
+    "divisor": lambda x: x.long() // tk.zeros(3, dtype=tk.int64, device="cuda"),
     "probability": lambda x: nn.functional.binary_cross_entropy(x + 1, x),
     "one hot": lambda x: nn.functional.one_hot(x.long() + 4, 3),
 }

@@ -24,6 +24,9 @@ LAYOUTS = {"contiguous": lambda x: x, "transposed": lambda x: x.t(), "sliced": l
 LOOKS = {"if": ("inv", "solve", "prod"), "mask": ("mask",)}
 
 
+INTEGERS = ("int64", "uint8")
+
+
 def _values(place, dtype):
     values = np.linspace(-1.63, 2.05, 12).reshape(3, 4)[::-1] * (1 + 0.037 * place) + 0.011
     return tk.from_numpy(values.astype(dtype))
@@ -65,6 +68,29 @@ def test_every_operation_gives_there_what_it_gives_on_the_cpu(gpu, kind, name, l
             continue  # not of these shapes
         looks = [why for why, names in LOOKS.items() if any(each in name for each in names)]
         _compare(run, leaves_on, rtol, looks)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_every_operation_computes_there_with_other_dtypes_too(gpu, kind, name, dtype):
+    run, n_inputs = CASES[kind, name]
+    if (name, dtype) in {(each, kind) for each in ("remainder", "div floor") for kind in INTEGERS}:
+        return  # the CPU refuses these divisors at once
+
+    def leaves_on(device):
+        values = [_values(place, "float64").numpy() for place in range(n_inputs)]
+        if dtype in INTEGERS:
+            values = [np.abs(each * 3) for each in values]
+        return [tk.from_numpy(each.astype(dtype)).t().to(device) for each in values]
+
+    try:
+        run(tk, *leaves_on("cpu"))
+    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
+        with pytest.raises(type(error)), tk.device("cuda"):
+            run(tk, *leaves_on("cuda"))
+        return
+    looks = [why for why, names in LOOKS.items() if any(each in name for each in names)]
+    _compare(run, leaves_on, 0 if tk.cuda.is_simulated() else 2e-3, looks)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
