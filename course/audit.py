@@ -7,7 +7,6 @@ of this depends on the numbers that are drawn.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 import tensorkit as tk
 from course.check import judge, right_outcomes, trials
 from course.exercise import Draw, Exercise, Mistake
+from course.quiet import home_of
 from course.runner import Budget, Outcome
 
 SECONDS = 30.0
@@ -58,7 +58,7 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
     if len(exercise.statement) < 150:
         yield "the statement says input, output and one worked case"
     for name in exercise.without:
-        if not callable(operator.attrgetter(name)(tk)):
+        if not callable(getattr(*home_of(name))):
             yield f"`without` names {name}, which is no function"
     if len(exercise.hints) < 2:
         yield f"it has {len(exercise.hints)} hints; two are needed"

@@ -21,7 +21,7 @@ import random
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, update_wrapper
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
@@ -318,8 +318,8 @@ def exercise(
         in kind="complete" a program with gaps, each a `...` with a comment on what belongs there.
     difficulty: 1 to 5. minutes: for a beginner.
     further: not part of the core, and worth no points, so that the core alone gives them all.
-    without: what the answer must not call, such as "Tensor.stride" or "linspace". A reminder and
-        not a lock: NumPy has these functions too.
+    without: what the answer must not call, such as "Tensor.stride", "linspace" or a function of
+        the course by its full name. A reminder and not a lock: NumPy has these functions too.
     witness: who sees whether it is right when it is graded: "checker", on data that the grader can
         recompute, or "inside", the learner's own process alone, which may lie.
 
@@ -337,7 +337,7 @@ def exercise(
         it.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
         default = "predict" if issubclass(definition, Prediction) else "write"
         it.kind = kind or (default if stub is None else "repair")
-        it.further, it.without, it.reference, it._stub = further, without, answer, stub
+        it.further, it.without, it.reference, it._stub = further, without, _own(answer), stub
         it.witness = witness
         if isinstance(it, Prediction):
             it.reference = it.right
@@ -383,6 +383,20 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     if ast.get_docstring(definition) is not None:
         last_of_head = definition.body[0].end_lineno or last_of_head
     return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))
+
+
+def _own(answer: Any) -> Any:
+    """A function of its own: `without` may name the one that it is a copy of."""
+    if not isinstance(answer, FunctionType):
+        return answer
+    copied = FunctionType(
+        answer.__code__,
+        answer.__globals__,
+        answer.__name__,
+        answer.__defaults__,
+        answer.__closure__,
+    )
+    return update_wrapper(copied, answer)
 
 
 def _counted(number: float, thing: str) -> str:

@@ -9,6 +9,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import tensorkit as tk
@@ -82,7 +83,7 @@ def _mute_descriptors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Callable[[Any], Any]]:
-    """While it runs, the functions called `names` ("linspace", "Tensor.stride") refuse to work.
+    """While it runs, the functions called `names`, as `home_of` reads them, refuse to work.
 
     So do the names in `namespace`, that of the answer, that mean one of them, and what is given to
     the function that this yields. And so does `input`: a person would be asked in the middle of a
@@ -91,8 +92,7 @@ def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Calla
     refusals: list[tuple[Any, str, Any]] = [(builtins, "input", _refusal(ASKS))]
     instead: dict[int, Any] = {}
     for name in names:
-        owner, _, attribute = name.rpartition(".")
-        home = operator.attrgetter(owner)(tk) if owner else tk
+        home, attribute = home_of(name)
         refusal = _refusal(f"{name} is what you are asked to write here: do it without this call.")
         instead[id(vars(home)[attribute])] = refusal
         refusals.append((home, attribute, refusal))
@@ -108,6 +108,16 @@ def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Calla
         namespace.update(aliases)
         for (owner, attribute, _), original in zip(refusals, originals, strict=True):
             setattr(owner, attribute, original)
+
+
+def home_of(name: str) -> tuple[Any, str]:
+    """Where a function lives, and its name there: "linspace" and "Tensor.stride" in tensorkit,
+    "course.engine_parts.record" in a module of the course.
+    """
+    owner, _, attribute = name.rpartition(".")
+    if owner.startswith("course."):
+        return import_module(owner), attribute
+    return operator.attrgetter(owner)(tk) if owner else tk, attribute
 
 
 ASKS = "`input()` asks a person. Here the values arrive as arguments of the function: use those."

@@ -93,8 +93,7 @@ def run_case(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            namespace = answer.__globals__ if type(answer) is FunctionType else {}
-            with quiet(printed), refused(exercise.without, namespace) as allowed:
+            with quiet(printed), refused(exercise.without, _names(exercise, answer)) as allowed:
                 limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"
@@ -108,6 +107,12 @@ def changed(arguments: list[Any], untouched: Case) -> list[int]:
     """The positions of the arguments that are no longer as they were drawn."""
     pairs = enumerate(zip(arguments, untouched.args, strict=True))
     return [it for it, (now, before) in pairs if compare.difference(now, before) is not None]
+
+
+def _names(exercise: Exercise, answer: Any) -> dict[str, Any]:
+    """The names that an answer sees. Usual mistakes are ours: they may build on a right answer."""
+    is_ours = getattr(answer, "__module__", None) == type(exercise).__module__
+    return answer.__globals__ if type(answer) is FunctionType and not is_ours else {}
 
 
 def _where(error: BaseException) -> str:

@@ -198,6 +198,7 @@ def _leaves(**values: tk.Tensor) -> Graph:
     points=3,
     difficulty=2,
     minutes=6,
+    without=("course.engine_parts.record",),
 )
 class RecordNode(Exercise):
     """Remember how it was made
@@ -424,7 +425,14 @@ def _made(graph: Uses | tuple[int, ...]) -> Uses:
     return dict(sorted(made.items()))
 
 
-@exercise("deep-order", answer=topological_order, points=3, difficulty=4, minutes=8)
+@exercise(
+    "deep-order",
+    answer=topological_order,
+    points=3,
+    difficulty=4,
+    minutes=8,
+    without=("course.engine_parts.topological_order",),
+)
 class DeepOrder(Exercise):
     """An order without recursion
 
@@ -608,7 +616,14 @@ def _one_for_both(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
     return [upstream]
 
 
-@exercise("five-formulas", answer=gradients_of, points=4, difficulty=3, minutes=8)
+@exercise(
+    "five-formulas",
+    answer=gradients_of,
+    points=4,
+    difficulty=3,
+    minutes=8,
+    without=("course.engine_parts.gradients_of",),
+)
 class FiveFormulas(Exercise):
     """Five operations
 
@@ -775,7 +790,13 @@ def _built(leaves: Graph, *steps: tuple[str, str]) -> tuple[Graph, list[str]]:
 
 
 @exercise(
-    "gradients-added", answer=backward, stub=_added_in_place, points=3, difficulty=4, minutes=7
+    "gradients-added",
+    answer=backward,
+    stub=_added_in_place,
+    points=3,
+    difficulty=4,
+    minutes=7,
+    without=("course.engine_parts.backward",),
 )
 class GradientsAdded(Exercise):
     """The gradient that was changed from afar
@@ -899,7 +920,15 @@ def _ones_left_out(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     return sum_to(gradient, shape).reshape([size for size in shape if size != 1])
 
 
-@exercise("sum-to", answer=sum_to, stub=_dims_of_the_shape, points=2, difficulty=4, minutes=6)
+@exercise(
+    "sum-to",
+    answer=sum_to,
+    stub=_dims_of_the_shape,
+    points=2,
+    difficulty=4,
+    minutes=6,
+    without=("course.engine_parts.sum_to",),
+)
 class SumTo(Exercise):
     """One sum for all stretched dimensions
 
@@ -1076,6 +1105,7 @@ def _product_turned(graph: Graph, name: str, upstream: str) -> list[str]:
     points=3,
     difficulty=4,
     minutes=6,
+    without=("course.engine_parts.recorded_gradients",),
 )
 class RecordedGradients(Exercise):
     """Gradients that can be differentiated

@@ -11,11 +11,12 @@ import pytest
 import tensorkit as tk
 from course import engine
 from course import engine_parts as parts
+from course.check import judge
 from course.errors import CourseError
 from course.exercise import load
 
 CHAPTER = load("10_engine")
-OWN = {name: getattr(parts, name) for name in engine.STEPS}
+OWN = {it.name: it.reference for it in CHAPTER.values() if it.name in engine.STEPS}
 
 
 def record_in_a_loop(graph, operation, inputs, value):
@@ -221,6 +222,17 @@ def test_the_six_reference_parts_make_an_engine():
     joined = engine.join(**OWN)
     assert joined.functions == OWN
     assert repr(joined).endswith("All 6 parts are yours, and 16 programs agree.")
+
+
+@pytest.mark.parametrize("exercise", [it for it in CHAPTER.values() if it.name in engine.STEPS])
+def test_the_part_of_the_course_is_no_answer(exercise):
+    def imported(*args):
+        return getattr(parts, exercise.name)(*args)
+
+    for answer in (imported, getattr(parts, exercise.name)):
+        report = judge(exercise, answer)
+        assert report.earned == 0
+        assert "what you are asked to write here" in str(report)
 
 
 MISTAKES = [
