@@ -61,6 +61,11 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, TensorBase) and len(value._form.shape) > 0
 
 
+def _holds_floats(data: Any) -> bool:
+    """Whether a sequence holds Python's floats only: most do, and then little is to be asked."""
+    return {*map(type, data)} <= {float}
+
+
 def _shape_of(data: Any) -> Ints:
     """The sizes of nested sequences, read off the first element of each level."""
     if isinstance(data, (str, bytes)):
@@ -81,7 +86,7 @@ def _inferred(data: Any) -> DType:
     if _is_sequence(data) and not isinstance(data, TensorBase):
         if isinstance(data, np.ndarray):
             return dtypes.of_numpy(data.dtype)
-        if not len(data):
+        if _holds_floats(data):  # or nothing
             return dtypes.get_default_dtype()
         kinds = {_inferred(part) for part in data}
         found = kinds.pop()
@@ -120,6 +125,9 @@ def _collect(data: Any, shape: Ints, dim: int, dtype: DType, values: list[Any]) 
                 "All lists on one level must have the same length.",
             )
         )
+    if dim == len(shape) - 1 and dtype.is_floating_point and _holds_floats(data):
+        values += data
+        return
     for part in data:
         _collect(part, shape, dim + 1, dtype, values)
 
