@@ -8,7 +8,7 @@ from tensorkit.autograd.graph import Node, Rule
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.devices import refuse_mix
+from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import ShapeError, message, sizes, type_name
 from tensorkit.ops import general, views
 
@@ -76,8 +76,10 @@ def _plan_of(operation: Any, tensors: Any, dim: Any) -> tuple[Any, Any]:
 
 
 def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
-    """Keep a plan if all tensors are joined as they are."""
+    """Keep a plan if all tensors are joined as they are, on the CPU."""
     forms = [x._form for x in tensors]
+    if forms[0].device is not CPU:
+        return
     if {form.dtype for form in forms} == {plan[0].dtype} and (0,) not in [f.shape for f in forms]:
         general.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
