@@ -35,4 +35,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tensorkit.autograd.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tensorkit.autograd' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"tensorkit.autograd.{_HOME[name]}"), name)
+    found = getattr(importlib.import_module(f"tensorkit.autograd.{_HOME[name]}"), name)
+    globals()[name] = found  # the next time nobody asks here
+    return found

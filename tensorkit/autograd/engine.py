@@ -264,12 +264,14 @@ class _Run:
     def _walk(  # noqa: C901 - one loop, through which every node goes
         self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
     ) -> None:
-        found, several = _count_uses([edge for edge, _ in starts])
+        ends: set[int] | None = None if wanted is None else set()
+        found, several = _count_uses([edge for edge, _ in starts], ends)
         wanted_ids: set[int] | None = None
         passing: Any = found
         if wanted is not None:
             wanted_ids = {id(edge) for edge in wanted}
-            passing = _leading_to(wanted_ids, found, several, starts)
+            if ends and not ends <= wanted_ids:  # otherwise every way leads to one of them
+                passing = _leading_to(wanted_ids, several, starts)
         pending, work, keep = self.pending, self.work, self.keep
         on_arrays, careful = not self.create_graph, state.anomaly
         ready: list[Any] = []  # nodes whose gradients have all arrived, each with the sum
@@ -443,8 +445,11 @@ class _Run:
 _ndarray = np.ndarray
 
 
-def _count_uses(starts: list[Any]) -> tuple[set[Any], dict[Any, int]]:
-    """The nodes that will be reached, and how many gradients those receive that receive several."""
+def _count_uses(starts: list[Any], ends: set[int] | None) -> tuple[set[Any], dict[Any, int]]:
+    """The nodes that will be reached, and how many gradients those receive that receive several.
+
+    The leaves are noted in ``ends``, if it is given.
+    """
     found: set[Any] = set()
     several: dict[Any, int] = {}
     nodes: list[Any] = []
@@ -457,6 +462,8 @@ def _count_uses(starts: list[Any]) -> tuple[set[Any], dict[Any, int]]:
                 else:
                     found.add(edge)
                     nodes.append(edge)
+            elif ends is not None and edge is not None:
+                ends.add(id(edge))
         if not nodes:
             return found, several
         node = nodes.pop()
@@ -464,13 +471,9 @@ def _count_uses(starts: list[Any]) -> tuple[set[Any], dict[Any, int]]:
 
 
 def _leading_to(
-    wanted: set[int], found: set[Any], several: dict[Any, int], starts: list[tuple[Any, "Tensor"]]
+    wanted: set[int], several: dict[Any, int], starts: list[tuple[Any, "Tensor"]]
 ) -> set[Any]:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
-    if all(
-        edge is None or edge in found or id(edge) in wanted for node in found for edge in node.edges
-    ):
-        return found  # every way leads to one of them
     waiting = dict(several)
     order: list[Any] = []
 
