@@ -58,7 +58,7 @@ def judge(
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
-    mistake = _recognised(exercise, tried, seed) if share < 1 else None
+    mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
     if share < 1 and not mistake:
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
@@ -163,7 +163,9 @@ def _right(exercise: Exercise, case: Case) -> Outcome:
         return Outcome("raised", error=error)
 
 
-def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake | None:
+def _recognised(
+    exercise: Exercise, tried: list[Trial], seed: object, seconds: float
+) -> Mistake | None:
     """The usual mistake with which the answer agrees wherever that differs from a right answer.
 
     At least two such cases are needed, and the first failure, which is shown in full, is one of
@@ -173,7 +175,7 @@ def _recognised(exercise: Exercise, tried: list[Trial], seed: object) -> Mistake
     found: list[tuple[int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
-        again = trials(exercise, mistake.answer, seed, Budget(1.0), right=right)
+        again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
         theirs = [trial.mine for trial in again]
         telling = [
             (trial.mine, its)

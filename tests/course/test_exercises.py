@@ -39,6 +39,13 @@ def test_predictions_are_worth_a_tenth_at_most(chapter):
     assert predicted <= sum(it.points for it in own) / 10
 
 
+@pytest.mark.parametrize("chapter", chapters())
+def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(chapter):
+    own = list(load(chapter).values())
+    inside = sum(it.points for it in own if it.witness == "inside")
+    assert inside <= sum(it.points for it in own) / 10
+
+
 class Doubled(Exercise):
     """Double a number
 
