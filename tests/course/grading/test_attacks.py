@@ -14,8 +14,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from classroom import CHAPTER, Class, cell_of, put_first
 
-from conftest import CHAPTER, Class, cell_of, put_first
 from course.grading.result import Result
 from course.grading.session import Warm
 from course.report import Report

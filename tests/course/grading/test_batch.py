@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
 
-from conftest import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
 from course.errors import CourseError
 from course.grading import batch, sandbox
 from course.grading.intake import Source

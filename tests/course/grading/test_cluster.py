@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from classroom import CHAPTER, LIMITS, ROOT, Class, School, put_first
 
-from conftest import CHAPTER, LIMITS, ROOT, Class, School, put_first
 from course.errors import CourseError
 from course.grading import batch, cluster, sandbox
 from course.grading.intake import Handed, Source

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from classroom import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
 
-from conftest import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
 from course import cli, doctor
 from course.grading import sandbox, server
 from course.grading.intake import Source

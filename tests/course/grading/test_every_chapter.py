@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from classroom import ROOT, Class
 
-from conftest import ROOT, Class
 from course import exercise
 from course.grading import intake, sandbox
 from course.grading.session import Warm

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from classroom import CHAPTER, Class, School, cell_of
 
-from conftest import CHAPTER, Class, School, cell_of
 from course.grading.batch import grade
 from course.grading.feedback import with_mathml
 

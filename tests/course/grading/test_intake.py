@@ -11,8 +11,8 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
+from classroom import CHAPTER, FILE, Notebook, cell_of
 
-from conftest import CHAPTER, FILE, Notebook, cell_of
 from course.grading import intake
 from course.grading.intake import Refused, Source
 

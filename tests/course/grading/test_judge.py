@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from classroom import ROOT, Class, cell_of
 
 import tensorkit as tk
-from conftest import ROOT, Class, cell_of
 from course import demo_learners, exercise, paths
 from course.check import judge as check_here
 from course.errors import CourseError

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from classroom import CHAPTER
 
-from conftest import CHAPTER
 from course import files
 from course.errors import CourseError
 from course.grading import overview, similar

@@ -1,0 +1,105 @@
+"""A way to hand notebooks in and to have them graded, which tests of grading share."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from course import exercise
+from course.grading import batch, judge
+from course.grading.intake import Handed, Source
+from course.grading.result import Result
+from course.grading.sandbox import Limits
+from course.grading.session import Warm
+
+ROOT = Path(__file__).parents[3]
+CHAPTER = "01_tensors"
+FILE = f"{CHAPTER}.ipynb"
+LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
+
+
+class KeptHand(batch.Hand):
+    """A worker that stays for the next test, unless it is of no use any more."""
+
+    def close(self) -> None:
+        if self.job is not None:
+            super().close()
+
+
+Notebook = dict[str, Any]
+
+
+class Class:
+    """Hands in notebooks and has them graded, without a gradebook."""
+
+    def __init__(self, warm: Warm, source: Source) -> None:
+        self.warm, self.source = warm, source
+        self.exercises = exercise.load(source.chapter)
+
+    def honest(self, *ids: str) -> Notebook:
+        """The released notebook with the worked solutions to these exercises, by default to all."""
+        notebook = deepcopy(self.source.released)
+        for id in ids or self.exercises:
+            cell_of(notebook, id)["source"] = self.exercises[id].solution_source
+        return notebook
+
+    def blank(self) -> Notebook:
+        """The notebook as it was released."""
+        return deepcopy(self.source.released)
+
+    def grade(self, notebook: Notebook | bytes, seed: str = "seed") -> Result:
+        """What it is given."""
+        content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+        return judge.grade(
+            self.warm, self.source, Handed("ada", self.source.chapter, content), seed
+        )
+
+    def points(self, notebook: Notebook | bytes) -> dict[str, float]:
+        """Points by exercise, those without points left out."""
+        result = self.grade(notebook)
+        return {
+            it.report.exercise_id: it.report.score for it in result.exercises if it.report.possible
+        }
+
+
+def cell_of(notebook: Notebook, id: str) -> dict[str, Any]:
+    """The cell with this id."""
+    return next(it for it in notebook["cells"] if it["id"] == id)
+
+
+def put_first(notebook: Notebook, source: str) -> Notebook:
+    """A cell of the learner's own before everything else."""
+    cell = {"cell_type": "code", "id": "mine", "metadata": {}, "source": source, "outputs": []}
+    notebook["cells"].insert(0, cell)
+    return notebook
+
+
+class School:
+    """A course folder with a gradebook, in which submissions lie."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def submit(
+        self, learner: str, notebook: Notebook | bytes, name: str = f"{CHAPTER}.ipynb"
+    ) -> Path:
+        folder = self.root / "course" / "submitted" / learner / CHAPTER
+        folder.mkdir(parents=True, exist_ok=True)
+        content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+        (folder / name).write_bytes(content)
+        return folder
+
+    def gradebook(self) -> Any:
+        from nbgrader.api import Gradebook
+
+        return Gradebook(f"sqlite:///{self.root}/course/gradebook.db")
+
+    def scores(self) -> dict[str, float]:
+        """What stands in the gradebook, by learner."""
+        with self.gradebook() as book:
+            found = book.assignment_submissions(CHAPTER)
+            names = [it.student_id for it in found]
+            assert len(names) == len(set(names)), "a submission was doubled"
+            return {it.student_id: it.score for it in found}
