@@ -47,7 +47,14 @@ def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
         if "leaf Variable that requires grad" in first:
             return _of_leaf(first)
         sentence = "This error is not about a tensor that was changed in place."
-        return Explanation("Something else", [sentence, first], [])
+        said = [f"{call} says why." for part, call in _ELSEWHERE.items() if part in first]
+        return Explanation("Something else", [sentence, first, *said], [])
+
+
+_ELSEWHERE = {
+    "does not require grad": "explain.no_grad(loss)",
+    "must match the size": "explain.broadcast(x, y)",
+}
 
 
 def _in_graph(t: "Tensor") -> Explanation:
@@ -65,7 +72,10 @@ def _in_graph(t: "Tensor") -> Explanation:
 
 
 def _freed() -> Explanation:
-    sentence = "An earlier backward freed what this graph saved: it cannot run again."
+    sentence = (
+        "An earlier backward freed what this graph saved: it cannot run again. Each backward needs "
+        "a loss of its own: in a loop it is computed inside; in a notebook its cell is run again."
+    )
 
     def twice() -> bool:
         leaf = creation.ones(2, requires_grad=True)
@@ -75,8 +85,12 @@ def _freed() -> Explanation:
         return leaf.grad is not None
 
     repairs = trial.offered(
-        ("loss.backward(retain_graph=True)    # the first time", "keep the graph", twice),
         ("loss = ...    # compute it again, then loss.backward()", "make a new graph", _new_graph),
+        (
+            "loss.backward(retain_graph=True)    # the first time",
+            "keep the graph, if the same one is needed twice",
+            twice,
+        ),
     )
     return Explanation("The graph is freed", [sentence], repairs)
 

@@ -112,8 +112,20 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
             (code, copy, lambda: trial.gets_gradient(t.clone().requires_grad_()))
         )
         return Explanation(none, [sentence], repairs)
+    ask = "let {} ask for a gradient"
     if t.origin is None:
-        sentences = [f"{name} is a leaf that does not ask for a gradient.", HOW_TO_SEE]
+        ask = "if {} is a tensor that you made, let it ask for a gradient"
+        sentences = [
+            (
+                f"{name} has no history. It was made without requires_grad=True, or computed from "
+                "tensors that do not ask for a gradient, or cut off (no_grad, detach, item, numpy)."
+            ),
+            (
+                f"If it was computed, it is too late to let {name} itself ask: what it was "
+                "computed from must ask, before that."
+            ),
+            HOW_TO_SEE,
+        ]
     elif not sources or sources[0] is t:
         sentences = [f"{name} was made at {_place(t.origin)}, without requires_grad=True."]
     else:
@@ -124,7 +136,7 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
     repairs = trial.offered(
         (
             f"{asks}.requires_grad_()    # before anything is computed from it",
-            f"let {asks} ask for a gradient",
+            ask.format(asks),
             lambda: trial.gets_gradient(trial.stand_in(leaf).requires_grad_()),
         )
     )
@@ -354,10 +366,10 @@ def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
             f"{asks}, and no tensor with a name here was computed from it while grad mode was on.",
             (
                 "Its .grad stays None until backward() is called on such a result. "
-                f"Try: explain.no_grad({name}, loss)"
+                f"Try: explain.no_grad({name}, {_some_loss(names)})"
             ),
         ]
-        return Explanation(f"{name}.grad is None: nothing led to it", sentences, [])
+        return Explanation(f"{name}.grad is None: nothing was computed from it", sentences, [])
     called, result = results[-1]
     if not result.requires_grad:
         title = f"{name}.grad is None: {called} has no history"
@@ -390,6 +402,12 @@ def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
         (f"{called}.{call}", f"compute the gradients of {called}", lambda: not changed)
     )
     return Explanation(f"{name}.grad is None: no backward yet", [why], repairs)
+
+
+def _some_loss(names: Names) -> str:
+    """The name of a number with a history, as an example."""
+    losses = (it for _, it in names.tensors if it.grad_fn is not None and it.numel() == 1)
+    return names.of(next(losses, None), "loss")
 
 
 def _results_of(t: "Tensor", names: Names) -> list[tuple[str, Any]]:

@@ -92,6 +92,11 @@ def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any])
         if is_tensor(value):
             operands.append(Operand(label, tuple(value.shape), value))
             continue
+        if isinstance(value, BaseException):
+            raise TypeError(
+                f"{function}() wants shapes or tensors; an error does not say which they were. "
+                f"Try: {function}(x, y) with the two that did not fit"
+            )
         sizes = (value,) if isinstance(value, int) else value
         try:
             shape = tuple(int(size.__index__()) for size in sizes)

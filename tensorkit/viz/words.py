@@ -100,9 +100,13 @@ def _nested(value: Any) -> str:
 def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
     """TypeError with a sentence unless ``value`` is a tensor."""
     if not is_tensor(value):
+        repair = "tk.tensor(...), or tk.from_numpy(array) for a NumPy array"
+        if value is None:  # what backward() returns, and what .grad is at first
+            repair = "the tensor itself: w, not w.grad; loss, not loss.backward()"
+        elif isinstance(value, int | float):
+            repair = "the tensor from which the number was taken (by item()?), or tk.tensor(...)"
         raise TypeError(
-            f"{function}() wants a tensor; {name} is of class {type(value).__name__}. "
-            "Try: tk.tensor(...), or tk.from_numpy(array) for a NumPy array"
+            f"{function}() wants a tensor; {name} is of class {type(value).__name__}. Try: {repair}"
         )
 
 

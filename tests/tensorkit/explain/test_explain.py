@@ -57,6 +57,51 @@ def test_without_a_recording_it_says_what_it_cannot_know():
     assert "tk.autograd.recording()" in explain.no_grad(d).alt
 
 
+def test_a_result_of_unknown_origin_is_not_told_only_to_ask_itself():
+    loss = (tk.ones(2) * 2).sum()
+    explanation = explain.no_grad(loss)
+    assert "what it was computed from must ask" in explanation.alt
+    assert "if loss is a tensor that you made" in explanation.alt
+
+
+def test_an_unused_leaf_is_told_to_look_from_a_loss_by_its_name():
+    b = _leaf()
+    mine = (_leaf() * 2).sum()
+    assert "Try: explain.no_grad(b, mine)" in explain.no_grad(b).alt
+    assert mine.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("given", "repair"),
+    [
+        pytest.param(None, "w, not w.grad", id="the gradient instead of its tensor"),
+        pytest.param(3.0, "by item", id="a number instead of its tensor"),
+        pytest.param([1.0], "tk.tensor", id="a list"),
+    ],
+)
+def test_what_is_no_tensor_gets_the_repair_for_its_kind(given, repair):
+    with pytest.raises(TypeError, match=repair):
+        explain.no_grad(given)
+
+
+@pytest.mark.parametrize(
+    ("run", "call"),
+    [
+        pytest.param(lambda: tk.ones(2).sum().backward(), "explain.no_grad(loss)", id="no graph"),
+        pytest.param(lambda: tk.ones(2) + tk.ones(3), "explain.broadcast(x, y)", id="shapes"),
+    ],
+)
+def test_an_error_of_another_kind_is_sent_to_its_explanation(run, call):
+    with pytest.raises(RuntimeError) as error:
+        run()
+    assert f"{call} says why." in explain.inplace(error.value).alt
+
+
+def test_broadcast_asks_for_the_tensors_instead_of_an_error():
+    with pytest.raises(TypeError, match="an error does not say which"):
+        explain.broadcast(RuntimeError("sizes"))
+
+
 def test_detach_is_found_through_later_operations():
     with tk.autograd.recording():
         h = _leaf() * 2
@@ -234,7 +279,8 @@ def test_a_second_backward_is_explained():
         loss.backward()
     explanation = explain.inplace(error.value)
     assert explanation.title == "The graph is freed"
-    assert "retain_graph=True" in explanation.repairs[0]
+    assert explanation.repairs[0].startswith("loss = ...    # compute it again")
+    assert "retain_graph=True" in explanation.repairs[1]
 
 
 def test_pairs_that_became_a_table_are_pointed_out():
