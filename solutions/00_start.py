@@ -207,7 +207,8 @@ print("its device:    ", x.device)
 # otherwise.
 #
 # **What to notice.** `False` is a fine answer. Everything in this course runs on the CPU, and
-# chapter 08 brings a simulated GPU for those who have none.
+# chapter 08 brings a simulated GPU for those who have none. If you want a real one to play with,
+# Google Colab lends one for some hours, in the browser.
 
 # %% [markdown]
 # ## On one page

@@ -30,7 +30,8 @@
 # `solution("what-shape")` gives a worked answer after a few attempts.
 #
 # After you reopen the notebook or restart the kernel, run the first cell first, the one with the
-# imports. The core takes about an hour. Exercises marked *further* can wait; they give no points.
+# imports. The core exercises take about 30 minutes. Exercises marked *further* can wait; they give
+# no points.
 
 # %%
 import numpy as np

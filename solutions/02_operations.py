@@ -17,11 +17,13 @@
 # element, as matrix products, along a dimension, and you join what you have. At the end you can
 # write a dense layer in one line and average the predictions of several models.
 #
-# The core takes about 45 minutes. Exercises marked *further* can wait; they give no points.
+# The core exercises take about 35 minutes. Exercises marked *further* can wait; they give no
+# points.
 
 # %%
 import tensorkit as tk
 from course import check, hint, progress, solution
+from tensorkit import viz
 
 # %% [markdown]
 # ## Element by element
@@ -39,12 +41,15 @@ print(a / b)
 print(a**2)
 
 # %% [markdown]
+# > **You will read elsewhere** that `a - b` prints `tensor([-9., -18., -27., -36.])`, and that a
+# > single 8 prints `tensor(8.0)`. Numbers that differ in length are padded to one width, and a
+# > float without a fraction ends in the point: `tensor(8.)`.
+#
 # `a * b` has a name in mathematics, the Hadamard product. It is not the matrix product; that one
 # comes below.
 #
 # The same goes for functions: `sqrt`, `exp`, `log`, `sin`, `cos`, `tanh` and `abs` work on each
-# element. Each is a
-# function, `tk.sqrt(a)`, and a method, `a.sqrt()`.
+# element. Each is a function, `tk.sqrt(a)`, and a method, `a.sqrt()`.
 
 # %%
 print(tk.sqrt(a))
@@ -55,7 +60,8 @@ print(tk.abs(tk.tensor([-3.0, -1.0, 2.0])))
 
 # %% [markdown]
 # Where a function has no answer it does not complain. The logarithm of 0 is `-inf`, the square root
-# of -1 is `nan`, *not a number*, and from then on everything that touches a `nan` is `nan`.
+# of -1 is `nan`, *not a number*, and what is computed
+# with a `nan` is `nan` again.
 
 # %%
 print(tk.log(tk.tensor([1.0, 0.0])))
@@ -93,6 +99,9 @@ same = x
 x += 100
 print(same)
 
+# %% role="show"
+viz.memory(x=x, same=same, y=y)
+
 # %% [markdown]
 # The result must fit into the tensor. A whole-number tensor cannot take in halves:
 
@@ -107,8 +116,8 @@ print(counts)
 # %% exercise="brighter"
 
 # %% [markdown]
-# **What to notice.** In-place saves the memory of a new tensor, and that is all it saves. It costs
-# you the old values, and so may cost somebody else theirs. In chapter 06 you see what it means for
+# **What to notice.** In place saves the memory of a new tensor, and that is all it saves. The old
+# values are gone, also for whoever else used the tensor. In chapter 06 you see what that means for
 # gradients. When in doubt, write the version without the underscore.
 
 # %% [markdown]
@@ -120,10 +129,14 @@ print(counts)
 # %%
 table = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 print(table + 10)
-print(table + tk.tensor([100.0, 200.0, 300.0]))
+row = tk.tensor([100.0, 200.0, 300.0])
+print(table + row)
+
+# %% role="show"
+viz.broadcast(table=table, row=row)
 
 # %% [markdown]
-# **What to notice.** Nothing was copied three times to make this work. How shapes find together has
+# **What to notice.** The row was not copied to make this work. Which shapes fit together follows
 # rules of its own; until chapter 04, "a row is added to every row" is all you need.
 
 # %% [markdown]
@@ -275,9 +288,9 @@ print(sales - sales.amin(dim=1, keepdim=True))
 # %% exercise="standard-rows"
 
 # %% [markdown]
-# **What to notice.** Two shapes of the same size hide a mistake. `sales.mean(dim=1)` has shape
-# `[2]`; with a square matrix it fits beside the rows without an error, along the wrong direction.
-# `keepdim=True` says what you mean.
+# **What to notice.** Where two dimensions have the same size, a mistake stays hidden.
+# `sales.mean(dim=1)` has shape `[2]`; with a square matrix it fits beside the rows without an
+# error, along the wrong direction. `keepdim=True` says what you mean.
 
 # %% [markdown]
 # ## Another shape

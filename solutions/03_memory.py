@@ -18,7 +18,7 @@
 # shapes change the way of reading and leave the numbers where they are. At the end you can tell a
 # view from a copy without trying, and you know what to do when a view does not fit.
 #
-# The core takes about 45 minutes. Exercises marked *further* give no points.
+# The core exercises take about 45 minutes. Exercises marked *further* give no points.
 
 # %%
 import tensorkit as tk

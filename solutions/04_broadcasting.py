@@ -18,7 +18,7 @@
 # mask and by list. At the end you can compute all distances between two sets of points in one line,
 # and you know which picks are views and which are copies.
 #
-# The core takes about 45 minutes. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes. Exercises marked *further* give no points.
 
 # %%
 import tensorkit as tk

@@ -19,7 +19,7 @@
 # pieces that backward is made of: a node's own formula, the order of the nodes, the sum over what
 # was stretched, and the call that starts it all.
 #
-# The core takes about 45 minutes. Exercises marked *further* give no points.
+# The core exercises take about 45 minutes. Exercises marked *further* give no points.
 
 # %%
 import math
@@ -137,7 +137,8 @@ print([node.name() for node, _ in y.grad_fn.next_functions])
 viz.graph(loss)
 
 # %% [markdown]
-# `x` and `target` ask for no gradient, so no edge leads to them.
+# `x` and `target` ask for no gradient, so no edge leads to them. Each edge has a direction, and no
+# way along the edges comes back to where it began: a *directed acyclic graph*, DAG for short.
 #
 # > **You will read elsewhere** that the nodes of the graph are tensors and the edges operations. In
 # > PyTorch, and here, the nodes are operations and the edges lead to the nodes of their inputs. At
@@ -166,6 +167,10 @@ print(y, x.grad)
 # > an input requires grad, and only while recording is on, which it is unless you switch it off.
 
 # %% [markdown]
+# > **You will read elsewhere** that `print(y.grad_fn)` shows `<MulBackward0>`. So it does in
+# > tensorkit. PyTorch adds an address, `<MulBackward0 object at 0x7f...>`, which differs in each
+# > run; `name()` is always the same.
+#
 # **What to notice.** Printing a tensor with a history shows `grad_fn=<MulBackward0>` or the like.
 # The name tells the operation: a quick way to see where a tensor came from.
 
@@ -308,6 +313,11 @@ print(scale.grad)
 
 # %% exercise="unbroadcast"
 
+# %% [markdown]
+# Your function inside tensorkit: first the gradients from above, then a whole training. Two weights
+# and a bias should be found, 2, -1 and 0.5; without your sums over the rows the bias would have a
+# gradient of the wrong shape. Chapter 06 explains the loop.
+
 # %% role="show"
 with transplant(unbroadcast) as asked:
     bias = tk.tensor([0.1, 0.2], requires_grad=True)
@@ -315,6 +325,17 @@ with transplant(unbroadcast) as asked:
     (x * scale + bias).sum().backward()
     print(bias.grad)
     print(scale.grad)
+
+    tk.manual_seed(0)
+    inputs = tk.randn(20, 2)
+    w, b = tk.zeros(2, 1, requires_grad=True), tk.zeros(1, requires_grad=True)
+    optimizer = tk.optim.SGD([w, b], lr=0.1)
+    for _ in range(80):
+        optimizer.zero_grad()
+        wanted = inputs @ tk.tensor([[2.0], [-1.0]]) + 0.5
+        ((inputs @ w + b - wanted) ** 2).mean().backward()
+        optimizer.step()
+    print([round(it, 2) for it in w.flatten().tolist()], round(b.item(), 2))
 print(asked)
 
 # %% [markdown]

@@ -18,7 +18,7 @@
 # you from wrong gradients. At the end you can write a training step without help, and split a batch
 # that is too large into pieces.
 #
-# The core takes about 40 minutes. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes. Exercises marked *further* give no points.
 
 # %%
 import tensorkit as tk
@@ -193,11 +193,13 @@ except RuntimeError as error:
 
 # %% [markdown]
 # **What to notice.** Use `no_grad` for a block of code in which nothing should be recorded. Use
-# `detach` for one tensor that should count as a constant while everything around it is recorded.
+# `detach` for one tensor that should count as a constant while everything around it is recorded: a
+# target, a number for the log, what you hand to another library.
 #
 # > **You will read elsewhere** that `detach` freezes layers. It cuts off everything in front of it
 # > as well. To freeze a layer, say `requires_grad_(False)` to its parameters; gradients then still
-# > pass through it to what comes before.
+# > pass through it to what comes before. That is how *transfer learning* keeps what a network has
+# > learnt elsewhere and trains a few layers of it on new data.
 
 # %% exercise="train-only"
 

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Higher order
 #
-# A gradient is computed by operations, and operations can be recorded. So a gradient can be derived
-# again. In this chapter you take second derivatives, see what a formula needs so that it can be
-# derived, multiply by a Hessian that nobody has written down, and let Newton's method decide how
-# far to step.
+# A gradient is computed by operations, and operations can be recorded. So a gradient can be
+# differentiated again. In this chapter you take second derivatives, see what a formula needs so
+# that it can be differentiated, multiply by a Hessian that nobody has written down, and let
+# Newton's method decide how far to step.
 #
-# The core takes about 40 minutes. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes. Exercises marked *further* give no points.
 
 # %%
 import tensorkit as tk
@@ -42,8 +42,9 @@ print(y.item(), slope.item(), curvature.item())
 # %% [markdown]
 # $x^3$ is 27, its slope $3x^2$ is 27 as well, and the slope of the slope is $6x = 18$.
 #
-# Nothing was stored: `x.grad` is still None. That is the reason to prefer `autograd.grad` here.
-# `backward(create_graph=True)` works too, but everything lands in the same `.grad` and adds up.
+# Nothing was stored: `x.grad` is still None. That is the reason to prefer `autograd.grad` for the
+# slope. Were it computed by `backward(create_graph=True)`, slope and curvature would land in the
+# same `.grad` and add up to 45. For the last step `backward` will do:
 
 # %%
 print(x.grad)
@@ -69,15 +70,18 @@ viz.graph(slope)
 # %% exercise="gradient-penalty"
 
 # %% [markdown]
-# **What to notice.** If a tensor that you want to derive has no `grad_fn`, ask where its history
-# was lost. Here it was never recorded, because nobody asked for it.
+# > **You will read elsewhere** that the second derivative is *the Hessian*. For one number it is.
+# > Of a function of $n$ numbers the Hessian is a table of $n$ by $n$, which comes further below.
+#
+# **What to notice.** If a tensor that you want to differentiate has no `grad_fn`, ask where
+# its history was lost. Here it was never recorded, because nobody asked for it.
 
 # %% [markdown]
-# ## Formulas that can be derived
+# ## Formulas that can be differentiated
 #
-# How does a library derive its own backward? Each node's formula is written in the library's own
-# operations. While `create_graph` is on, the formulas run on tensors, and each multiplication in
-# them becomes a node of the new graph. Nothing else is needed, for any order.
+# How does a library differentiate its own backward? Each node's formula is written in the library's
+# own operations. While `create_graph` is on, the formulas run on tensors, and each multiplication
+# in them becomes a node of the new graph. Nothing else is needed, for any order.
 #
 # The sigmoid, $\sigma(x) = 1 / (1 + e^{-x})$, is such an operation: `tk.sigmoid`.
 
@@ -90,6 +94,10 @@ print([round(it.item(), 4) for it in orders])
 
 # %% exercise="sigmoid-gradient"
 
+# %% [markdown]
+# Now tensorkit asks your function: for a slope, for the slope of the slope, and in each step of a
+# training that learns to tell numbers above 0, which should give 1, from those below.
+
 # %% role="show"
 with transplant(sigmoid_gradient) as asked:
     x = tk.tensor([0.0, 1.0], requires_grad=True)
@@ -97,6 +105,17 @@ with transplant(sigmoid_gradient) as asked:
     (curvature,) = tk.autograd.grad(slope.sum(), x)
     print(slope)
     print(curvature)
+
+    points = tk.tensor([[-2.0], [-1.0], [1.0], [2.0]])
+    above = tk.tensor([[0.0], [0.0], [1.0], [1.0]])
+    w = tk.zeros(1, 1, requires_grad=True)
+    optimizer = tk.optim.SGD([w], lr=2.0)
+    for _ in range(50):
+        optimizer.zero_grad()
+        loss = ((tk.sigmoid(points @ w) - above) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    print([round(it, 2) for it in tk.sigmoid(points @ w).flatten().tolist()])
 print(asked)
 
 # %% [markdown]
@@ -157,7 +176,7 @@ print(hessian(f, x) @ v)
 
 # %% [markdown]
 # **What to notice.** The gradient has to be computed with `create_graph=True`, the product after it
-# without. Only what is derived once more has to be recorded.
+# without. Only what is differentiated once more has to be recorded.
 
 # %% [markdown]
 # ## Newton's method against gradient descent
@@ -232,7 +251,7 @@ viz.landscape(lambda x, y: curved((x, y)), newton_path)
 # | You want | Write | Remember |
 # |---|---|---|
 # | a gradient, not stored | `(g,) = tk.autograd.grad(y, x)` | a tuple; `.grad` is untouched |
-# | one that can be derived | `tk.autograd.grad(y, x, create_graph=True)` | else it has no history |
+# | one to differentiate again | `tk.autograd.grad(y, x, create_graph=True)` | else no history |
 # | the second derivative | `tk.autograd.grad(g, x)` | of one number; else `g.sum()` or `g[i]` |
 # | several gradients of one graph | `retain_graph=True` | or it is freed after the first |
 # | all first derivatives | `jacobian(f, x)` | in `tk.autograd.functional` |

@@ -23,7 +23,7 @@
 # of a model; they say what waits for what, not how fast a GPU is. On a computer with a GPU the same
 # cells use the GPU.
 #
-# The core takes about 40 minutes. Exercises marked *further* give no points.
+# The core exercises take about 35 minutes. Exercises marked *further* give no points.
 
 # %%
 import numpy as np
@@ -73,6 +73,9 @@ print(f"{tk.cuda.get_device_properties(0).total_memory / 1e9:.1f} GB")
 # A tensor can be made on the device, or moved there. `x.to(device)` gives a tensor there; `x` stays
 # where it was. `x.cuda()` and `x.cpu()` are short for the two common cases, and `x.is_cuda` asks
 # whether it is on a GPU.
+#
+# > **You will read elsewhere** a plain `x.cuda()` as the way to move. Without a GPU that line is an
+# > error, and the rest of the program does not run. `x.to(device)` works in both cases.
 
 # %%
 x = tk.tensor([1.0, 2.0, 3.0])
@@ -231,9 +234,9 @@ viz.timeline(naive, right)
 # %% [markdown]
 # ## Memory
 #
-# The memory of a GPU is small, and what was freed is kept for the next tensor, since asking the
-# driver is slow. So there are two numbers: `memory_allocated`, what tensors use, and
-# `memory_reserved`, what is held. Memory is given out in blocks of 512 bytes.
+# The memory of a GPU is small, 8 to 24 GB on common cards, and what was freed is kept for the next
+# tensor, since asking the driver is slow. So there are two numbers: `memory_allocated`, what
+# tensors use, and `memory_reserved`, what is held. Memory is given out in blocks of 512 bytes.
 
 # %%
 before = tk.cuda.memory_allocated()

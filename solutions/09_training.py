@@ -18,7 +18,7 @@
 # a network that reads handwritten digits. At the end you can write such a program yourself, find
 # the bugs that make it learn nothing, and run it in PyTorch with one changed import.
 #
-# The core takes about an hour. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes. Exercises marked *further* give no points.
 
 # %%
 import tempfile

@@ -21,7 +21,7 @@
 # Each step runs on the course's own versions of the others. So you can do them in any order, and
 # one that you leave out holds nothing up.
 #
-# The core takes about 45 minutes. Exercises marked *further* give no points.
+# The core exercises take about 45 minutes. Exercises marked *further* give no points.
 
 # %%
 import numpy as np

@@ -78,13 +78,13 @@ class SecondDerivative(Exercise):
     hints = (
         "Make a float64 tensor that requires grad, compute the polynomial with it, and ask "
         "`tk.autograd.grad` for the slope.",
-        "The slope must be recorded itself to be derived again: `create_graph=True`. "
+        "The slope must be recorded itself to be differentiated again: `create_graph=True`. "
         "`tk.autograd.grad` returns a tuple: `(slope,) = ...`.",
     )
     usual_mistakes = {
         "the first derivative": (
             _first_derivative,
-            "This is the slope. Derive once more: the gradient of the slope.",
+            "This is the slope. Differentiate once more: the gradient of the slope.",
         ),
         "both added": (
             _both_added,
@@ -97,7 +97,7 @@ class SecondDerivative(Exercise):
         ),
         "without the graph": (
             _without_the_graph,
-            "The slope has no history, so it cannot be derived. Ask for it with "
+            "The slope has no history, so it cannot be differentiated. Ask for it with "
             "`create_graph=True`.",
         ),
     }
@@ -190,7 +190,8 @@ class GradientPenalty(Exercise):
     """
 
     hints = (
-        "Which tensor has no history although you want to derive it? Ask it for its `grad_fn`.",
+        "Which tensor has no history although it has to be differentiated? Ask it for its "
+        "`grad_fn`.",
         "`tk.autograd.grad` returns plain numbers unless you ask it to record its own work: "
         "`create_graph=True`.",
     )
@@ -202,7 +203,7 @@ class GradientPenalty(Exercise):
         ),
         "of the model": (
             _of_the_model,
-            "This is the gradient of the model itself. Derive the penalty.",
+            "This is the gradient of the model itself. Differentiate the penalty.",
         ),
         "not squared": (
             _not_squared,
@@ -269,10 +270,10 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
 
 @exercise("sigmoid-gradient", answer=sigmoid_gradient, points=4, difficulty=3, minutes=8)
 class SigmoidGradient(Exercise):
-    """A formula that can be derived
+    """A formula that can be differentiated
 
     For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node so
-    that its *result* has a history too: whoever derives the gradient again walks through it.
+    that its *result* has a history too: whoever differentiates the gradient again walks through it.
 
     **Input:** `upstream` and `out`, two float tensors of the same shape, which may require grad.
 
@@ -284,8 +285,8 @@ class SigmoidGradient(Exercise):
     # tensor([0.2500, 0.3750])
     ```
 
-    The check also derives your result once more, with respect to `out`. Your function runs inside
-    tensorkit below.
+    The check also differentiates your result once more, with respect to `out`. Your function
+    runs inside tensorkit below.
     """
 
     hints = (
@@ -301,8 +302,8 @@ class SigmoidGradient(Exercise):
         ),
         "not recorded": (
             _without_recording,
-            "The numbers are right, and nothing was recorded: the result cannot be derived. Leave "
-            "out `no_grad`.",
+            "The numbers are right, and nothing was recorded: the result cannot be differentiated. "
+            "Leave out `no_grad`.",
         ),
         "without upstream": (
             _without_upstream,
@@ -340,10 +341,10 @@ class SigmoidGradient(Exercise):
         if not isinstance(gradient, tk.Tensor):
             return gradient
         seen: dict[str, Any] = {"gradient": gradient.detach().clone()}
-        seen["can be derived"] = gradient.requires_grad
+        seen["can be differentiated"] = gradient.requires_grad
         if gradient.requires_grad:
             (again,) = tk.autograd.grad(gradient.sum(), out, materialize_grads=True)
-            seen["derived once more"] = again
+            seen["differentiated once more"] = again
         return seen
 
 
@@ -390,7 +391,7 @@ class WhichDerivative(Prediction):
         ),
     }
     hints = (
-        "Derive on paper: x³, 3x², 6x. `hessian` derives twice.",
+        "Differentiate on paper: x³, 3x², 6x. `hessian` does it twice.",
         "Entry `[i, j]` of a Hessian says how much slope `i` changes when element `j` changes.",
     )
     usual_mistakes = {
@@ -406,8 +407,8 @@ class WhichDerivative(Prediction):
                 "tk.autograd.functional.hessian(lambda x: x**3, tk.tensor(2.0))": 6.0,
                 "tk.autograd.functional.hessian(lambda x: tk.sin(x), tk.tensor(0.0))": 1.0,
             },
-            "Derive once more, then put the number in: the second derivative of x³ is 6x, that of "
-            "the sine is minus the sine.",
+            "Differentiate once more, then put the number in: the second derivative of x³ is 6x, "
+            "that of the sine is minus the sine.",
         ),
         "diagonal and rest exchanged": (
             {
@@ -499,7 +500,8 @@ class HessianRows(Exercise):
         ),
         "of the sum": (
             _of_the_sum,
-            "You derived the sum of all slopes: that adds the rows up. Derive each slope alone.",
+            "You differentiated the sum of all slopes: that adds the rows up. Take each slope "
+            "alone.",
         ),
         "outer product": (
             _outer_product,
@@ -608,18 +610,18 @@ class HessianVector(Exercise):
     usual_mistakes = {
         "gradient times v": (
             _gradient_times_v,
-            "This is the gradient times `v`, element by element. Add it up, and derive that number "
-            "once more.",
+            "This is the gradient times `v`, element by element. Add it up, and differentiate that "
+            "number once more.",
         ),
         "v afterwards": (
             _v_afterwards,
             "You multiplied by `v` after the second derivative. That weighs the sums of the rows; "
-            "multiply the gradient by `v` before you derive again.",
+            "multiply the gradient by `v` before you differentiate again.",
         ),
         "without v": (
             _without_v,
-            "You derived the sum of the gradient: that is the Hessian times a vector of ones. "
-            "Multiply by `v` first.",
+            "You differentiated the sum of the gradient: that is the Hessian times a vector of "
+            "ones. Multiply by `v` first.",
         ),
         "one number": (
             _one_number,
@@ -627,7 +629,7 @@ class HessianVector(Exercise):
         ),
         "not recorded": (
             _graph_not_recorded,
-            "The gradient has no history, so it cannot be derived. Ask for it with "
+            "The gradient has no history, so it cannot be differentiated. Ask for it with "
             "`create_graph=True`.",
         ),
     }

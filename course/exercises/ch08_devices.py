@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -311,6 +311,17 @@ def to_device(batch: object, device: str) -> object:
     return batch
 
 
+@no_type_check
+def _device_program(batch: object, device: str) -> object:
+    if isinstance(batch, tk.Tensor):
+        return ...  # the tensor, on the device
+    if isinstance(batch, dict):
+        return ...  # a new dictionary: the same keys, each value moved
+    if isinstance(batch, (list, tuple)):
+        return ...  # a new list of a list, a new tuple of a tuple, each entry moved
+    return batch
+
+
 def _only_the_outermost(batch: Any, device: str) -> Any:
     if isinstance(batch, tk.Tensor):
         return batch.to(device)
@@ -385,12 +396,20 @@ def _others_left_out(batch: Any, device: str) -> Any:
     return batch
 
 
-@exercise("to-device", answer=to_device, points=6, difficulty=4, minutes=10)
+@exercise(
+    "to-device",
+    answer=to_device,
+    stub=_device_program,
+    kind="complete",
+    points=6,
+    difficulty=4,
+    minutes=10,
+)
 class ToDevice(Exercise):
     """Everything to the device
 
     A batch is rarely a single tensor: it is a dictionary of inputs, a pair of inputs and labels, a
-    list of such pairs, with names and numbers in between. Move all of its tensors.
+    list of such pairs, with names and numbers in between. Move all of its tensors: fill the gaps.
 
     **Input:** `batch`, a tensor, or a dictionary, list or tuple of such batches, to any depth, or
     anything else; `device`, a text.
@@ -406,8 +425,8 @@ class ToDevice(Exercise):
     """
 
     hints = (
-        "Four kinds of things: a tensor, a dictionary, a list or tuple, anything else. What should "
-        "the function return for each?",
+        "What stands in a dictionary may be a tensor, or a dictionary again. Which function moves "
+        "either of them? You are writing it.",
         "For a dictionary: a new dictionary with the function called on every value. It calls "
         "itself, to any depth.",
         "`type(batch)(...)` makes a list of a list and a tuple of a tuple.",

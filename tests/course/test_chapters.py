@@ -36,6 +36,17 @@ def test_a_chapter_ends_with_one_page_and_the_progress(chapter):
     assert text_of(chapter).rstrip().endswith(f'progress("{chapter}")')
 
 
+@pytest.mark.parametrize("chapter", chapters()[1:])
+def test_the_minutes_in_the_text_are_those_of_the_core_exercises(chapter):
+    (said,) = re.findall(r"core exercises take about (\d+)\s+minutes", text_of(chapter))
+    assert abs(int(said) - sum(it.minutes for it in load(chapter).values() if not it.further)) <= 3
+
+
+@pytest.mark.parametrize("chapter", chapters()[1:])
+def test_a_chapter_has_a_live_picture(chapter):
+    assert re.search(r'^# %% role="show"\n(?:.+\n|\n(?!#))*?viz\.', text_of(chapter), re.MULTILINE)
+
+
 @pytest.mark.parametrize("chapter", chapters())
 def test_every_mistake_and_every_hint_is_a_sentence_or_more(chapter):
     texts = [text for it in load(chapter).values() for text in it.hints]
