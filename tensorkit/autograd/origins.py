@@ -36,8 +36,8 @@ class Origin:
     ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
     ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
     a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
-    ``{"dim": 0}``. A tensor made of numbers has no inputs; ``left`` are then origins of the values
-    that had left the library shortly before.
+    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
+    origins of the values that had left the library shortly before.
     """
 
     __slots__ = (
@@ -184,13 +184,13 @@ class _Watch:
         if lists:
             call = _Call()
             result._origin = origin = call.origin(result, call.tensors)
-            if not call.tensors:
-                origin.left = tuple(lists[-1][-MOST_LEFT:])
+            origin.left = call.left_before(lists)
 
     @staticmethod
     def writes(x: TensorBase) -> None:
         """``x`` is about to be written to: its origin becomes that write."""
-        if not _noted_by():
+        lists = _noted_by()
+        if not lists:
             return
         call = _Call()
         # `x[0] = 1` writes to a view of x that nobody else has
@@ -198,6 +198,7 @@ class _Watch:
         inputs = list(call.tensors)
         for tensor in changed:
             origin = call.origin(tensor, inputs)
+            origin.left = call.left_before(lists)
             before = getattr(tensor, "_origin", None)
             if before is not None:
                 before._superseded(tensor)
@@ -267,6 +268,11 @@ class _Call:
         if value is not None and len(several) and all(isinstance(x, _PLAIN) for x in several):
             self.arguments[name] = value
 
+    def left_before(self, lists: list[list[Origin]]) -> tuple[Origin, ...]:
+        """What had left the library and may be among the numbers that this call was given."""
+        takes_numbers = not self.tensors or any(map(_is_float, self.arguments.values()))
+        return tuple(lists[-1][-MOST_LEFT:]) if takes_numbers else ()
+
     def origin(self, result: TensorBase, tensors: Any) -> Origin:
         """The origin of ``result``."""
         origin = Origin(result)
@@ -280,6 +286,10 @@ class _Call:
 
 _BETTER_NAMES = {"iter": "unbind", "rtruediv": "div", "operator": "matmul", "convert": "to"}
 _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float)
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:

@@ -76,7 +76,7 @@ def _that_work(operands: list[Operand]) -> Iterator[tuple[str, str, tuple[int, .
     for place, operand in enumerate(operands):
         for rank, code in _ideas(operand, operands):
             try:
-                changed = eval(code, {operand.name.partition(".")[0]: _stand_in(operand)})
+                changed = eval(f"x{code}", {"x": _stand_in(operand)})
             except (RuntimeError, IndexError, TypeError, ValueError, NameError):
                 continue
             after = list(operands)
@@ -86,7 +86,8 @@ def _that_work(operands: list[Operand]) -> Iterator[tuple[str, str, tuple[int, .
                 sizes = tuple(result.result)
                 # the fewest new elements first: that is most often what was meant
                 order = (_elements(sizes), rank, -place, len(found))
-                found.append((order, (code, operand.name, tuple(changed.shape), sizes)))
+                told = (f"{operand.name}{code}", operand.name, tuple(changed.shape), sizes)
+                found.append((order, told))
     offered: dict[Any, Any] = {}
     for _, repair in sorted(found, key=lambda pair: pair[0]):
         offered.setdefault(repair[1:], repair)
@@ -98,17 +99,17 @@ def _elements(shape: tuple[int | None, ...]) -> int:
 
 
 def _ideas(operand: Operand, operands: list[Operand]) -> Iterator[tuple[int, str]]:
-    """What might help, the plainest first: how far-fetched it is, and the code."""
-    name, n_dims = operand.name, len(operand.shape)
+    """What might help, the plainest first: how far-fetched it is, and the code after the name."""
+    n_dims = len(operand.shape)
     for dim in range(1, n_dims + 1):
-        yield 0, f"{name}.unsqueeze({dim})"
+        yield 0, f".unsqueeze({dim})"
     if n_dims == 2:
-        yield 1, f"{name}.T"
+        yield 1, ".T"
     for first, second in combinations(range(n_dims), 2) if n_dims > 2 else ():
-        yield 1, f"{name}.transpose({first}, {second})"
+        yield 1, f".transpose({first}, {second})"
     for other in operands:
         if other is not operand and _elements(other.shape) == _elements(operand.shape):
-            yield 2, f"{name}.view({', '.join(map(str, other.shape))})"
+            yield 2, f".view({', '.join(map(str, other.shape))})"
 
 
 def _stand_in(operand: Operand) -> Any:

@@ -1,7 +1,6 @@
 """``explain.inplace``: who saved a tensor, who changed it, and three ways out."""
 
 import ast
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +29,11 @@ def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
     >>> print(explain.inplace(y.sum()).title)
     The result of ExpBackward0 was changed after it was saved
     """
+    frame = words.caller()
+    known = {**frame.f_globals, **frame.f_locals}
     with words.unseen():
         if is_tensor(error_or_tensor):
-            return _in_graph(error_or_tensor)  # type: ignore[arg-type]
+            return _in_graph(error_or_tensor, known)  # type: ignore[arg-type]
         error: Any = error_or_tensor
         if not isinstance(error, BaseException):
             raise TypeError(
@@ -40,7 +41,7 @@ def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
                 f"{type(error).__name__}. Try: explain.inplace(loss)"
             )
         if hasattr(error, "expected"):
-            return _story(error)
+            return _story(error, known)
         first = str(error).partition("\n")[0]
         if "backward through the graph a second time" in first:
             return _freed()
@@ -57,14 +58,14 @@ _ELSEWHERE = {
 }
 
 
-def _in_graph(t: "Tensor") -> Explanation:
+def _in_graph(t: "Tensor", known: dict[str, Any]) -> Explanation:
     if t.grad_fn is None:
         sentence = "This tensor has no graph: no operation saved anything for it."
         return Explanation("Nothing was saved", [sentence], [])
     errors = list(reading.refusals(reversed(reading.order(t.grad_fn))))
     changed = [it for it in errors if hasattr(it, "expected")]
     if changed:
-        return _story(changed[0])
+        return _story(changed[0], known)
     if errors:
         return _freed()
     sentence = "Every saved tensor still has the version it had when it was saved."
@@ -85,7 +86,7 @@ def _freed() -> Explanation:
         return leaf.grad is not None
 
     repairs = trial.offered(
-        ("loss = ...    # compute it again, then loss.backward()", "make a new graph", _new_graph),
+        (_AGAIN, "make a new graph", _new_graph),
         (
             "loss.backward(retain_graph=True)    # the first time",
             "keep the graph, if the same one is needed twice",
@@ -95,12 +96,15 @@ def _freed() -> Explanation:
     return Explanation("The graph is freed", [sentence], repairs)
 
 
+_AGAIN = "loss = ...    # compute it again, then loss.backward()"
+
+
 def _new_graph() -> bool:
     leaf = creation.ones(2, requires_grad=True)
     return trial.gets_gradient(leaf) and trial.gets_gradient(leaf)
 
 
-def _story(error: Any) -> Explanation:
+def _story(error: Any, known: dict[str, Any]) -> Explanation:
     node, saved = error.node, error.saved
     title = node.name().rpartition(":")[2]
     what = {"_saved_result": "result", "_saved_self": "input"}.get(saved, "input")
@@ -121,25 +125,32 @@ def _story(error: Any) -> Explanation:
         + (f" ({words.place(file, number)})." if file else ".")
     )
     sentences.append("Backward needs the values as they were, so it refuses.")
-    name, write, without = _rewritten(words.source(file, number) if file else "", operation)
-    attempts = [
-        (without, "make a new tensor instead of changing the saved one", _new_tensor),
-        (f"{name} = {name}.clone()\n{write}", "change a copy", _copy),
-        (f"loss.backward()\n{write}", "change it after backward has used it", _afterwards),
-    ]
-    if not without:
-        effect = f"give {title} a copy, which it can keep"
-        attempts[0] = (f"{name}.clone()", effect, _kept_copy)
+    name, write, without, is_leaf = _rewritten(
+        words.source(file, number) if file else "", operation, known
+    )
+    if is_leaf:
+        write = f"with tk.no_grad():\n    {write}"
+    after = (f"loss.backward()\n{write}", "change it after backward has used it", _afterwards)
+    keep = (f"{name}.clone()", f"give {title} a copy, which it can keep", _kept_copy)
+    copy = (f"{name} = {name}.clone()\n{write}", "change a copy", _copy)
+    anew = (without, "make a new tensor instead of changing the saved one", _new_tensor)
+    attempts = [anew if without else keep, copy, after]
+    if is_leaf or not name:  # a parameter stays the same leaf: no new tensor takes its place
+        attempts = [after, *([keep] if name else [])]
     repairs = trial.offered(
         *((code, effect, partial(_runs, node, saved, way)) for code, effect, way in attempts)
     )
+    if is_leaf or not name:
+        effect = "compute the loss from the new values"
+        repairs += trial.offered((f"{write}\n{_AGAIN}", effect, _new_graph))
     return Explanation(f"The {what} of {title} was changed after it was saved", sentences, repairs)
 
 
-def _rewritten(line: str, operation: str) -> tuple[str, str, str]:
+def _rewritten(line: str, operation: str, known: dict[str, Any]) -> tuple[str, str, str, bool]:
     """The name that a line writes to, the statement that does, and the same with a new tensor.
 
-    The last is empty where only a part is written.
+    The last is empty where only a part is written, the name where it is not seen. Then: whether
+    that name is ``known`` to be a leaf that requires grad.
     """
     plain = operation.rstrip("_")
     anew = _MADE_ANEW.get(plain, f"{{0}}.{plain}({{1}})" if hasattr(base.public, plain) else "")
@@ -149,22 +160,65 @@ def _rewritten(line: str, operation: str) -> tuple[str, str, str]:
         statements = []
     for it in statements:
         text = ast.unparse(it)
-        if isinstance(it, ast.AugAssign) and isinstance(it.target, ast.Name):
-            name = it.target.id
-            new = ast.unparse(ast.BinOp(ast.Name(name), it.op, it.value))
-            return name, text, f"{name} = {new}"
-        found = re.match(rf"(?:\w+ = )?(\w+)\.{re.escape(plain)}_\((.*)\)$", text)
-        if found is not None:
-            new = anew.format(found[1], found[2])
-            return found[1], text, new and f"{found[1]} = {new}"
-        found = re.match(r"(\w+)\[.*\] [-+*/]?=", text)
-        if found is not None:
-            return found[1], text, ""
+        target, new = _written(it, plain, anew)
+        name, tensor = _holder(target, known) if target is not None else ("", None)
+        if name:
+            is_leaf = tensor is not None and bool(tensor.is_leaf and tensor.requires_grad)
+            return name, text, new if name == ast.unparse(target) else "", is_leaf
+    if line:
+        return "", line, "", False
     new = anew.format("x", "...")
-    return "x", line or f"x.{operation}(...)", new and f"x = {new}"
+    return "x", f"x.{operation}(...)", new and f"x = {new}", False
 
 
-_MADE_ANEW = {"zero": "tk.zeros_like({0})", "fill": "tk.full_like({0}, {1})"}
+def _written(statement: ast.stmt, plain: str, anew: str) -> tuple[Any, str]:
+    """What a statement writes to, and the statement that makes a new tensor instead."""
+    if isinstance(statement, ast.AugAssign):
+        target, op = statement.target, statement.op
+        new = ast.unparse(ast.BinOp(target, op, statement.value))
+        return target, f"{ast.unparse(target)} = {new}"
+    for it in ast.walk(statement):
+        if isinstance(it, ast.Call) and getattr(it.func, "attr", None) == f"{plain}_":
+            target, arguments = it.func.value, [*it.args, *it.keywords]  # type: ignore[attr-defined]
+            new = anew.format(ast.unparse(target), ", ".join(map(ast.unparse, arguments)))
+            if isinstance(statement, ast.Expr) and statement.value is it:
+                return target, new and f"{ast.unparse(target)} = {new}"
+            return target, new and ast.unparse(statement).replace(ast.unparse(it), new)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return statement.targets[0].value, ""
+    return None, ""
+
+
+def _holder(target: ast.expr, known: dict[str, Any]) -> tuple[str, Any]:
+    """The tensor of which ``target`` is all or a part, as code; and itself, if it is still there.
+
+    ``y`` of ``y[0]``, but ``pairs[0]`` where ``pairs`` is a list of tensors.
+    """
+    parts: list[Any] = [target]
+    while isinstance(parts[-1], (ast.Attribute, ast.Subscript, ast.Call)):
+        parts.append(getattr(parts[-1], "value", None) or getattr(parts[-1], "func", None))
+    if not isinstance(parts[-1], ast.Name):
+        return "", None
+    for part in reversed(parts):
+        code = ast.unparse(part)
+        if any(isinstance(it, ast.Call) for it in ast.walk(part)):
+            break
+        try:
+            value = eval(code, known)
+        except Exception:  # whatever the learner's own objects raise
+            break
+        if is_tensor(value):
+            return code, value
+    whole = (it for it in parts if all(isinstance(n, _NAMES) for n in ast.walk(it)))
+    return ast.unparse(next(whole)), None
+
+
+_NAMES = (ast.Name, ast.Attribute, ast.expr_context)
+_MADE_ANEW = {
+    "zero": "tk.zeros_like({0})",
+    "fill": "tk.full_like({0}, {1})",
+    "copy": "tk.empty_like({0}).copy_({1})",
+}
 
 
 # The mistake and its repairs, on two numbers

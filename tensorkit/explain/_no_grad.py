@@ -29,8 +29,7 @@ class Names(NamedTuple):
 
     def of(self, x: Any, otherwise: str = "a tensor without a name") -> str:
         """The name of a tensor, as code: ``model[0].weight``."""
-        name = next((name for name, it in self.tensors if it is x), otherwise)
-        return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
+        return words.as_code(next((name for name, it in self.tensors if it is x), otherwise))
 
 
 def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
@@ -75,15 +74,15 @@ def _place(origin: Any) -> str:
 
 def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
     none = f"{name}.grad is None: {name} does not require grad"
-    cuts, sources = _cuts(t)
+    cuts, sources, mixed = _cuts(t)
     if cuts:
         sentences, repairs = [], []
         for cut in cuts:
             sentence, tried = _about_cut(cut, name, names)
             sentences.append(sentence)
-            repairs += tried
+            repairs += [it for it in tried if it not in repairs]
         return Explanation(f"{name}.grad is None: its history was cut", sentences, repairs)
-    for made in sources:
+    for made in (*sources, *mixed):
         through = _through_numbers(made, names)
         if through is not None:
             return Explanation(f"{name}.grad is None: its history was cut", *through)
@@ -147,12 +146,17 @@ def _where_made(x: "Tensor") -> str:
     return "" if x.origin is None else f" (made at {_place(x.origin)})"
 
 
-def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"]]:
-    """Walk back over origins: untracked results of tracked inputs, and what has no inputs."""
-    cuts, sources, waiting = [], [], [t]
+def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"], list["Tensor"]]:
+    """Walk back over origins: untracked results of tracked inputs, and what has no inputs.
+
+    Third come the results of operations that were given numbers beside tensors.
+    """
+    cuts, sources, mixed, waiting = [], [], [], [t]
     seen = {id(t)}
     for x in waiting:  # grows while it is walked
         inputs = x.origin.inputs if x.origin is not None else ()
+        if inputs and x.origin is not None and x.origin.left:
+            mixed.append(x)
         if not x.requires_grad and any(it.requires_grad for it in inputs):
             cuts.append(x)
         elif not inputs:
@@ -161,7 +165,7 @@ def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"]]:
             new = [it for it in inputs if id(it) not in seen]
             seen |= {id(it) for it in new}
             waiting += new
-    return cuts, sources
+    return cuts, sources, mixed
 
 
 def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair]]:
@@ -252,16 +256,21 @@ def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repa
         return None
     exits = [(it, _tracked_behind(it.inputs[0])) for it in made.origin.left]
     exits = [(gone, source) for gone, source in exits if source is not None]
+    same_line = [it for it in exits if _place(it[0]) == _place(made.origin)]
+    if made.origin.inputs:  # of several numbers, only one that the operation was given
+        taken = made.origin.arguments.values()
+        exits = [it for it in exits if _number(it[0].inputs[0]) in taken]
+        same_line = [it for it in exits if it in same_line]
     if not exits:
         return None
-    same_line = [it for it in exits if _place(it[0]) == _place(made.origin)]
     gone, source = (same_line or exits)[-1]
+    how = "computed with such a number" if made.origin.inputs else "made anew from numbers"
     sentences = [
         (
             f"The values of {names.of(source)}, which requires grad, left the library through "
             f"{gone.operation}() ({_place(gone)}). Numbers and arrays have no history."
         ),
-        f"{names.of(made, 'A tensor')} was made anew from numbers ({_place(made.origin)}).",
+        f"{names.of(made, 'A tensor')} was {how} ({_place(made.origin)}).",
     ]
     code = _with_tensors(words.source(gone.file, gone.line), gone.operation)
     is_tracked = bool(gone.inputs[0].requires_grad)
@@ -269,6 +278,10 @@ def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repa
         (code, "compute with the tensor itself", lambda: code and "[" not in code and is_tracked)
     )
     return sentences, repairs
+
+
+def _number(x: "Tensor") -> Any:
+    return x.item() if x.numel() == 1 else None
 
 
 def _with_tensors(line: str, operation: str) -> str:
@@ -291,7 +304,7 @@ def _with_tensors(line: str, operation: str) -> str:
 
 def _tracked_behind(x: "Tensor") -> Any:
     """``x``, or a tensor before it that requires grad; None if there is none."""
-    cuts, _ = _cuts(x)
+    cuts, *_ = _cuts(x)
     inputs = cuts[0].origin.inputs if cuts and cuts[0].origin is not None else (x,)
     return next((it for it in inputs if it.requires_grad), None)
 
@@ -434,7 +447,7 @@ def _not_reached(
         code = f"with tk.no_grad():\n    {name}.copy_(new)    # instead of {name} = new"
         effect = f"change {name} in place, so that it stays the same leaf"
         return Explanation(title, [why], trial.offered((code, effect, lambda: _stays_leaf(t))))
-    cuts, _ = _cuts(result)
+    cuts, _, mixed = _cuts(result)
     if cuts:
         sentence, repairs = _about_cut(cuts[0], called, names)
         return Explanation(title, ["The way from it to the result was cut.", sentence], repairs)
@@ -446,6 +459,10 @@ def _not_reached(
     sentences = [
         f"The leaves behind {called} are: {', '.join(leaves[:8])}. {name} is not among them."
     ]
+    for made in mixed:
+        through = _through_numbers(made, names)
+        if through is not None:
+            return Explanation(title, [*sentences, *through[0]], through[1])
     if result.origin is None:
         sentences.append(
             f"Whether {name} took part and was cut off (detach, item, numpy, no_grad) {_SEE}"

@@ -4,7 +4,7 @@ import html as markup
 import re
 from dataclasses import dataclass
 
-from tensorkit.viz.drawing import Canvas, Picture, heading
+from tensorkit.viz.drawing import Canvas, Picture, heading, legible
 from tensorkit.viz.palette import EDGE, INK, SOFT, WHITE
 
 LEFT, WIDTH = 18.0, 700.0
@@ -32,6 +32,7 @@ class Explanation(Picture):
         repairs: list[Repair],
         picture: Picture | None = None,
     ) -> None:
+        title, sentences = legible(title), [legible(it) for it in sentences]
         self.repairs = [it.code for it in repairs]
         self._sentences, self._offered, self._picture = sentences, repairs, picture
         lines = [title, *sentences]

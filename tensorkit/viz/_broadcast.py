@@ -88,7 +88,7 @@ def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any])
     letters = (letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in taken)
     operands = []
     for name, value in given:
-        label = name or known.get(id(value)) or next(letters, "x")
+        label = words.as_code(name or known.get(id(value), "")) or next(letters, "x")
         if is_tensor(value):
             operands.append(Operand(label, tuple(value.shape), value))
             continue

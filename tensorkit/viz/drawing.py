@@ -9,6 +9,7 @@ A ``Picture`` is what every function of ``tensorkit.viz`` returns.
 
 import base64
 import io
+import re
 import unicodedata
 import warnings
 from dataclasses import dataclass
@@ -56,6 +57,11 @@ def shortened(text: str, width: float, size: float, *, mono: bool = False) -> st
     while text and text_width(text + "…", size, mono=mono) > width:
         text = text[:-1]
     return text + "…"
+
+
+def legible(text: str) -> str:
+    """``text`` with a box for each sign that no file may hold: SVG knows no control characters."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 def wrapped(text: str, width: float, size: float, *, mono: bool = False) -> list[str]:
@@ -155,6 +161,7 @@ class Canvas:
         mono: bool = False,
     ) -> float:
         """Write a line of text; gives its right end. ``anchor``: start, middle or end."""
+        text = legible(text)
         width = text_width(text, size, bold=bold, mono=mono)
         left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
         if text.strip():
@@ -254,8 +261,8 @@ class Picture:
     dot: str = ""
 
     def __init__(self, title: str, canvas: Canvas, alt: str) -> None:
-        self.title = title
-        self.alt = alt
+        self.title = legible(title)
+        self.alt = legible(alt)
         self._canvas = canvas
 
     @property

@@ -2,6 +2,7 @@
 
 import linecache
 import math
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,6 +143,11 @@ def caller() -> FrameType:
     while frame.f_back is not None and is_ours(frame):
         frame = frame.f_back
     return frame
+
+
+def as_code(name: str) -> str:
+    """The name of a module's parameter as code: ``model[0].weight``."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
 
 
 def named_tensors(frame: FrameType) -> Iterator[tuple[str, "Tensor"]]:

@@ -337,3 +337,100 @@ def test_inference_mode_is_named():
     names = {"y": y}
     exec(explanation.repairs[0], names)
     assert names["y"].requires_grad
+
+
+def test_a_part_is_written_through_the_name_of_the_whole():
+    x = _leaf()
+    y = x.exp()
+    loss = y.sum()
+    y[0].zero_()
+    copy, afterwards = explain.inplace(loss).repairs
+    assert copy == "y = y.clone()\ny[0].zero_()"
+    assert afterwards == "loss.backward()\ny[0].zero_()"
+
+
+def test_a_tensor_in_a_list_is_called_by_its_place():
+    x = _leaf()
+    kept = [x.exp()]
+    loss = kept[0].sum()
+    kept[0] += 1
+    assert explain.inplace(loss).repairs[0] == "kept[0] = kept[0] + 1"
+    for repair in explain.inplace(loss).repairs:
+        again = [x.exp()]
+        names = {"kept": again, "loss": again[0].sum()}
+        exec(repair, names)
+        if "backward" not in repair:
+            names["loss"].backward()
+    assert x.grad is not None
+
+
+def test_the_other_name_of_a_line_is_kept():
+    y = _leaf().sigmoid()
+    z = y.relu_()
+    loss = z.sum()
+    assert explain.inplace(loss).repairs[0] == "z = y.relu()"
+
+
+def test_a_changed_parameter_stays_a_leaf():
+    w, x = _leaf(), _leaf()
+    loss = (w * x).sum()
+    with tk.no_grad():
+        w -= 0.5
+    afterwards, _, again = explain.inplace(loss).repairs
+    names = {"tk": tk, "w": _leaf(), "x": x}
+    names["loss"] = (names["w"] * x).sum()
+    exec(afterwards, names)
+    assert names["w"].is_leaf
+    assert names["w"].tolist() == [0.5, 1.5]
+    assert again.startswith("with tk.no_grad():\n    w -= 0.5\nloss = ...")
+
+
+def test_an_optimizers_step_is_no_write_to_a_name():
+    layer = tk.nn.Sequential(tk.nn.Linear(2, 2), tk.nn.Linear(2, 1))
+    optimizer = tk.optim.SGD(layer.parameters(), lr=0.1)
+    loss = layer(tk.ones(1, 2)).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    with pytest.raises(RuntimeError) as raised:
+        loss.backward()
+    repairs = explain.inplace(raised.value).repairs
+    assert repairs[0] == "loss.backward()\noptimizer.step()"
+    assert all("clone" not in it for it in repairs)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_number_that_an_operation_was_given_is_found(asks):
+    w, x = _leaf(), tk.ones(2, requires_grad=asks)
+    with tk.autograd.recording():
+        loss = w.sum().item() * x.sum()
+    explanation = explain.no_grad(w, loss)
+    assert "left the library through item()" in explanation.alt
+    assert explanation.repairs == ["loss = w.sum() * x.sum()"]
+    names = {"w": w, "x": x}
+    exec(explanation.repairs[0], names)
+    names["loss"].backward()
+    assert w.grad is not None
+
+
+def test_a_number_that_no_operation_was_given_is_not_blamed():
+    w, x = _leaf(), _leaf()
+    with tk.autograd.recording():
+        w.sum().item()
+        loss = x.sum() * 0.5
+    assert "item()" not in explain.no_grad(w, loss).alt
+
+
+def test_a_repair_is_offered_once():
+    w = _leaf()
+    with tk.autograd.recording():
+        r = w.detach() + (w * 2).detach()
+    assert len(explain.no_grad(r).repairs) == 1
+
+
+def test_the_parameters_of_a_module_are_repaired_by_their_own_name():
+    model = tk.nn.Sequential(tk.nn.Linear(4, 3))
+    bias = tk.ones(3)
+    repairs = explain.broadcast(model[0].weight, bias).repairs
+    assert repairs == ["bias.unsqueeze(1)", "model[0].weight.T", "model[0].weight.unsqueeze(2)"]
+    for repair in repairs[1:]:
+        assert (eval(repair, {"model": model}) + bias).shape

@@ -156,3 +156,10 @@ def test_importing_tensorkit_does_not_import_pictures():
         cwd=Path(tk.__file__).parents[1],
     )
     assert shown.stdout == "False\n"
+
+
+def test_signs_that_no_file_may_hold_become_boxes(tmp_path):
+    picture = viz.training({"loss\x1b[0m \x00 \ud800": [2.0, 1.0]})
+    ET.fromstring(picture.svg)
+    picture.save(tmp_path / "loss.html")
+    ET.fromstring(explain.inplace(ValueError("\x1b[31mno\x1b[0m")).svg)
