@@ -148,6 +148,8 @@ def _number(value: Any, dtype: DType) -> Any:
                     f"{tuple(value._form.shape)}.",
                 )
             )
+        if base.watch is not None:
+            base.watch.leaves(value)
         value = value._form.device.backend.item(value._array, "item")
     if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
         raise ValueError("Overflow when unpacking long long")

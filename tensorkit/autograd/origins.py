@@ -331,4 +331,6 @@ def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
         return "made inside no_grad"
     if not dtype.is_floating_point:
         return f"its dtype is {dtype}: only floating-point numbers have gradients"
+    if operation == "tensor":
+        return "tensor copies values and leaves the history behind"
     return f"{operation} has no gradient, or its result was detached since"

@@ -185,15 +185,15 @@ def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair
         )
         again = (line, "compute it again, now that it asks", lambda: _again(origin))
         return sentence, trial.offered(again)
-    if reason.startswith("detach") and ".detach()" in line:
-        code = line.replace(".detach()", "", 1)
-        return sentence, trial.offered(
-            (
-                code,
-                "leave out detach(), if the gradient should flow",
-                lambda: tracked[0].requires_grad,
-            )
-        )
+    for written in (".detach()", ".data") if "leaves the history" in reason else ():
+        if re.search(rf"{re.escape(written)}(?!\w)(?! *[-+*/]?=)", line):
+            code = line.replace(written, "", 1)
+            effect = f"leave out {written[1:]}, if the gradient should flow"
+            return sentence, trial.offered((code, effect, lambda: tracked[0].requires_grad))
+    if origin.operation == "tensor":
+        code = _with_tensors(line, "")
+        effect = "compute with the tensor itself: tk.tensor() copies values only"
+        return sentence, trial.offered((code, effect, lambda: code and tracked[0].requires_grad))
     if "no_grad" in reason or "inference" in reason:
         updated = [it for it in tracked if it.is_leaf and it.shape == cut.shape]
         update = _ASSIGNED_AGAIN.match(line)
@@ -272,8 +272,14 @@ def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repa
         ),
         f"{names.of(made, 'A tensor')} was {how} ({_place(made.origin)}).",
     ]
-    code = _with_tensors(words.source(gone.file, gone.line), gone.operation)
+    line = words.source(gone.file, gone.line)
     is_tracked = bool(gone.inputs[0].requires_grad)
+    if gone.operation == "tensor":  # of a list with tensors in it
+        code = line.replace("tk.tensor(", "tk.stack(")
+        is_list = code != line and made.dim() == 1 and not gone.inputs[0].dim()
+        effect = "stack the tensors: that is an operation, with a history"
+        return sentences, trial.offered((code, effect, lambda: is_list and is_tracked))
+    code = _with_tensors(line, gone.operation)
     repairs = trial.offered(
         (code, "compute with the tensor itself", lambda: code and "[" not in code and is_tracked)
     )

@@ -133,6 +133,44 @@ def test_item_is_found():
     assert explanation.repairs == ["again = total"]
 
 
+def test_data_is_found():
+    w = _leaf()
+    with tk.autograd.recording():
+        y = w.data * 2
+    explanation = explain.no_grad(y)
+    assert "data leaves the history behind" in explanation.alt
+    assert explanation.repairs == ["y = w * 2"]
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_a_tensor_made_of_a_tensor_is_found():
+    w = _leaf()
+    with tk.autograd.recording():
+        y = tk.tensor(w * 2)
+    explanation = explain.no_grad(y)
+    assert "tensor copies values and leaves the history behind" in explanation.alt
+    assert explanation.repairs == ["y = w * 2"]
+
+
+def test_a_tensor_made_of_a_list_of_tensors_is_told_to_stack():
+    w = tk.tensor(2.0, requires_grad=True)
+    with tk.autograd.recording():
+        y = tk.tensor([w, w * 2])
+    explanation = explain.no_grad(y)
+    assert "left the library through tensor()" in explanation.alt
+    assert explanation.repairs == ["y = tk.stack([w, w * 2])"]
+    names = {"tk": tk, "w": w}
+    exec(explanation.repairs[0], names)
+    assert names["y"].requires_grad
+
+
+def test_a_tensor_made_of_numbers_is_still_asked_to_ask():
+    with tk.autograd.recording():
+        x = tk.tensor([1.0, 2.0])
+    assert "without requires_grad=True" in explain.no_grad(x).alt
+    assert explain.no_grad(x).repairs[0].startswith("x.requires_grad_()")
+
+
 def test_the_way_through_numpy_is_found_from_a_leaf_made_of_it():
     w = _leaf()
     with tk.autograd.recording():
