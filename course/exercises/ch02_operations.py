@@ -112,6 +112,7 @@ class Brighter(Exercise):
         yield case(tk.tensor([0.0, 255.0, 250.0, 4.0]), -5.5, label="at both ends, darker")
         yield case(tk.tensor(250.0), 10, label="a single pixel")
         yield case(tk.tensor([1.0, 240.0, 3.0, 252.0])[::2], 30, label="every second pixel")
+        yield case(tk.tensor([10.0, 200.0], dtype=tk.float16), 100, label="float16")
         yield case(tk.zeros(0, 3), 1, label="no pixels")
 
     def advice(self, *args: Any) -> str | None:
@@ -325,6 +326,8 @@ class BatchProduct(Exercise):
         yield case(*_batch(draw, 4, 2, 2, 2), label="square matrices")
         yield case(*_batch(draw, 1, 3, 2, 2), label="a single pair")
         yield case(*(it.double() for it in _batch(draw, 2, 1, 3, 1)), label="float64")
+        turned = [it.mT for it in _batch(draw, 2, 3, 2, 3)]
+        yield case(*reversed(turned), label="matrices that are transposes")
 
 
 def _batch(draw: Draw, n: int, rows: int, inner: int, columns: int) -> tuple[tk.Tensor, tk.Tensor]:

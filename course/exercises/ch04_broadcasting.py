@@ -444,6 +444,7 @@ class TopScores(Exercise):
         yield case(tk.tensor(mixed), 50, label="any scores")
         yield case(tk.tensor([50.0, 51.0, 49.0, 50.0]), 50, label="scores at the limit")
         yield case(tk.tensor([1.0, 80.0, 80.0, 2.0, 90.0]), 80, label="at the limit and above")
+        yield case(tk.tensor([9.0, 1.0, 2.0, 5.0, 7.0])[::2], 5, label="every second score")
         yield case(tk.tensor([]), 1, label="no scores")
 
 

@@ -399,6 +399,10 @@ class TanhGradient(Exercise):
         yield case(
             tk.tensor([2.0, 3.0]).double(), tk.tensor([0.25, -0.75]).double(), label="float64"
         )
+        yield case(tk.tensor([2.0, 4.0]).half(), tk.tensor([0.5, -0.5]).half(), label="float16")
+        wide = tk.tensor([0.5, 9.0, -0.25, 9.0])
+        yield case(tk.tensor([3.0, 0.0, 2.0, 0.0])[::2], wide[::2], label="every second element")
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
 
 
 def backward_order(graph: dict[str, list[str]], root: str) -> list[str]:

@@ -537,6 +537,8 @@ class StraightThrough(Exercise):
         yield case(tk.tensor([it + 0.1 for it in draw.integers(4, -9, 9)]), label="any numbers")
         yield case(tk.tensor([[-1.4, 2.6], [0.4, -0.6]]), label="a matrix")
         yield case(tk.tensor(3.3), label="a single number")
+        yield case(tk.tensor([0.7, 9.0, -2.2, 9.0])[::2], label="every second number")
+        yield case(tk.zeros(0), label="no numbers", weight=0.25)
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The values, and the gradient that comes back when the upstream gradients differ."""

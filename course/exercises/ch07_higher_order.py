@@ -333,6 +333,8 @@ class SigmoidGradient(Exercise):
         )
         yield case(tk.tensor(2.0), tk.tensor(0.125), label="a single number")
         yield case(tk.tensor([3.0, -4.0]).double(), tk.tensor([0.1, 0.8]).double(), label="float64")
+        wide = tk.tensor([0.5, 9.0, 0.25, 9.0])
+        yield case(tk.tensor([3.0, 0.0, 2.0, 0.0])[::2], wide[::2], label="every second element")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradient, and the gradient of its sum with respect to `out`."""
@@ -520,6 +522,7 @@ class HessianRows(Exercise):
         yield case(tk.tensor([-1.0, 0.5, 0.0, 2.0]), label="four, one of them 0")
         yield case(tk.tensor([0.5, 1.5]).double(), label="float64")
         yield case(tk.tensor([1.0, 9.0, 3.0])[::2], label="every second element")
+        yield case(tk.tensor([2.0]), label="a single element")
 
 
 def hessian_vector(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
@@ -645,6 +648,8 @@ class HessianVector(Exercise):
         yield case(tk.tensor([3.0, 1.0, 2.0]), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
         yield case(tk.tensor([0.5, 1.5]).double(), tk.tensor([4.0, 1.0]).double(), label="float64")
         yield case(tk.tensor([2.0]), tk.tensor([3.0]), label="one element")
+        apart = tk.tensor([1.0, 9.0, 2.0])[::2]
+        yield case(apart, tk.tensor([0.0, 9.0, 3.0])[::2], label="every second element")
 
 
 def newton_step(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:
