@@ -475,7 +475,7 @@ class StandardRows(Exercise):
         "Which `dim` disappears if each row becomes one number?",
         "`x.mean(dim=1)` has shape `[rows]`, and that is taken for a row of numbers. With "
         "`keepdim=True` it has shape `[rows, 1]` and fits beside the rows.",
-        "The same two words, `dim=1` and `keepdim=True`, belong into `std`.",
+        "The same two words, `dim=1` and `keepdim=True`, belong in `std`.",
     )
     usual_mistakes = {
         "columns": (
