@@ -1,8 +1,10 @@
 """``viz.indexing``: which elements an index takes, and whether the result is a view or a copy."""
 
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tensorkit import creation
 from tensorkit.data import is_tensor
@@ -22,7 +24,8 @@ def indexing(t: "Tensor", index: Any) -> Picture:
     """Picture of ``t[index]``: the elements it takes, the result, view or copy.
 
     Write an index with colons as ``np.s_[1:, ::2]``. Of a tensor with more than two dimensions the
-    first matrices are drawn. More than a million elements are only told in words.
+    first matrices are drawn, or the first that it takes from; of large ones rows and columns that
+    it takes. More than a million elements are only told in words.
 
     >>> from tensorkit import viz
     >>> viz.indexing(tk.arange(6), np.s_[1::2])
@@ -110,7 +113,11 @@ def _draw(
     text.append(title if taken is None else f"{title}; (taken)")
     rows, columns = (1, 1, *x.shape)[-2:]
     lead = tuple(x.shape[:-2])
-    shown = [it for it, _ in zip(product(*map(range, lead)), range(MOST_BLOCKS), strict=False)]
+    marked = None if taken is None else taken.numpy().reshape(*lead, rows, columns)
+    shown = list(islice(product(*map(range, lead)), MOST_BLOCKS))
+    if marked is not None and lead:
+        first = [tuple(it) for it in np.argwhere(marked.any((-2, -1)))[:MOST_BLOCKS].tolist()]
+        shown = shown if set(first) <= set(shown) else first
     at, low, lowest = 18.0, top + 22, top + 22
     for place in shown:
 
@@ -124,12 +131,17 @@ def _draw(
         if label:
             canvas.text(at, low + 12, label, 11, SOFT)
         named = x.ndim > 1
-        right, y = grid.draw(canvas, at, low + (16 if label else 0), rows, columns, cell, named)
+        begin = low + (16 if label else 0)
+        wanted: tuple[Any, Any] = ((), ())
+        if marked is not None:
+            taken_rows, taken_columns = (marked[place].any(axis) for axis in (1, 0))
+            wanted = (np.flatnonzero(taken_rows).tolist(), np.flatnonzero(taken_columns).tolist())
+        right, y = grid.draw(canvas, at, begin, rows, columns, cell, named, wanted)
         lowest = max(lowest, y)
         end = max(right, at + text_width(label, 11)) + 20
         at, low = (18.0, lowest + 8) if 2 * end - at > WIDEST else (end, low)
         text += [f"  {label}:"] if label else []
-        text += grid.text(rows, columns, cell)
+        text += grid.text(rows, columns, cell, wanted)
     left_out = prod(lead) - len(shown)
     if left_out > 0:
         more = f"and {words.count(left_out, 'matrix')} more"

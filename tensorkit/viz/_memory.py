@@ -7,6 +7,7 @@ First ``_describe`` turns the tensors into plain data (``Row``, ``Lane``); then 
 import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.base import TensorBase
@@ -97,15 +98,29 @@ def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture
         if live:
             pairs += _others_alive(pairs, known)
         rows = _describe(pairs)
+    overlaps = _overlaps(pairs)
     title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
     canvas, text = _draw(rows), _as_text(rows)
-    if any(len(row.lanes) > 1 for row in rows):
-        canvas.text(_LEFT, canvas.extent[1] + 24, _SEEN, 12, SOFT)
-        text += f"\n{_SEEN}"
+    for told in [*([_SEEN] if any(len(row.lanes) > 1 for row in rows) else []), *overlaps]:
+        canvas.text(_LEFT, canvas.extent[1] + 24, told, 12, SOFT)
+        text += f"\n{told}"
     return Picture(f"Memory of {title}", canvas, text)
 
 
 _SEEN = "A write to a box is seen by every tensor with an index in its column."
+
+
+def _overlaps(pairs: list[tuple[str, "Tensor"]]) -> list[str]:
+    """Said of storages that are parts of one array of NumPy: they share memory, too."""
+    found: dict[Any, str] = {}
+    for name, x in pairs:
+        found.setdefault(_place(x), name)
+    found.pop(None, None)
+    return [
+        f"The storages of {one} and {other} overlap: both are parts of one array."
+        for (at, one), (to, other) in combinations(found.items(), 2)
+        if at[0] == to[0] and max(at[1], to[1]) < min(at[1] + at[2], to[1] + to[2])
+    ]
 
 
 def _others_alive(

@@ -1,6 +1,6 @@
 """A grid of cells with text, as broadcast and indexing draw tensors of up to two dimensions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tensorkit.viz.drawing import Canvas, text_width
@@ -19,20 +19,52 @@ class Cell:
     strong: bool = False
 
 
-def shown(size: int, most: int) -> list[int | None]:
-    """The places along a dimension that are drawn; None stands for those left out."""
+Places = Sequence[int]
+
+
+def shown(size: int, most: int, wanted: Places = ()) -> list[int | None]:
+    """The places along a dimension that are drawn; None stands for those left out.
+
+    Of many these are the first ones and the last, or, if that shows clearly more of them, as many
+    ``wanted`` ones as there is room for.
+    """
     if size <= most:
         return list(range(size))
-    return [*range(most - 2), None, size - 1]
+    usual = [*range(most - 2), None, size - 1]
+    if not wanted:
+        return usual
+    places = {0, wanted[-1], size - 1}
+    for place in wanted:
+        if len(_with_gaps(places | {place})) > most:
+            break
+        places.add(place)
+    seen, usually = len(places & set(wanted)), len(set(usual) & set(wanted))
+    is_clearer = seen > usually + 1 or (seen > usually and seen == len(wanted)) or not usually
+    return _with_gaps(places) if is_clearer else usual
 
 
-def text(rows: int, columns: int, cell: Callable[[int, int], Cell]) -> list[str]:
+def _with_gaps(places: set[int]) -> list[int | None]:
+    found: list[int | None] = []
+    for place in sorted(places):
+        if found and place - 1 not in places:
+            found.append(None)
+        found.append(place)
+    return found
+
+
+def text(
+    rows: int,
+    columns: int,
+    cell: Callable[[int, int], Cell],
+    wanted: tuple[Places, Places] = ((), ()),
+) -> list[str]:
     """The same cells as lines of text; heavy ones in brackets."""
     lines = []
-    for row in shown(rows, MOST_ROWS) if columns else []:
+    column_places = shown(columns, MOST_COLUMNS, wanted[1])
+    for row in shown(rows, MOST_ROWS, wanted[0]) if columns else []:
         cells = ["..." if row is None else ""]
         if row is not None:
-            told = [None if it is None else cell(row, it) for it in shown(columns, MOST_COLUMNS)]
+            told = [None if it is None else cell(row, it) for it in column_places]
             cells = [
                 "..." if it is None else f"({it.text})" if it.strong else it.text for it in told
             ]
@@ -48,9 +80,14 @@ def draw(
     columns: int,
     cell: Callable[[int, int], Cell],
     name_rows: bool = True,
+    wanted: tuple[Places, Places] = ((), ()),
 ) -> tuple[float, float]:
-    """Draw the cells of a matrix, with its indices beside it; gives the right and lower end."""
-    row_places, column_places = shown(rows, MOST_ROWS), shown(columns, MOST_COLUMNS)
+    """Draw the cells of a matrix, with its indices beside it; gives the right and lower end.
+
+    ``wanted`` are rows and columns that are drawn of a large matrix rather than its first ones.
+    """
+    row_places = shown(rows, MOST_ROWS, wanted[0])
+    column_places = shown(columns, MOST_COLUMNS, wanted[1])
     cells = {
         (row, column): cell(row, column)
         for row in row_places

@@ -144,3 +144,11 @@ def test_wide_values_leave_the_picture_as_wide_as_a_page():
     tk.manual_seed(0)
     picture = viz.memory(x=tk.rand(6, 8) * 1e-5)
     assert float(ET.fromstring(picture.svg).get("width")) <= 1000
+
+
+def test_storages_that_are_parts_of_one_array_are_said_to_overlap():
+    array = np.arange(6.0)
+    whole, part = tk.from_numpy(array), tk.from_numpy(array[2:])
+    told = "The storages of whole and part overlap: both are parts of one array."
+    assert told in viz.memory(whole, part, tk.ones(2)).alt
+    assert "overlap" not in viz.memory(whole, tk.ones(2)).alt

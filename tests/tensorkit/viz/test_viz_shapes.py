@@ -1,5 +1,7 @@
 """viz.broadcast, viz.indexing and viz.saved: what they say is what the library does."""
 
+from math import prod
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,3 +113,19 @@ def test_an_element_taken_twice_is_said():
 
 def test_a_long_index_is_not_written_out():
     assert "t[list of 60 entries]" in viz.indexing(tk.arange(100), list(range(60))).alt
+
+
+@pytest.mark.parametrize(
+    ("shape", "index"),
+    [((40,), np.s_[12:20]), ((40,), 25), ((20, 30), np.s_[12, 15]), ((10, 2, 2), np.s_[8, 1, 0])],
+)
+def test_what_an_index_takes_of_a_large_tensor_is_drawn(shape, index):
+    x = tk.arange(prod(shape)).reshape(shape)
+    first = x[index].reshape(-1)[0].item()
+    picture = viz.indexing(x, index)
+    assert f"({first})" in picture.alt
+    assert f">{first}<" in picture.svg
+
+
+def test_an_index_that_takes_every_other_one_keeps_its_neighbours_in_sight():
+    assert "  (0) 1 (2) 3 (4) 5 (6) 7 ... 39" in viz.indexing(tk.arange(40), np.s_[::2]).alt
