@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-gpu check browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

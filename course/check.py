@@ -183,21 +183,17 @@ def _recognised(
             if not its.agrees_with(trial.right)
         ]
         explains_first = not theirs[first].agrees_with(tried[first].right)
-        if (
-            explains_first
-            and len(telling) >= 2
-            and all(_errs_like(one, its) for one, its in telling)
-        ):
+        if explains_first and len(telling) >= 2 and _err_alike(telling):
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _errs_like(mine: Outcome, its: Outcome) -> bool:
-    """True if both did the same and, where both raised, said the same but for the numbers."""
-    if not mine.agrees_with(its):
+def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
+    """True if both did the same in every case; where all raised, with the same words too."""
+    if not all(mine.agrees_with(its) for mine, its in telling):
         return False
-    words, theirs = (re.sub(r"\d+", "", outcome.message[0]) for outcome in (mine, its))
-    return words == theirs
+    said = [[re.sub(r"\d+", "", it.message[0]) for it in pair] for pair in telling]
+    return any(its.ended == "returned" for _, its in telling) or all(a == b for a, b in said)
 
 
 # Words

@@ -137,8 +137,10 @@ print([node.name() for node, _ in y.grad_fn.next_functions])
 viz.graph(loss)
 
 # %% [markdown]
-# `x` and `target` ask for no gradient, so no edge leads to them. Each edge has a direction, and no
-# way along the edges comes back to where it began: a *directed acyclic graph*, DAG for short.
+# The arrows of the picture show how the values went; the edges that backward follows lead the other
+# way, from a result to the nodes of its inputs. `x` and `target` ask for no gradient, so no edge
+# leads to them. No way along the edges comes back to where it began: a *directed acyclic graph*,
+# DAG for short.
 #
 # > **You will read elsewhere** that the nodes of the graph are tensors and the edges operations. In
 # > PyTorch, and here, the nodes are operations and the edges lead to the nodes of their inputs. At

@@ -26,9 +26,13 @@ def cuda_by_default(cuda):
     tk.set_default_device(None)
 
 
+OF_THE_CPU = {"shuffled-apart"}
+"""Its generator is one of the CPU, and as in PyTorch draws no numbers for another device."""
+
+
 @pytest.mark.parametrize("chapter", chapters())
 def test_right_answers_get_full_marks_where_new_tensors_are_on_the_device(chapter, cuda_by_default):
-    for it in load(chapter).values():
+    for it in (it for id, it in load(chapter).items() if id not in OF_THE_CPU):
         report = judge(it, it.reference, seed=3)
         assert report.status == "passed", str(report)
 
