@@ -298,11 +298,12 @@ def _picture(
         drawn.append(box)
     canvas = Canvas()
     below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
-    low = heading(canvas, title, below)
+    hooked = [_HOOKS] if any(map(_has_hooks, vertices)) else []
+    low = heading(canvas, title, " ".join([below, *hooked]))
     boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
     key(canvas, drawn)
     texts = [_told(vertices[step.place], called, step) for step in steps[:MOST_STEPS]]
-    text = [title, *("\n".join([head, *lines]) for head, lines, _ in texts)]
+    text = [title, *hooked, *("\n".join([head, *lines]) for head, lines, _ in texts)]
     folds = [
         f"<details><summary>{escape(head)}</summary>{table.html(_HEADER, rows)}</details>"
         for head, _, rows in texts
@@ -321,6 +322,14 @@ def _picture(
     picture = Steps(title, canvas, "\n".join(text))
     picture._folded = "".join(folds)
     return picture
+
+
+_HOOKS = "Hooks are not called here: what they change is not shown."
+
+
+def _has_hooks(vertex: Vertex) -> bool:
+    attached = getattr(vertex.node, "_hooks" if vertex.is_leaf else "hooks", None)
+    return attached is not None and bool(attached.of_tensor or attached.before or attached.after)
 
 
 _HEADER = ("to", "rule", "product", "sum so far")

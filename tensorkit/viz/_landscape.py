@@ -34,7 +34,8 @@ def landscape(
             f"viz.landscape() wants a function of two numbers, not {type(f).__name__}. "
             "Try: viz.landscape(lambda x, y: x * x + y * y, path)"
         )
-    points, device = _points(path)
+    with words.unseen():
+        points, device = _points(path)
     x = _widened([it[0] for it in points] if x is None else x, 0.15 if x is None else 0)
     y = _widened([it[1] for it in points] if y is None else y, 0.15 if y is None else 0)
     xs = [x[0] + (x[1] - x[0]) * step / N for step in range(N + 1)]

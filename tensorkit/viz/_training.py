@@ -7,7 +7,7 @@ from typing import Any
 from tensorkit.viz import table
 from tensorkit.viz.chart import Axes, span
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
-from tensorkit.viz.words import count, number
+from tensorkit.viz.words import count, number, unseen
 
 MOST_POINTS, MOST_TOLD = 400, 9
 
@@ -27,7 +27,8 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
     1      1.
     2      0.5
     """
-    curves = _curves(history)
+    with unseen():
+        curves = _curves(history)
     n = max((len(values) for values in curves.values()), default=0)
     if not n:
         return said("No training yet", "The history is empty: append to it in every epoch.")

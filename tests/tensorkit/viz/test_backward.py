@@ -89,3 +89,19 @@ def test_what_cannot_run_gets_a_sentence():
     assert "nan" in viz.backward((nan * nan).sum()).alt
     empty = tk.zeros(0, 3, requires_grad=True)
     assert "(0, 3)" in viz.backward((empty * 2).sum()).svg
+
+
+def test_hooks_are_not_called_and_that_is_said():
+    x = tk.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 2.0
+    loss = h.sum()
+    said = "Hooks are not called here"
+    h.retain_grad()
+    assert said not in viz.backward(loss).alt
+    called = []
+    with h.register_hook(called.append):
+        assert said in viz.backward(loss).alt
+    with x.register_hook(called.append):
+        assert said in viz.backward(loss).alt
+    assert said not in viz.backward(loss).alt
+    assert called == []

@@ -139,6 +139,10 @@ def test_pictures_do_not_change_what_they_show():
         for draw in (viz.graph, viz.backward, viz.saved, viz.memory, explain.no_grad):
             draw(loss)
         explain.inplace(loss)
+        viz.broadcast(loss, tk.ones(2))
+        explain.broadcast(loss, tk.ones(2))
+        viz.training({"loss": [loss]})
+        viz.landscape(lambda x, y: x + y, [tk.ones(2)])
     assert recording.left == []
     loss.backward()
 
