@@ -9,7 +9,7 @@ what makes their inputs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -203,6 +203,12 @@ def evenly_spaced(start: float, end: float, n: int) -> tk.Tensor:
     return start + step * tk.arange(n)
 
 
+@no_type_check
+def _spaced_program(start: float, end: float, n: int) -> tk.Tensor:
+    step = ...  # from each number to the next; for n = 1 any number will do, but no error
+    return ...  # n numbers that begin at start and lie this far apart
+
+
 def _without_the_end(start: float, end: float, n: int) -> tk.Tensor:
     step = (end - start) / max(n, 1)
     return start + step * tk.arange(n)
@@ -235,6 +241,8 @@ def _with_numpy(start: float, end: float, n: int) -> tk.Tensor:
 @exercise(
     "linspace-by-hand",
     answer=evenly_spaced,
+    stub=_spaced_program,
+    kind="complete",
     points=0,
     difficulty=2,
     minutes=6,
@@ -255,7 +263,7 @@ class LinspaceByHand(Exercise):
     ```
 
     `tk.linspace` does this, and switches itself off while your answer runs. `tk.arange` and some
-    arithmetic are enough.
+    arithmetic are enough. Fill the gaps.
     """
 
     hints = (
