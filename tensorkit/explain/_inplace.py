@@ -134,23 +134,31 @@ def _story(error: Any, known: dict[str, Any]) -> Explanation:
     keep = (f"{name}.clone()", f"give {title} a copy, which it can keep", _kept_copy)
     copy = (f"{name} = {name}.clone()\n{write}", "change a copy", _copy)
     anew = (without, "make a new tensor instead of changing the saved one", _new_tensor)
-    attempts = [anew if without else keep, copy, after]
+    is_whole = without and "\n" not in without
+    attempts = [anew, copy, after] if is_whole else [keep, copy, after, anew]
     if is_leaf or not name:  # a parameter stays the same leaf: no new tensor takes its place
         attempts = [after, *([keep] if name else [])]
     repairs = trial.offered(
-        *((code, effect, partial(_runs, node, saved, way)) for code, effect, way in attempts)
-    )
+        *(
+            (code, effect, partial(_runs, node, saved, way))
+            for code, effect, way in attempts
+            if code
+        )
+    )[:3]
     if is_leaf or not name:
         effect = "compute the loss from the new values"
         repairs += trial.offered((f"{write}\n{_AGAIN}", effect, _new_graph))
+    if not name:
+        effect = "go back through both losses at once, before the change"
+        repairs += trial.offered((f"(loss + other).backward()\n{write}", effect, _both_at_once))
     return Explanation(f"The {what} of {title} was changed after it was saved", sentences, repairs)
 
 
 def _rewritten(line: str, operation: str, known: dict[str, Any]) -> tuple[str, str, str, bool]:
     """The name that a line writes to, the statement that does, and the same with a new tensor.
 
-    The last is empty where only a part is written, the name where it is not seen. Then: whether
-    that name is ``known`` to be a leaf that requires grad.
+    The last is empty where nothing makes one, the name where it is not seen. Then: whether that
+    name is ``known`` to be a leaf that requires grad.
     """
     plain = operation.rstrip("_")
     anew = _MADE_ANEW.get(plain, f"{{0}}.{plain}({{1}})" if hasattr(base.public, plain) else "")
@@ -164,11 +172,25 @@ def _rewritten(line: str, operation: str, known: dict[str, Any]) -> tuple[str, s
         name, tensor = _holder(target, known) if target is not None else ("", None)
         if name:
             is_leaf = tensor is not None and bool(tensor.is_leaf and tensor.requires_grad)
-            return name, text, new if name == ast.unparse(target) else "", is_leaf
+            return name, text, _made_of(name, target, new), is_leaf
     if line:
         return "", line, "", False
     new = anew.format("x", "...")
     return "x", f"x.{operation}(...)", new and f"x = {new}", False
+
+
+def _made_of(name: str, target: ast.expr, new: str) -> str:
+    """The statement that makes ``name`` anew, where ``target`` is all of it or a part by index."""
+    if name == ast.unparse(target) or not new:
+        return new
+    if not isinstance(target, ast.Subscript) or name != ast.unparse(target.value):
+        return ""
+    index, value = ast.unparse(target.slice), new.partition(" = ")[2]
+    return (
+        f"new, part = tk.zeros_like({name}), tk.zeros_like({name}, dtype=tk.bool)\n"
+        f"new[{index}], part[{index}] = {value}, True\n"
+        f"{name} = tk.where(part, new, {name})"
+    )
 
 
 def _written(statement: ast.stmt, plain: str, anew: str) -> tuple[Any, str]:
@@ -185,7 +207,7 @@ def _written(statement: ast.stmt, plain: str, anew: str) -> tuple[Any, str]:
                 return target, new and f"{ast.unparse(target)} = {new}"
             return target, new and ast.unparse(statement).replace(ast.unparse(it), new)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        return statement.targets[0].value, ""
+        return statement.targets[0], ast.unparse(statement)
     return None, ""
 
 
@@ -215,6 +237,8 @@ def _holder(target: ast.expr, known: dict[str, Any]) -> tuple[str, Any]:
 
 _NAMES = (ast.Name, ast.Attribute, ast.expr_context)
 _MADE_ANEW = {
+    "uniform": "tk.rand_like({0})",
+    "normal": "tk.randn_like({0})",
     "zero": "tk.zeros_like({0})",
     "fill": "tk.full_like({0}, {1})",
     "copy": "tk.empty_like({0}).copy_({1})",
@@ -272,6 +296,15 @@ _kept_copy = partial(_write)
 def _afterwards(target: "Tensor", loss: "Tensor") -> None:
     loss.backward()
     target.add_(1)
+
+
+def _both_at_once() -> bool:
+    leaf = creation.ones(2, requires_grad=True)
+    loss, other = (leaf * leaf).sum(), leaf.exp().sum()
+    (loss + other).backward()
+    with no_grad():
+        leaf -= 0.1
+    return leaf.grad is not None
 
 
 def _of_leaf(first: str) -> Explanation:

@@ -1,5 +1,7 @@
 """explain.no_grad and explain.inplace: each cause is named, and each repair is true."""
 
+import linecache
+
 import pytest
 
 import tensorkit as tk
@@ -382,9 +384,26 @@ def test_a_part_is_written_through_the_name_of_the_whole():
     y = x.exp()
     loss = y.sum()
     y[0].zero_()
-    copy, afterwards = explain.inplace(loss).repairs
+    copy, afterwards, anew = explain.inplace(loss).repairs
     assert copy == "y = y.clone()\ny[0].zero_()"
     assert afterwards == "loss.backward()\ny[0].zero_()"
+    names = {"tk": tk, "y": x.exp()}
+    exec(anew, names)
+    names["y"].sum().backward()
+    assert x.grad[0] == 0
+    assert names["y"].tolist() == [0.0, x.exp()[1].item()]
+
+
+@pytest.mark.parametrize(
+    "write", ["y[0] = 5.0", "y[0] += 1", "y[y > 2] = x.detach()[1]", "y.normal_()", "y.zero_()"]
+)
+def test_every_write_to_a_name_has_three_repairs(write):
+    x = _leaf()
+    y = x.exp()
+    loss = y.sum()
+    linecache.cache["a cell"] = (0, None, [write], "a cell")
+    exec(compile(write, "a cell", "exec"), {"x": x, "y": y})
+    assert len(explain.inplace(loss).repairs) == 3
 
 
 def test_a_tensor_in_a_list_is_called_by_its_place():
@@ -434,6 +453,7 @@ def test_an_optimizers_step_is_no_write_to_a_name():
     repairs = explain.inplace(raised.value).repairs
     assert repairs[0] == "loss.backward()\noptimizer.step()"
     assert all("clone" not in it for it in repairs)
+    assert repairs[2] == "(loss + other).backward()\noptimizer.step()"
 
 
 @pytest.mark.parametrize("asks", [False, True])
