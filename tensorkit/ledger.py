@@ -36,7 +36,7 @@ class Ledger:
     >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
     ...     total = tk.ones(3).cuda().sum().item()
     >>> ledger
-    2 transfers (16 bytes), 1 launch, 1 synchronisation
+    2 transfers (16 bytes in all), 1 launch, 1 synchronisation
     >>> ledger.transfers[0]
     <transfer: to, host to device, 12 bytes>
     """
@@ -78,8 +78,9 @@ class Ledger:
 
     def __repr__(self) -> str:
         moved = sum(each.bytes for each in self.transfers)
+        in_all = " in all" if len(self.transfers) > 1 else ""
         parts = [
-            _counted(len(self.transfers), "transfer", "s") + f" ({moved} bytes)",
+            _counted(len(self.transfers), "transfer", "s") + f" ({moved} bytes{in_all})",
             _counted(len(self.launches), "launch", "es"),
             _counted(len(self.synchronisations), "synchronisation", "s"),
         ]

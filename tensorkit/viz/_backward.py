@@ -14,7 +14,7 @@ from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
 from tensorkit.ops import reduction
 from tensorkit.viz import boxes, folding, reading, table, words
-from tensorkit.viz._graph import LEFT, box_of, key
+from tensorkit.viz._graph import FLOW, LEFT, box_of, key
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.palette import SOFT
 from tensorkit.viz.reading import Vertex
@@ -37,6 +37,9 @@ _IN_WORDS = {
     "expand": ("incoming, summed over what was repeated",),
 }
 _VIEWS = "incoming, put where the view took it from"
+_RULE = (
+    "incoming gradient × local derivative (or the rule in words) = the product that it passes on."
+)
 
 
 @dataclass
@@ -83,6 +86,8 @@ def backward(
     >>> x = tk.tensor(3., requires_grad=True)
     >>> viz.backward(x * x)
     Backward in 1 step
+    In each step: incoming gradient × local derivative (or the rule in words) = the product that
+    it passes on.
     1. MulBackward0, () float32, receives 1.
        to x: local derivative 3., product 3., first
        to x: local derivative 3., product 3., sum so far 6.
@@ -299,12 +304,14 @@ def _picture(
     canvas = Canvas()
     below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
     hooked = [_HOOKS] if any(map(_has_hooks, vertices)) else []
-    low = heading(canvas, title, " ".join([below, *hooked]))
+    low = heading(canvas, title, "\n".join([FLOW, below, *hooked]))
     boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
     key(canvas, drawn)
     texts = [_told(vertices[step.place], called, step) for step in steps[:MOST_STEPS]]
-    text = [title, *hooked, *("\n".join([head, *lines]) for head, lines, _ in texts)]
-    folds = [
+    text = [title, f"In each step: {_RULE}", *hooked]
+    text += ("\n".join([head, *lines]) for head, lines, _ in texts)
+    folds = [f"<p>Open a step to see {_RULE}</p>"]
+    folds += [
         f"<details><summary>{escape(head)}</summary>{table.html(_HEADER, rows)}</details>"
         for head, _, rows in texts
     ]
@@ -368,8 +375,8 @@ def _beside(
     below = (
         "The naive recursion passes a gradient on whenever one arrives. Where paths meet it "
         "comes again, and what had arrived before is passed on twice. "
-        f"It took {n_visits}; in order every node and leaf is visited once, "
-        f"{len(vertices):,} in all."
+        f"All nodes and leaves together got {n_visits}; in order each gets one, "
+        f"{len(vertices):,} in all. Below: the leaves, and what got more than one."
     )
     header = ("gradient of", "in order", "naive recursion", "visits")
     y = canvas.extent[1] + 36

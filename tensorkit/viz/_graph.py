@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 LEFT = 18.0
+FLOW = "Values flow down along the arrows, gradients back up."
 
 
 def graph(
@@ -63,7 +64,7 @@ def _picture(vertices: list[Vertex], most: int, by_dot: bool) -> Picture:
     last = len(vertices) - 1
     drawn = [box_of(vertices, group, is_result=last in group.members) for group in groups]
     canvas = Canvas()
-    low = heading(canvas, title, "Values flow down along the arrows, gradients back up.")
+    low = heading(canvas, title, FLOW)
     boxes.draw(canvas, drawn, edges, LEFT, low, dot.place if by_dot else layers.place)
     key(canvas, drawn)
     picture = Picture(title, canvas, _alt(title, vertices, groups, edges))

@@ -23,6 +23,7 @@ MOST_ELEMENTS, MOST_BLOCKS = 1_000_000, 6
 def indexing(t: "Tensor", index: Any) -> Picture:
     """Picture of ``t[index]``: the elements it takes, the result, view or copy.
 
+    The tensor is called what it is called in the calling code; one without a name is ``t``.
     Write an index with colons as ``np.s_[1:, ::2]``. Of a tensor with more than two dimensions the
     first matrices are drawn, or the first that it takes from; of large ones rows and columns that
     it takes. More than a million elements are only told in words.
@@ -37,16 +38,17 @@ def indexing(t: "Tensor", index: Any) -> Picture:
     """
     words.must_be_tensor("viz.indexing", t)
     with words.unseen():
-        return _taken(t.detach(), index)
+        names = (name for name, it in words.named_tensors(words.caller()) if it is t)
+        return _taken(words.as_code(next(names, "t")), t.detach(), index)
 
 
-def _taken(t: "Tensor", index: Any) -> Picture:
-    code = f"t[{index_text(index)}]"
+def _taken(name: str, t: "Tensor", index: Any) -> Picture:
+    code = f"{name}[{index_text(index)}]"
     try:
         result = t[index]
     except (IndexError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         return said(f"{code} does not work", f"{type(error).__name__}: {error}")
-    consequence = _consequence(t, result)
+    consequence = _consequence(name, t, result)
     if t.numel() > MOST_ELEMENTS:
         title = f"{code} of {words.count(t.numel(), 'element')}: {_kind(t, result)}"
         return said(title, f"{consequence} Values of the result: {words.values(result)}")
@@ -60,7 +62,7 @@ def _taken(t: "Tensor", index: Any) -> Picture:
     canvas = Canvas()
     text = [title]
     low = heading(canvas, title, consequence)
-    low = _draw(canvas, text, f"t, shape {tuple(t.shape)}", t.cpu(), taken, low)
+    low = _draw(canvas, text, f"{name}, shape {tuple(t.shape)}", t.cpu(), taken, low)
     _draw(canvas, text, f"result, shape {tuple(result.shape)}", result.cpu(), None, low + 12)
     return Picture(title, canvas, "\n".join(text))
 
@@ -99,10 +101,10 @@ def _kind(t: "Tensor", result: "Tensor") -> str:
     return f"a copy {shape}"
 
 
-def _consequence(t: "Tensor", result: "Tensor") -> str:
+def _consequence(name: str, t: "Tensor", result: "Tensor") -> str:
     if _is_view(t, result):
-        return "A view shares its memory: a write to the result is seen in t."
-    return "A copy has memory of its own: a write to the result is not seen in t."
+        return f"A view shares its memory: a write to the result is seen in {name}."
+    return f"A copy has memory of its own: a write to the result is not seen in {name}."
 
 
 def _draw(

@@ -42,6 +42,7 @@ class Lane:
     is_contiguous: bool
     seen: dict[int, str]
     jumps: list[Jump]
+    repeats: list[str]  # what is said of each dimension along which nothing moves
 
     @property
     def numbers(self) -> str:
@@ -101,13 +102,17 @@ def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture
     overlaps = _overlaps(pairs)
     title = "; ".join(f"{lane.name} on {row.title}" for row in rows for lane in row.lanes)
     canvas, text = _draw(rows), _as_text(rows)
-    for told in [*([_SEEN] if any(len(row.lanes) > 1 for row in rows) else []), *overlaps]:
+    lanes = [lane for row in rows for lane in row.lanes]
+    seen = [_SEEN] if len(lanes) > len(rows) else []
+    colons = [_COLON] if any(lane.repeats for lane in lanes) else []
+    for told in [*colons, *seen, *overlaps]:
         canvas.text(_LEFT, canvas.extent[1] + 24, told, 12, SOFT)
         text += f"\n{told}"
     return Picture(f"Memory of {title}", canvas, text)
 
 
 _SEEN = "A write to a box is seen by every tensor with an index in its column."
+_COLON = "Below a box stands the index of the element there; a colon is every index of a dimension."
 
 
 def _overlaps(pairs: list[tuple[str, "Tensor"]]) -> list[str]:
@@ -217,7 +222,16 @@ def _lane(name: str, x: "Tensor", boxes: list[int]) -> Lane:
         for dim, (size, stride) in enumerate(zip(shape, strides, strict=True))
         if size > 1 and stride and x.numel()
     ]
-    return Lane(name, shape, strides, offset, x.is_contiguous(), seen, jumps)
+    repeats = [
+        f"+0 in dimension {dim}: every {_direction(dim, len(shape))} is the same place"
+        for dim, (size, stride) in enumerate(zip(shape, strides, strict=True))
+        if size > 1 and not stride and x.numel()
+    ]
+    return Lane(name, shape, strides, offset, x.is_contiguous(), seen, jumps, repeats)
+
+
+def _direction(dim: int, n_dims: int) -> str:
+    return {(0, 2): "row", (1, 2): "column"}.get((dim, n_dims), "index along it")
 
 
 def _index_of(distance: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> str | None:
@@ -277,7 +291,7 @@ def _row_as_text(row: Row) -> str:
         out = [row.title]
     for lane, cells in lines:
         out.append(line(lane.name, cells).rstrip())
-        out.append(" " * (lead + 4) + lane.numbers)
+        out += [" " * (lead + 4) + told for told in (lane.numbers, *lane.repeats)]
     return "\n".join(out)
 
 
@@ -356,4 +370,7 @@ def _draw_lane(
         canvas.line(corners, fill, width=1.6)
         canvas.arrowhead(end, above, 0, -1, fill)
         canvas.text(label_at, top, f"+{jump.stride} in dimension {jump.dim}", 11.5, SOFT)
+    for told in lane.repeats:
+        top += 20
+        canvas.text(label_at if jumps else _LEFT + 17, top, told, 11.5, SOFT)
     return top + 18

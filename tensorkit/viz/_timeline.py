@@ -12,6 +12,8 @@ from tensorkit.viz.palette import EDGE, INK, SERIES, SOFT
 
 KINDS = {"transfer": "transfers", "launch": "launches", "synchronise": "synchronisations"}
 LANES = ("host to device", "launch", "synchronise", "device to host")
+_LABELS = {"launch": "launch: running"}
+_RUNNING = "A bar of a launch is the device running it; the host does not wait for that."
 _SAME_LANE = {"host to device": "device to device"}
 LANE, WIDTH, LEFT, MOST_TOLD, MOST_LINES = 26.0, 720.0, 130.0, 40, 12
 
@@ -29,8 +31,8 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
     >>> from tensorkit import viz
     >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
     ...     total = tk.ones(3).cuda().sum().item()
-    >>> viz.timeline(ledger).alt.splitlines()[1]
-    '2 transfers of 16 bytes, 1 launch, 1 synchronisation, over 30 µs'
+    >>> viz.timeline(ledger).alt.splitlines()[2]
+    '2 transfers, 16 bytes in all; 1 launch; 1 synchronisation; over 30 µs'
     """
     ledgers = [("", ledger)] if right is None else [("naive", ledger), ("right", right)]
     for _, it in ledgers:
@@ -46,8 +48,9 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
     unit, per_second = words.time_unit(end)
     scale = (end * per_second or 1.0, unit, per_second)
     canvas = Canvas()
-    text = [title]
-    low = heading(canvas, title)
+    below = _RUNNING if any(it.launches for _, it in ledgers) else ""
+    text = [title, *filter(None, [below])]
+    low = heading(canvas, title, below)
     for name, it in ledgers:
         summary = _summary(it)
         right_end = canvas.text(18, low + 14, name, 12.5, bold=True) + 10 if name else 18
@@ -78,12 +81,12 @@ def _summary(ledger: Ledger) -> str:
         words.count(len(ledger.launches), "launch"),
         words.count(len(ledger.synchronisations), "synchronisation"),
     ]
-    return f"{', '.join(counts)}, over {words.duration(_duration(ledger))}"
+    return f"{'; '.join(counts)}; over {words.duration(_duration(ledger))}"
 
 
 def _moved(records: list[Record]) -> str:
     n = sum(it.bytes for it in records)
-    return f" of {words.n_bytes(n)}" if n else ""
+    return f", {words.n_bytes(n)}{' in all' if len(records) > 1 else ''}" if n else ""
 
 
 def _by_line(ledger: Ledger) -> list[list[str]]:
@@ -110,7 +113,7 @@ def _draw(canvas: Canvas, ledger: Ledger, top: float, scale: Scale) -> float:
         canvas.text(x, bottom + 14, f"{short(tick)} {unit}", 11, SOFT, anchor="middle")
     for number, lane in enumerate(LANES):
         y = top + LANE * number
-        canvas.text(18, y + 17, lane, 12, SOFT)
+        canvas.text(18, y + 17, _LABELS.get(lane, lane), 12, SOFT)
         canvas.line([(LEFT, y + LANE), (LEFT + WIDTH, y + LANE)], EDGE, width=0.8)
         reached = 0.0
         for it in ledger:
@@ -139,9 +142,7 @@ def _told(ledger: Ledger) -> list[str]:
             name if n == 1 else f"{n:,} times {name}"
             for name, n in Counter(it.name for it in records).items()
         )
-        way = (
-            f", {direction}, {words.n_bytes(sum(it.bytes for it in records))}" if direction else ""
-        )
+        way = f", {direction}{_moved(records)}" if direction else ""
         told.append(f"at {start}: {kind} {names}{way} ({words.place(*line)})")
     more = [f"and {len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
     return [*told[:MOST_TOLD], *more]

@@ -1,15 +1,16 @@
 """``viz.training``: how loss and accuracy went."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tensorkit.viz import table
 from tensorkit.viz.chart import Axes, span
-from tensorkit.viz.drawing import Canvas, Picture, heading, said
+from tensorkit.viz.drawing import WIDEST, Canvas, Picture, heading, said, text_width
 from tensorkit.viz.words import count, number, unseen
 
 MOST_POINTS, MOST_TOLD = 400, 9
+_BESIDE = 106  # what a chart takes beside its frame and the names of its curves
 
 
 def training(history: Any, *, per: str = "epoch") -> Picture:
@@ -38,11 +39,12 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
     left, low = 70.0, heading(canvas, title, "; ".join(odd))
     losses = {name: it for name, it in curves.items() if "loss" in name.lower()} or curves
     others = {name: it for name, it in curves.items() if name not in losses}
-    for y_label, group in (("loss", losses), ("accuracy and others", others)):
-        if not group:
-            continue
+    groups = [(label, it) for label, it in (("loss", losses), (_together(others), others)) if it]
+    names = sum(max(text_width(name, 12) for name in group) for _, group in groups)
+    width = (WIDEST - 36 - names) / len(groups) - _BESIDE  # as wide as a notebook's page in all
+    for y_label, group in groups:
         y = span([value for values in group.values() for value in values])
-        axes = Axes(canvas, (left, low + 20, 330, 220), (0, max(n - 1, 1)), y)
+        axes = Axes(canvas, (left, low + 20, min(max(width, 160), 330), 220), (0, max(n - 1, 1)), y)
         axes.draw(per, y_label if losses is not curves or y_label != "loss" else "value")
         axes.curves([(name, _points(values)) for name, values in group.items()])
         left = canvas.extent[0] + 70
@@ -54,6 +56,13 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
     ]
     text += table.text([per, *curves], rows)
     return Picture(title, canvas, "\n".join(text))
+
+
+def _together(names: Collection[str]) -> str:
+    """What the curves beside the losses are."""
+    if all("acc" in name.lower() for name in names):
+        return "accuracy"
+    return ", ".join(names) if len(names) < 3 else "other values"
 
 
 def _curves(history: Any) -> dict[str, list[float]]:

@@ -105,3 +105,16 @@ def test_hooks_are_not_called_and_that_is_said():
         assert said in viz.backward(loss).alt
     assert said not in viz.backward(loss).alt
     assert called == []
+
+
+def test_the_rule_of_a_step_is_said_in_words_and_above_the_folds():
+    x = tk.tensor(2.0, requires_grad=True)
+    picture = viz.backward(x * x)
+    for text in (picture.alt, picture.html.partition("<details>")[0].rpartition("<p>")[2]):
+        assert "incoming gradient × local derivative" in text
+    assert "gradients back up" in picture.svg
+
+
+def test_the_naive_recursion_says_which_visits_it_counts():
+    text = viz.backward(_diamond()[-1], naive=True).alt
+    assert re.search(r"All nodes and leaves together got \d+ visits; in order each gets one", text)

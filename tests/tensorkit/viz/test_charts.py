@@ -108,3 +108,18 @@ def test_a_landscape_without_finite_values_gets_a_sentence():
             viz.landscape(lambda x, y: x, path)
     with pytest.raises(TypeError, match="wants a function"):
         viz.landscape([(1.0, 2.0)])
+
+
+def test_two_charts_fit_a_notebooks_page():
+    picture = viz.training({"training loss": [2.0, 1.0], "test accuracy": [0.5, 0.9]})
+    assert "min-width" not in picture.html
+
+
+@pytest.mark.parametrize(
+    ("names", "label"),
+    [(["accuracy"], "accuracy"), (["rate"], "rate"), (["accuracy", "b", "c"], "other values")],
+)
+def test_the_second_chart_is_called_what_it_shows(names, label):
+    svg = viz.training({"loss": [2.0, 1.0], **{name: [1.0, 2.0] for name in names}}).svg
+    assert "accuracy and others" not in svg
+    assert f">{label}<" in svg

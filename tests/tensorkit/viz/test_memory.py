@@ -152,3 +152,12 @@ def test_storages_that_are_parts_of_one_array_are_said_to_overlap():
     told = "The storages of whole and part overlap: both are parts of one array."
     assert told in viz.memory(whole, part, tk.ones(2)).alt
     assert "overlap" not in viz.memory(whole, tk.ones(2)).alt
+
+
+def test_an_expanded_dimension_is_said_to_stay_at_one_place():
+    column = tk.arange(3).reshape(3, 1)
+    picture = viz.memory(column.expand(3, 4))
+    for text in (picture.alt, picture.svg):
+        assert "+0 in dimension 1: every column is the same place" in text
+        assert "a colon is every index of a dimension" in text
+    assert "+0" not in viz.memory(column).alt

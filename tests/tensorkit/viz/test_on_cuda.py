@@ -98,11 +98,17 @@ def ledgers():
 
 def test_the_timeline_counts_and_tells_where(ledgers):
     text = viz.timeline(*ledgers).alt
-    assert "naive: 6 transfers of 396 bytes, 6 launches, 3 synchronisations, over " in text
-    assert "right: 2 transfers of 396 bytes, 7 launches, 1 synchronisation, over " in text
+    assert "naive: 6 transfers, 396 bytes in all; 6 launches; 3 synchronisations; over " in text
+    assert "right: 2 transfers, 396 bytes in all; 7 launches; 1 synchronisation; over " in text
     line = next(it for it in text.splitlines() if "(batch.cuda() @ weight).sum().item()" in it)
-    assert re.search(r"6 of 396 bytes +6 +3$", line)
+    assert re.search(r"6, 396 bytes in all +6 +3$", line)
     assert re.search(r"at 0 ns: transfer to, host to device, 128 bytes \(.*, line \d+: ", text)
+
+
+def test_the_timeline_says_that_a_launchs_bar_is_the_device_running(ledgers):
+    picture = viz.timeline(*ledgers)
+    assert "A bar of a launch is the device running it" in picture.alt
+    assert ">launch: running<" in picture.svg
 
 
 def test_the_timeline_is_the_same_on_every_run(ledgers):

@@ -129,3 +129,11 @@ def test_what_an_index_takes_of_a_large_tensor_is_drawn(shape, index):
 
 def test_an_index_that_takes_every_other_one_keeps_its_neighbours_in_sight():
     assert "  (0) 1 (2) 3 (4) 5 (6) 7 ... 39" in viz.indexing(tk.arange(40), np.s_[::2]).alt
+
+
+def test_an_indexed_tensor_has_the_callers_name():
+    scores = tk.arange(3)
+    picture = viz.indexing(scores, 1)
+    assert picture.title.startswith("scores[1] takes 1 of 3 elements")
+    assert "scores, shape (3,)" in picture.alt
+    assert "seen in scores." in picture.svg
