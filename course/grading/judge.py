@@ -282,24 +282,41 @@ class Play:
             text = "The cells that this exercise needs did not run."
             return Report(it.id if it else name, it.title if it else name, "stopped",
                           _points(cell), message=text)  # fmt: skip
-        judging = Judging(session, it.without if it else (), self._runs, self.seed)
-        budget = self.warm.limits.check_seconds
-        try:
-            if it is not None:
-                report = judging.exercise(it, budget)
-            else:
-                source = self._solved.get(cell["id"], cell)["source"]
-                report = asserts.judge(judging.caller(budget), source, name, _points(cell))
-                judging.death = report.message if session.is_over else None
-        finally:
-            if alone:
-                session.end()
-        if judging.death is not None:
-            self._trouble(cell, judging.death)
+        report, death = self._asked(session, cell, it, name)
+        if alone:
+            session.end()
+        if death is not None:
+            self._trouble(cell, death)
             if not alone:
                 session.end()
+                report = self._once_more(position, cell, it, name) or report
                 self._again(position)
         return report
+
+    def _asked(
+        self, session: Session, cell: Cell, it: Exercise | None, name: str
+    ) -> tuple[Report, str | None]:
+        """The report of one check, and how the session ended in it, if it did."""
+        judging = Judging(session, it.without if it else (), self._runs, self.seed)
+        budget = self.warm.limits.check_seconds
+        if it is not None:
+            return judging.exercise(it, budget), judging.death
+        source = self._solved.get(cell["id"], cell)["source"]
+        report = asserts.judge(judging.caller(budget), source, name, _points(cell))
+        return report, report.message if session.is_over else None
+
+    def _once_more(
+        self, position: int, cell: Cell, it: Exercise | None, name: str
+    ) -> Report | None:
+        """The check with its own cells alone: another cell may have left running what ended it."""
+        session = None if self._is_over else self._alone(position)
+        if session is None:
+            return None
+        try:
+            report, death = self._asked(session, cell, it, name)
+        finally:
+            session.end()
+        return report if death is None else None
 
     def _alone(self, position: int) -> Session | None:
         """A session with the setup and the answer cell of the check at `position` only."""
