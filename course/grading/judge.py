@@ -282,9 +282,11 @@ class Play:
             text = "The cells that this exercise needs did not run."
             return Report(it.id if it else name, it.title if it else name, "stopped",
                           _points(cell), message=text)  # fmt: skip
-        report, death = self._asked(session, cell, it, name)
-        if alone:
-            session.end()
+        try:
+            report, death = self._asked(session, cell, it, name)
+        finally:
+            if alone:
+                session.end()
         if death is not None:
             self._trouble(cell, death)
             if not alone:
