@@ -21,7 +21,7 @@ from course.exercise import Exercise, load
 from tensorkit import base, optim
 from tensorkit.autograd import engine
 from tensorkit.devices import quiet
-from tensorkit.ops import general, reduction
+from tensorkit.ops import planning, reduction
 
 
 class Asked:
@@ -98,7 +98,7 @@ def _exercise_of(name: str) -> Exercise | None:
 
 def _forget() -> None:
     """Drop what the library has found out: forms hold strides, and plans go by forms."""
-    general.forget_plans()
+    planning.forget_plans()
     base._forms.clear()
     base._contiguous_forms.clear()
 

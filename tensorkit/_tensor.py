@@ -46,7 +46,6 @@ from tensorkit.ops import (
     error_function,
     extremes,
     gathering,
-    general,
     indexing,
     masking,
     normalising,
@@ -59,6 +58,7 @@ from tensorkit.ops import (
     splitting,
     views,
 )
+from tensorkit.ops.arguments import as_number, no_such_call
 from tensorkit.storage import Storage
 
 
@@ -314,7 +314,7 @@ class Tensor(TensorBase):
                 message("tensorkit does not reread memory as another dtype", repair="x.to(dtype)")
             )
         if not shape or isinstance(shape[0], float):
-            raise general.no_such_call("view", shape, "(tuple of ints size)")
+            raise no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, _ints("view", "size", shape))
 
     reshape = _of_integers(views.reshape, "shape", views.view)
@@ -967,7 +967,7 @@ class Tensor(TensorBase):
         return arranging.flip(self, (0,)) if self._form.shape else self
 
     def __contains__(self, element: Any) -> Any:
-        if not isinstance(element, (TensorBase, complex)) and general.as_number(element) is None:
+        if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
             raise DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."

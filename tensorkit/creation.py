@@ -24,7 +24,17 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying, planning, results
+from tensorkit.ops.arguments import (
+    as_int,
+    as_int_or_large,
+    as_scalar,
+    check_value,
+    need_int,
+    need_sizes,
+    need_tensor,
+    no_such_call,
+)
 from tensorkit.ops.notation import is_plain
 
 if TYPE_CHECKING:
@@ -67,7 +77,7 @@ class Wanted(NamedTuple):
 
     def like(self, x: Any) -> "Tensor":
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
-        general.need_tensor(self.function, x)
+        need_tensor(self.function, x)
         form, dtype = x._form, self.dtype or x._form.dtype
         device = form.device if self.device is None else self.place
         shape = tuple(form.shape)
@@ -113,7 +123,7 @@ def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
             None if device is None else as_device(device),
         )
         result = make(wanted, *args, **named)
-        return make_leaf(result) if requires_grad else general.finished(result)
+        return make_leaf(result) if requires_grad else results.finished(result)
 
     call.__name__ = call.__qualname__ = name
     call.__module__, call.__doc__ = make.__module__, make.__doc__
@@ -138,7 +148,7 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
                 parts = (*given, *given[0]) if given[0].__class__ is tuple else given
                 key = (make, given, *map(type, parts), *named.items())
                 array, form = _kept[key]
-                return general.finished(base.new(array.copy(), form))
+                return results.finished(base.new(array.copy(), form))
             except (AttributeError, IndexError, KeyError, TypeError):
                 pass  # no tensor, no argument, nothing kept, a list
         result = call(*args, **named)
@@ -147,14 +157,14 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
         # 0.0 and -0.0 are equal
         is_exact = all(is_plain(x) and (x or x.__class__ is not float) for x in args[of_form:])
         if key is not None and is_small and is_exact:
-            general.remember(_kept, key, (result._array.copy(), form))
+            planning.remember(_kept, key, (result._array.copy(), form))
         return result
 
     return copied
 
 
 _kept: dict[Any, Any] = {}
-general.tables.append(_kept)
+planning.tables.append(_kept)
 _FIXED, _SMALL = {"dtype", "device"}, 1024
 
 
@@ -216,11 +226,11 @@ def full(wanted: Wanted, size: Any, fill_value: Any) -> "Tensor":
     tensor([[7, 7],
             [7, 7]])
     """
-    shape = general.need_sizes("full", "size", 1, size)
+    shape = need_sizes("full", "size", 1, size)
     _refuse_negative("full", shape)
     number = _fill_number("full", fill_value)
     dtype = wanted.dtype or dtypes.of_number(number)
-    general.check_value(number, dtype)
+    check_value(number, dtype)
     return _filled(wanted.empty(shape, dtype), copying.stored(number, dtype)[()])
 
 
@@ -232,10 +242,10 @@ def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> "Tensor":
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if m is not _ABSENT and (general.as_int(n) is None or general.as_int(m) is None):
-        raise general.no_such_call("eye", (n, m), "(int n)", "(int n, int m)")
-    n = general.need_int("eye", "n", 1, n)
-    m = n if m is _ABSENT else general.need_int("eye", "m", 2, m)
+    if m is not _ABSENT and (as_int(n) is None or as_int(m) is None):
+        raise no_such_call("eye", (n, m), "(int n)", "(int n, int m)")
+    n = need_int("eye", "n", 1, n)
+    m = n if m is _ABSENT else need_int("eye", "m", 2, m)
     for name, value in (("n", n), ("m", m)):
         if value < 0:
             raise ShapeError(f"{name} must be greater or equal to 0, got {value}")
@@ -247,7 +257,7 @@ def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> "Tensor":
 
 
 def _fill_number(function: str, value: Any) -> Any:
-    number = general.as_scalar(value)
+    number = as_scalar(value)
     if number is None:
         raise must_be(function, "fill_value", 2, "Number", value)
     return number
@@ -261,16 +271,16 @@ def _size(function: str, args: tuple[Any, ...], size: Any = _ABSENT) -> Ints:
         if not isinstance(size, (tuple, list)):
             kind = type_name(size)
             raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
-        return general.need_sizes(function, "size", 1, size)
+        return need_sizes(function, "size", 1, size)
     if not args:
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
     if isinstance(args[0], (tuple, list)):
         if len(args) > 1:
             raise TypeError(f"{function}() takes 1 positional argument but {len(args)} were given")
-        return general.need_sizes(function, "size", 1, args[0])
-    if general.as_int_or_large(args[0]) is None:
+        return need_sizes(function, "size", 1, args[0])
+    if as_int_or_large(args[0]) is None:
         raise must_be(function, "size", 1, "tuple of ints", args[0])
-    return general.need_sizes(function, "size", 1, args)
+    return need_sizes(function, "size", 1, args)
 
 
 def _refuse_negative(function: str, shape: Ints) -> None:
@@ -354,11 +364,11 @@ def arange(
 def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     """First number, end and step of ``arange``, whose only argument is the end."""
     if end is _ABSENT and step is _ABSENT and start is not _ABSENT:
-        number = general.as_scalar(start)
+        number = as_scalar(start)
         if number is None:
             raise must_be("arange", "end", 1, "Number", start)
         return 0, number, 1
-    bounds = [general.as_scalar(value) for value in (start, end, step)]
+    bounds = [as_scalar(value) for value in (start, end, step)]
     if start is _ABSENT and step is _ABSENT:
         bounds[0] = 0
     if step is _ABSENT:
@@ -388,10 +398,10 @@ def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> "Tensor":
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     _refuse_dimensions(start, end)
-    first, last, n = general.as_scalar(start), general.as_scalar(end), general.as_int(steps)
+    first, last, n = as_scalar(start), as_scalar(end), as_int(steps)
     if first is None or last is None or n is None:
         signature = "(Number or 0-d Tensor start, Number or 0-d Tensor end, int steps)"
-        raise general.no_such_call("linspace", (start, end, steps), signature)
+        raise no_such_call("linspace", (start, end, steps), signature)
     if n < 0:
         raise DTypeError("number of steps must be non-negative")
     dtype = wanted.dtype_or_default

@@ -12,7 +12,9 @@ from tensorkit.devices import CPU, Device, as_device, is_array, quietly
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, message, type_name
 from tensorkit.layout import Ints, Layout
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying
+from tensorkit.ops.arguments import check_value
+from tensorkit.ops.moving import moved
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
@@ -39,12 +41,12 @@ def tensor(wanted: Wanted, data: Any) -> "Tensor":
             stacklevel=3,
         )
         device = data._form.device if wanted.device is None else wanted.place
-        return general.moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
+        return moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
         shared = _shared(data)
-        return general.moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
+        return moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
     shape = _shape_of(data)
     dtype = wanted.dtype or _inferred(data)
     values: list[Any] = []
@@ -165,7 +167,7 @@ def _array_of(values: list[Any], dtype: DType) -> Any:
     """A flat array of numbers; raises for what the dtype cannot hold."""
     if dtype.category == dtypes.INTEGER:
         for value in values:
-            general.check_value(value, dtype, dtype.name)
+            check_value(value, dtype, dtype.name)
         mask = 2 ** (8 * dtype.itemsize) - 1
         words = [int(value) & mask for value in values]
         return np.array(words, f"u{dtype.itemsize}").view(dtype.numpy)

@@ -9,8 +9,11 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import quietly
 from tensorkit.dtypes import DType, bool_, of_number
 from tensorkit.errors import DTypeError, message, must_be, type_name
-from tensorkit.ops import arithmetic, general
+from tensorkit.ops import arithmetic
+from tensorkit.ops.arguments import as_number, need_tensor
+from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
+from tensorkit.ops.operands import Operand, promoted_type
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -92,7 +95,7 @@ def isclose(
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
-    input, other = general.together(input, other)
+    input, other = together(input, other)
     xp = input._form.xp
     shape = layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
 
@@ -138,7 +141,7 @@ def numel(input: "Tensor") -> int:
     >>> tk.numel(tk.zeros(2, 3))
     6
     """
-    general.need_tensor("numel", input)
+    need_tensor("numel", input)
     return input._form.shape.numel()
 
 
@@ -148,7 +151,7 @@ def is_floating_point(input: "Tensor") -> bool:
     >>> tk.is_floating_point(tk.tensor([1, 2]))
     False
     """
-    general.need_tensor("is_floating_point", input)
+    need_tensor("is_floating_point", input)
     return input._form.dtype.is_floating_point
 
 
@@ -162,22 +165,20 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     for value in (tensor1, tensor2):
         if isinstance(value, TensorBase):
             form = value._form
-            operands.append(
-                general.Operand(None, form.dtype, tuple(form.shape), form.strides, False)
-            )
+            operands.append(Operand(None, form.dtype, tuple(form.shape), form.strides, False))
             continue
-        number = general.as_number(value)
+        number = as_number(value)
         if number is None:
             raise TypeError(
                 "result_type() received an invalid combination of arguments - got "
                 f"({type_name(tensor1)}, {type_name(tensor2)}), but expected one of:\n"
                 " * (Tensor or Number tensor1, Tensor or Number tensor2)"
             )
-        operands.append(general.Operand(number, of_number(number), (), (), True))
-    return general.result_type(tuple(operands))
+        operands.append(Operand(number, of_number(number), (), (), True))
+    return promoted_type(tuple(operands))
 
 
 def _two_tensors(function: str, input: Any, other: Any) -> None:
-    general.need_tensor(function, input)
+    need_tensor(function, input)
     if not isinstance(other, TensorBase):
         raise must_be(function, "other", 2, "Tensor", other)

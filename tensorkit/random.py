@@ -21,7 +21,7 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
 from tensorkit.errors import DTypeError, NotSupportedError, message
-from tensorkit.ops import general
+from tensorkit.ops import results
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -86,7 +86,7 @@ class Generator:
         record["left"] = 1 if self._untouched else 625 - stands["pos"]
         if self._spare_normal is not None:
             record["normal"], record["normal_is_valid"] = self._spare_normal, 1
-        return general.contiguous_result(np.frombuffer(record.tobytes(), np.uint8).copy(), CPU)
+        return results.contiguous_result(np.frombuffer(record.tobytes(), np.uint8).copy(), CPU)
 
     def set_state(self, new_state: "Tensor") -> "Generator":
         """Go on from where ``get_state`` stood."""

@@ -13,7 +13,8 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, message
-from tensorkit.ops.general import check_value, number_array
+from tensorkit.ops.arguments import check_value
+from tensorkit.ops.operands import number_array
 from tensorkit.rounding import multiply_add
 
 _BLOCK_BYTES = 32

@@ -24,7 +24,15 @@ from tensorkit.errors import (
     message,
     type_name,
 )
-from tensorkit.ops import general, views
+from tensorkit.ops import results, views, writing
+from tensorkit.ops.arguments import (
+    as_int,
+    check_value,
+    need_int,
+    need_sizes,
+    need_tensor,
+    no_such_call,
+)
 from tensorkit.ops.selection import zeros_as
 from tensorkit.random import Generator, default_generator
 from tensorkit.rounding import multiply_add
@@ -80,13 +88,13 @@ def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
         return x
     tracked = history.check_write(x)
     rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
-    general.check_overlap(x)
+    writing.check_overlap(x)
     strides, shape = x._form.strides, x._form.shape
     slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
     stacked = values.reshape([shape[dim] for dim in slowest_first])
     ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
     on_device = _there(ordered, x._form.device, name)
-    general.write(x, on_device, name, rule, (x,), {})
+    writing.write(x, on_device, name, rule, (x,), {})
     return x
 
 
@@ -281,7 +289,7 @@ def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> 
     tensor([4, 9, 3, 0, 3])
     """
     low, high, size = _randint_arguments(args, named)
-    shape = general.need_sizes("randint", "size", len(args) or 3, size)
+    shape = need_sizes("randint", "size", len(args) or 3, size)
     result = wanted.empty(shape, wanted.dtype or dtypes.int64)
     return random_(result, low, high, generator=generator)
 
@@ -300,11 +308,9 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
         raise TypeError(f"randint() got an unexpected keyword argument '{next(iter(options))}'")
     if "high" not in values or "size" not in values or n_given > len(names):
         more = "tuple of ints size, *, torch.dtype dtype, torch.device device)"
-        raise general.no_such_call(
-            "randint", args, f"(int high, {more}", f"(int low, int high, {more}"
-        )
+        raise no_such_call("randint", args, f"(int high, {more}", f"(int low, int high, {more}")
     for position, name in enumerate(names[:-1], start=1):
-        values[name] = general.need_int("randint", name, position, values[name])
+        values[name] = need_int("randint", name, position, values[name])
     return values["low"], values["high"], values["size"]
 
 
@@ -316,7 +322,7 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
     >>> tk.randperm(4)
     tensor([0, 1, 3, 2])
     """
-    n = general.need_int("randperm", "n", 1, n)
+    n = need_int("randperm", "n", 1, n)
     dtype = wanted.dtype or dtypes.int64
     if n < 0:
         raise ShapeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -324,9 +330,9 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
         raise NotSupportedError("\"randperm\" not implemented for 'Bool'", dtype=dtype)
     if dtype is dtypes.float16 and n > 2049:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
-    general.check_value(n, dtype)
+    check_value(n, dtype)
     order = _stream(generator, wanted.place).permutation(n).astype(dtype.numpy)
-    return general.contiguous_result(_there(order, wanted.place, "randperm"), wanted.place)
+    return results.contiguous_result(_there(order, wanted.place, "randperm"), wanted.place)
 
 
 @factory
@@ -361,12 +367,12 @@ def randint_like(
     >>> tk.randint_like(tk.zeros(3), 10)
     tensor([4., 9., 3.])
     """
-    general.need_tensor("randint_like", input)
+    need_tensor("randint_like", input)
     bounds = (0, low) if high is None else (low, high)
-    if any(general.as_int(bound) is None for bound in bounds):
+    if any(as_int(bound) is None for bound in bounds):
         signatures = "(Tensor input, int high)", "(Tensor input, int low, int high)"
         given = (input, low) if high is None else (input, low, high)
-        raise general.no_such_call("randint_like", given, *signatures)
+        raise no_such_call("randint_like", given, *signatures)
     return random_(wanted.like(input), *bounds, generator=generator)
 
 
@@ -379,7 +385,7 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
     >>> tk.bernoulli(tk.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    general.need_tensor("bernoulli", input)
+    need_tensor("bernoulli", input)
     with no_grad():
         result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
         if p is not None:
@@ -393,7 +399,7 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
 def _without_gradient(node: str, result: "Tensor", x: "Tensor") -> "Tensor":
     """``result`` with a node through which only zeros pass, if ``x`` is tracked."""
     if x._node is None:
-        return general.finished(result)
+        return results.finished(result)
     return history.record(Rule("", node, ("x",), {"x": lambda g: zeros_as(g)}), result, (x,), {})
 
 
@@ -407,7 +413,7 @@ def normal(
     """
     tensors = [value for value in (mean, std) if isinstance(value, TensorBase)]
     if (size is None) == (not tensors) or (tensors and kind):
-        raise general.no_such_call(
+        raise no_such_call(
             "normal",
             tuple(value for value in (mean, std, size) if value is not None),
             "(Tensor mean, Tensor std)",
@@ -439,9 +445,9 @@ def multinomial(
     >>> tk.multinomial(tk.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    general.need_tensor("multinomial", input)
+    need_tensor("multinomial", input)
     shape, dtype = tuple(input._form.shape), input._form.dtype
-    n = general.need_int("multinomial", "num_samples", 2, num_samples)
+    n = need_int("multinomial", "num_samples", 2, num_samples)
     stream = _stream(generator, input._form.device)
     if stream.device is not CPU:
         raise NotSupportedError(
@@ -474,6 +480,6 @@ def multinomial(
         times = stream.exponential(weights.size).astype(dtype.numpy).reshape(shape)
         positions = quietly(lambda: np.argsort(-(weights / times), -1, kind="stable"))[..., :n]
     positions = positions.reshape(*shape[:-1], n).astype(np.int64)
-    return general.contiguous_result(
+    return results.contiguous_result(
         _there(positions, input._form.device, "multinomial"), input._form.device
     )

@@ -17,8 +17,9 @@ from tensorkit.errors import (
     must_be,
     sizes,
 )
-from tensorkit.ops import elementary, general, layers, losses, normalising, products, views
+from tensorkit.ops import elementary, layers, losses, normalising, products, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
+from tensorkit.ops.arguments import need_sizes
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
@@ -105,7 +106,7 @@ def layer_norm(
     tensor([-1.0000,  1.0000])
     """
     shape = tuple(input.shape)
-    own = general.need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
+    own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
     if not own:
         raise ShapeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "

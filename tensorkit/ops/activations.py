@@ -12,11 +12,12 @@ from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.general import Operand
 from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
 
 if TYPE_CHECKING:
@@ -171,6 +172,6 @@ _leaky_relu.grad(x=lambda g, x, negative_slope: where(x > 0, g, g * negative_slo
 def _on_floats(
     operation: Operation, kernel: str, x: "Tensor", into: Any = None, **options: Any
 ) -> "Tensor":
-    general.need_tensor(operation.definition.name, x)
+    need_tensor(operation.definition.name, x)
     refuse_integers(kernel)((), x._form.dtype)
     return general.elementwise(operation.definition, {"x": x}, options, into)

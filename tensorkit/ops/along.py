@@ -15,7 +15,8 @@ from tensorkit import dtypes
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import IndexRangeError, ShapeError, message, must_be
 from tensorkit.layout import Ints, wrap_dim
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying
+from tensorkit.ops.arguments import as_int, need_int, need_tensor
 from tensorkit.ops.views import expand, unsqueeze, wrap_dims
 
 if TYPE_CHECKING:
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
 
 def some_dims(function: str, x: "Tensor", dim: Any) -> Ints:
     """The dimensions that an int, a tuple or None (all) names; no dimensions mean all of them."""
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     n_dims = len(x._form.shape)
     if dim.__class__ is int and -n_dims <= dim < n_dims:  # nearly always
         return (dim % n_dims,)
     if dim is None:
         return tuple(range(n_dims))
     for each in dim if isinstance(dim, (tuple, list)) else (dim,):
-        if general.as_int(each) is None:
+        if as_int(each) is None:
             raise must_be(function, "dim", 1, "tuple of ints", dim)
     return wrap_dims(dim, n_dims) or tuple(range(n_dims))
 
 
 def one_dim(function: str, x: "Tensor", dim: Any) -> int:
     """The dimension that an int names; a 0-d tensor takes 0 and -1."""
-    general.need_tensor(function, x)
-    return wrap_dim(general.need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
+    need_tensor(function, x)
+    return wrap_dim(need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
 
 
 def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> None:
@@ -68,7 +69,7 @@ def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> Non
 
 def as_dtype_of(function: str, x: "Tensor", dtype: Any, *, integers: DType | None = None) -> Any:
     """``x`` converted to ``dtype``; without one, integers and bools to ``integers``."""
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     own = x._form.dtype
     if dtype is not None:
         wanted = as_dtype(function, dtype)

@@ -7,10 +7,10 @@ from tensorkit import dtypes
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
-from tensorkit.ops import general
+from tensorkit.ops.arguments import check_value, need_tensor
 from tensorkit.ops.elementary import log
-from tensorkit.ops.general import Operand, check_value
 from tensorkit.ops.notation import op
+from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.rounding import multiply_add
 
@@ -353,7 +353,7 @@ def square(input: "Tensor") -> "Tensor":
     >>> tk.square(tk.tensor([1., -3.]))
     tensor([1., 9.])
     """
-    general.need_tensor("square", input)
+    need_tensor("square", input)
     return pow(input, 2)
 
 

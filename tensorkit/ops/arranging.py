@@ -6,8 +6,8 @@ from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.errors import NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, gathering, general, views
-from tensorkit.ops.general import as_int, need_int, need_sizes, need_tensor
+from tensorkit.ops import copying, gathering, results, views
+from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
 
@@ -26,10 +26,10 @@ def flip(input: "Tensor", dims: Any) -> "Tensor":
     shape = tuple(input._form.shape)
     dims = wrap_dims(need_sizes("flip", "dims", 2, dims), len(shape))
     axes = dims if shape else ()
-    array = general.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
+    array = results.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
     strides = layout.dense_strides(shape, input._form.strides)
     result = base.place(array, input.device, input.dtype, strides)
-    return general.recorded(_flip.definition, result, {"x": input, "dims": axes})
+    return results.recorded(_flip.definition, result, {"x": input, "dims": axes})
 
 
 @op(kind="function")
@@ -162,7 +162,7 @@ def _interleaved(repeats: Any, size: int) -> "Tensor":
         raise ShapeError("repeats can not be negative")
     xp = repeats.device.backend.xp
     positions = xp.repeat(xp.arange(size), repeats._array)
-    return general.contiguous_result(positions, repeats.device)
+    return results.contiguous_result(positions, repeats.device)
 
 
 # Triangles and diagonals

@@ -4,8 +4,8 @@ from typing import Any
 
 from tensorkit.dtypes import DType
 from tensorkit.errors import message
-from tensorkit.ops.general import Operand
 from tensorkit.ops.notation import op
+from tensorkit.ops.operands import Operand
 
 
 @op(kind="binary", symbol="&", dtypes="integral", kernel="bitwise_and_cpu", overloaded=True)

@@ -14,8 +14,10 @@ from tensorkit.devices import Device, quietly
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
-from tensorkit.ops import general
-from tensorkit.ops.general import as_number, need_tensor
+from tensorkit.ops import planning, results, writing
+from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
+from tensorkit.ops.moving import moved
+from tensorkit.ops.operands import number_array
 from tensorkit.ops.selection import zeros_as
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def to(x: "Tensor", dtype: DType | None, device: Device | None, copy: bool = Fal
         return x
     if device is not form.device:
         # PyTorch converts where the data are, then moves them
-        return general.moved(x if dtype is form.dtype else to_dtype(x, dtype), device)
+        return moved(x if dtype is form.dtype else to_dtype(x, dtype), device)
     return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
@@ -69,7 +71,7 @@ _FILLS = {
 
 
 def _recorded(rule: Rule, result: "Tensor", x: TensorBase) -> "Tensor":
-    return general.finished(result) if x._node is None else record(rule, result, (x,), {})
+    return results.finished(result) if x._node is None else record(rule, result, (x,), {})
 
 
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tensor":
@@ -78,20 +80,20 @@ def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tens
     if strides is None:
         new_form = _dense_forms.get((form, dtype))
         if new_form is not None:
-            return base.new(general.run(x._array.astype, dtype.numpy, "K"), new_form)
+            return base.new(results.run(x._array.astype, dtype.numpy, "K"), new_form)
     shape = tuple(form.shape)
     if strides is None:
         strides = layout.dense_strides(shape, form.strides)
         if layout.is_dense(shape, form.strides):  # as arrays are copied, too
             new_form = base.form_of(form.device, dtype, shape, strides)
-            general.remember(_dense_forms, (form, dtype), new_form)
+            planning.remember(_dense_forms, (form, dtype), new_form)
     array = form.device.backend.allocate(dtype.numpy, shape, strides)
     quietly(form.xp.copyto, array, x._array, casting="unsafe")
     return base.new(array, base.form_of(form.device, dtype, shape, strides))
 
 
 _dense_forms: dict[tuple[Form, DType], Form] = {}  # of copies of dense tensors in a dtype
-general.tables.append(_dense_forms)
+planning.tables.append(_dense_forms)
 
 
 def contiguous(x: "Tensor") -> "Tensor":
@@ -111,9 +113,9 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
         rule = _COPY if history.check_write(target) else None
-        general.check_overlap(target)
+        writing.check_overlap(target)
         # cast as a tensor would be, without a check
-        general.write(target, np.asarray(number), "copy", rule, (target, number), {})
+        writing.write(target, np.asarray(number), "copy", rule, (target, number), {})
         return target
     form, other_form = target._form, source._form
     if (
@@ -121,18 +123,18 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         and (source._storage is None or target._storage is None)
         and (form.shape == other_form.shape or not other_form.shape)
         and form.device is other_form.device
-        and general.write_plainly(target, source._array, "copy_")
+        and writing.write_plainly(target, source._array, "copy_")
     ):
         return target
     if source._form.device is not target._form.device:
-        source = general.moved(source, target._form.device, "copy_")
+        source = moved(source, target._form.device, "copy_")
     tracked = history.check_write(target, source)
     if source is not target:
-        general.check_overlap(target, source)
+        writing.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)
-    general.check_output_shape(own, layout.broadcast_shapes(own, other))
+    writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
-    general.write(target, source._array, "copy", rule, (target, source), {})
+    writing.write(target, source._array, "copy", rule, (target, source), {})
     return target
 
 
@@ -141,10 +143,10 @@ _NOUGHT = np.zeros((), np.uint8)
 
 def zero_(target: "Tensor") -> "Tensor":
     """Set every element of ``target`` to zero."""
-    if general.write_plainly(target, _NOUGHT, "zero_"):
+    if writing.write_plainly(target, _NOUGHT, "zero_"):
         return target
     rule = _ZERO if history.check_write(target) else None
-    general.write(target, stored(0, target._form.dtype), "zero", rule, (target,), {})
+    writing.write(target, stored(0, target._form.dtype), "zero", rule, (target,), {})
     return target
 
 
@@ -164,7 +166,7 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
                 b_shape=tuple(value._form.shape),
             )
         rule = _FILLS["FillBackward3"] if tracked else None
-        general.write(target, value._array, "fill", rule, (target, value), {})
+        writing.write(target, value._array, "fill", rule, (target, value), {})
         return target
     number = as_number(value)
     if number is None:
@@ -175,11 +177,11 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
         )
     dtype = target._form.dtype
     if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
-        general.check_value(number, dtype)
-    if general.write_plainly(target, stored(number, dtype), "fill_"):
+        check_value(number, dtype)
+    if writing.write_plainly(target, stored(number, dtype), "fill_"):
         return target
     rule = _FILLS["FillBackward2"] if tracked else None
-    general.write(target, stored(number, dtype), "fill", rule, (target, value), {})
+    writing.write(target, stored(number, dtype), "fill", rule, (target, value), {})
     return target
 
 
@@ -193,19 +195,19 @@ def filled(form: Form, number: float) -> "Tensor":
     return base.new(array, form)
 
 
-def assign_number(target: "Tensor", number: general.Number) -> None:
+def assign_number(target: "Tensor", number: Number) -> None:
     """``target[...] = number``, which has been checked."""
     tracked = history.check_write(target)
-    general.check_overlap(target)
+    writing.check_overlap(target)
     rule = _FILLS["FillBackward3"] if tracked else None
     values = stored(number, target._form.dtype)
-    general.write(target, values, "fill", rule, (target, number), {})
+    writing.write(target, values, "fill", rule, (target, number), {})
 
 
-def stored(number: general.Number, dtype: DType) -> Any:
+def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
     if dtype.is_floating_point and -60_000 < number < 60_000:  # nearly always
         return np.array(number, dtype.numpy)
     if dtype.category == 1 and isinstance(number, float):
         number = int(number)
-    return quietly(general.number_array, number, dtype)
+    return quietly(number_array, number, dtype)

@@ -10,8 +10,9 @@ from tensorkit import dtypes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.ops import general
-from tensorkit.ops.general import Operand
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.notation import op
+from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
 
 if TYPE_CHECKING:
@@ -343,7 +344,7 @@ def round_(input: "Tensor", *, decimals: int = 0) -> "Tensor":
 
 
 def _round_to_decimals(x: "Tensor", decimals: int, into: "Tensor | None" = None) -> "Tensor":
-    general.need_tensor("round", x)
+    need_tensor("round", x)
     if not x._form.dtype.is_floating_point:
         word = x._form.dtype.word
         raise NotSupportedError(f"\"round_cpu\" not implemented for '{word}'")

@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be
-from tensorkit.ops import general
+from tensorkit.ops import results
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.products import matmul
@@ -155,7 +155,7 @@ def _by_columns(
     """The result of ``operation``; matrices lie column by column, as LAPACK leaves them."""
     device, dtype = inputs[0].device, inputs[0].dtype
     xp, definition = device.backend.xp, operation.definition
-    array = general.run(definition.forward, xp, *[x._array for x in inputs], **options)
+    array = results.run(definition.forward, xp, *[x._array for x in inputs], **options)
     strides = layout.contiguous_strides(array.shape)
     if matrices:
         *batch, n, k = array.shape
@@ -163,7 +163,7 @@ def _by_columns(
         strides = (*rest, row, column)
     result = base.place(array, device, dtype, strides)
     values = {**dict(zip(("x", "y"), inputs, strict=False)), **options}
-    return general.recorded(definition, result, values)
+    return results.recorded(definition, result, values)
 
 
 def _check(function: str, name: str, A: Any) -> None:

@@ -12,10 +12,12 @@ from tensorkit.base import TensorBase
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import general
+from tensorkit.ops import general, results
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
+from tensorkit.ops.arguments import as_int, need_tensor, no_such_call
 from tensorkit.ops.gathering import add_along
 from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.operands import as_operand
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
 
@@ -84,22 +86,22 @@ def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
 
 
 def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     form = x._form
     easy = _is_easy(low) and _is_easy(high) and low is not high
     if easy and into is None and form.is_contiguous and form.dtype.is_floating_point:
-        array = general.run(_within, form.xp, x._array, low, high)
-        result = general.contiguous_result(array, form.device)
+        array = results.run(_within, form.xp, x._array, low, high)
+        result = results.contiguous_result(array, form.device)
         if x._node is None and not base.watch:
-            return general.finished(result)
+            return results.finished(result)
         values = {"x": x, "low": low, "high": high}
-        return general.recorded(_clamp_to_numbers.definition, result, values)
+        return results.recorded(_clamp_to_numbers.definition, result, values)
     given = [limit for limit in (low, high) if limit is not None]
     n_tensors = len([limit for limit in given if isinstance(limit, TensorBase)])
     if not given:
         raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if n_tensors not in (0, len(given)) or None in [general.as_operand(each) for each in given]:
-        raise general.no_such_call(
+    if n_tensors not in (0, len(given)) or None in [as_operand(each) for each in given]:
+        raise no_such_call(
             function, (low, high), "(Tensor min, Tensor max)", "(Number min, Number max)"
         )
     operation = _clamp if n_tensors else _clamp_to_numbers
@@ -229,7 +231,7 @@ def min(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any =
 
 
 def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     whole, along, of_two, index_of, named = _EXTREMES[function]
     other = dim if isinstance(dim, TensorBase) else other
     if other is not None:
@@ -237,10 +239,8 @@ def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     if dim is None:
         need_elements(function, x, None)
         return whole(x)
-    if general.as_int(dim) is None:
-        raise general.no_such_call(
-            function, (dim,), "()", "(Tensor other)", "(int dim, bool keepdim)"
-        )
+    if as_int(dim) is None:
+        raise no_such_call(function, (dim,), "()", "(Tensor other)", "(int dim, bool keepdim)")
     place, keepdim = one_dim(function, x, dim), bool(keepdim)
     need_elements(function, x, (place,))
     indices = index_of(x, dim=place, keepdim=keepdim)
@@ -311,7 +311,7 @@ def argmin(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
 
 def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
     place = None if dim is None else one_dim(function, x, dim)
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     if x._form.dtype is bool_:
         raise DTypeError(message(f"{function}(): does not support bool input", repair="x.int()"))
     need_elements(function, x, None if place is None else (place,))

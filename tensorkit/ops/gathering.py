@@ -15,7 +15,7 @@ from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
-from tensorkit.ops.general import need_int, need_tensor
+from tensorkit.ops.arguments import need_int, need_tensor
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 

@@ -24,7 +24,8 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, general, places, views
+from tensorkit.ops import copying, places, results, views
+from tensorkit.ops.arguments import check_value
 from tensorkit.ops.notation import Operation
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:
     for operation, before, after, values in steps or [Step(views.alias, source, source, {})]:
         form = base.form_of(device, dtype, after.shape, after.strides)
         contiguous = Layout(before.shape, layout.contiguous_strides(before.shape), 0)
-        records.append(general.view_step(operation.definition, form, contiguous, values))
+        records.append(results.view_step(operation.definition, form, contiguous, values))
     return tuple(records)
 
 
@@ -219,7 +220,7 @@ def _check_assigned(dtype: DType, value: Any) -> None:
         if not isinstance(value, float) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
         if dtype is not float16:
-            general.check_value(value, dtype)
+            check_value(value, dtype)
         return
     repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
     if isinstance(value, np.ndarray):

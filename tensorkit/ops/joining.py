@@ -10,7 +10,9 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import ShapeError, message, sizes, type_name
-from tensorkit.ops import general, views
+from tensorkit.ops import planning, results, views
+from tensorkit.ops.arguments import need_int
+from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +31,12 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     plan, arrays = _plan_of(cat, tensors, dim)
     if plan is not None:
         form, place, parts = plan
-        result = base.new(general.run(form.xp.concatenate, arrays, place), form)
+        result = base.new(results.run(form.xp.concatenate, arrays, place), form)
         return _recorded(result, tensors, _CAT, place, parts)
     _need_tensors("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    given, dim = dim, general.need_int("cat", "dim", 2, dim)
+    given, dim = dim, need_int("cat", "dim", 2, dim)
     shapes = [tuple(x._form.shape) for x in tensors]
     if () in shapes:
         at = shapes.index(())
@@ -54,8 +56,8 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     used = tensors
     if (0,) in shapes and model != (0,):
         used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
-    array = general.run(xp.concatenate, _promoted(tensors, used), dim)
-    result = general.contiguous_result(array, tensors[0]._form.device)
+    array = results.run(xp.concatenate, _promoted(tensors, used), dim)
+    result = results.contiguous_result(array, tensors[0]._form.device)
     ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
     parts = list(zip([0, *ends], ends, strict=False))
     _remember(cat, tensors, given, (result._form, dim, parts))
@@ -63,7 +65,7 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
 
 
 _plans: dict[Any, Any] = {}  # by operation, forms and dimension: the result's form, and the parts
-general.tables.append(_plans)
+planning.tables.append(_plans)
 
 
 def _plan_of(operation: Any, tensors: Any, dim: Any) -> tuple[Any, Any]:
@@ -81,7 +83,7 @@ def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
     if forms[0].device is not CPU:
         return
     if {form.dtype for form in forms} == {plan[0].dtype} and (0,) not in [f.shape for f in forms]:
-        general.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
+        planning.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
 
 def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
@@ -96,13 +98,13 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
         form, place, parts = plan
         at = (*[slice(None)] * place, None)
         arrays = [array[at] for array in arrays]
-        result = base.new(general.run(form.xp.concatenate, arrays, place), form)
+        result = base.new(results.run(form.xp.concatenate, arrays, place), form)
         return _recorded(result, tensors, _STACK, place, parts)
     _need_tensors("stack", tensors)
     if not tensors:
         raise ShapeError("stack expects a non-empty TensorList")
     shape = tuple(tensors[0]._form.shape)
-    given, dim = dim, layout.wrap_dim(general.need_int("stack", "dim", 2, dim), len(shape) + 1)
+    given, dim = dim, layout.wrap_dim(need_int("stack", "dim", 2, dim), len(shape) + 1)
     for number, x in enumerate(tensors):
         if x._form.shape != shape:
             raise ShapeError(
@@ -115,8 +117,8 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
             )
     refuse_mix(*(x._form.device for x in tensors))
     xp = tensors[0]._form.xp
-    array = general.run(xp.stack, _promoted(tensors, tensors), dim)
-    result = general.contiguous_result(array, tensors[0].device)
+    array = results.run(xp.stack, _promoted(tensors, tensors), dim)
+    result = results.contiguous_result(array, tensors[0].device)
     parts = list(range(len(tensors)))
     _remember(stack, tensors, given, (result._form, dim, parts))
     return _recorded(result, tensors, _STACK, dim, parts)
@@ -159,12 +161,12 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
     first = tensors[0]._form.dtype
     if all(x._form.dtype is first for x in tensors):
         return [x._array for x in used]
-    dtype = general.result_type(tuple(general.as_operand(x) for x in tensors))  # type: ignore[misc]
-    return [general.as_array(general.as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
+    dtype = promoted_type(tuple(as_operand(x) for x in tensors))  # type: ignore[misc]
+    return [as_array(as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
 
 
 def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> "Tensor":
-    result = general.finished(result)
+    result = results.finished(result)
     if not state.grad or not result._form.dtype.is_floating_point:
         return result
     if all(x._node is None for x in tensors):

@@ -9,9 +9,11 @@ from tensorkit.autograd import history
 from tensorkit.base import TensorBase
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
 from tensorkit.layout import Ints
-from tensorkit.ops import general
-from tensorkit.ops.general import need_tensor
+from tensorkit.ops import writing
+from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_such_call
+from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
+from tensorkit.ops.operands import number_array
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -36,23 +38,23 @@ def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
     value = _fill_value("masked_fill_", x, mask, value)
     is_tensor = isinstance(value, TensorBase)
     tracked = history.check_write(x, value)
-    general.check_overlap(x)
+    writing.check_overlap(x)
     own, other = tuple(x._form.shape), tuple(mask._form.shape)
-    general.check_output_shape(own, layout.broadcast_shapes(own, other))
+    writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     operation = _fill_with_tensor if is_tensor else _fill_with_number
     array = value._array if is_tensor else value
-    x, mask = general.together(x, mask)
+    x, mask = together(x, mask)
     at = x._form.xp.broadcast_to(mask._array, own)
     rule = operation.definition.rules[None] if tracked else None
-    general.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
+    writing.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
     return x
 
 
 def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
     """What is to be filled in: a 0-d tensor, or a number as an array of the dtype of ``x``."""
-    number = None if isinstance(value, TensorBase) else general.as_number(value)
+    number = None if isinstance(value, TensorBase) else as_number(value)
     if not isinstance(mask, TensorBase) or (number is None and not isinstance(value, TensorBase)):
-        raise general.no_such_call(
+        raise no_such_call(
             function, (mask, value), "(Tensor mask, Tensor value)", "(Tensor mask, Number value)"
         )
     if mask._form.dtype is not dtypes.bool_:
@@ -64,8 +66,8 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
             )
         )
     if number is not None:
-        general.check_value(number, x._form.dtype)
-        return general.number_array(number, x._form.dtype)[()]
+        check_value(number, x._form.dtype)
+        return number_array(number, x._form.dtype)[()]
     if value._form.shape:
         raise ShapeError(
             message(

@@ -25,8 +25,10 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.layout import Layout
-from tensorkit.ops import general
-from tensorkit.ops.general import Definition
+from tensorkit.ops import general, planning, results, writing
+from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.moving import together
+from tensorkit.ops.planning import Definition
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -321,8 +323,8 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
                 pass
             elif options:
                 if other._node is None or not state.grad:
-                    general.check_overlap(input, other)
-                    compute = writes[general.key_of(input, other, options)].compute
+                    writing.check_overlap(input, other)
+                    compute = writes[planning.key_of(input, other, options)].compute
                     quiet.run(compute, input._array, other._array, input._array)
                     history.written(input, name)
                     return input
@@ -369,7 +371,7 @@ def _view(definition: Definition) -> Operation:
                 return history.view(input, input._form.views[locate, args])
         except (AttributeError, KeyError, TypeError):
             pass  # no tensor, no plan, a list of dimensions
-        general.need_tensor(definition.name, input)
+        need_tensor(definition.name, input)
         args = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
         if options:
             known = {**defaults, **options}
@@ -388,7 +390,7 @@ def _view(definition: Definition) -> Operation:
         form = input._form
         target = locate(Layout(tuple(form.shape), form.strides, 0), *args)
         view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
-        steps = (general.view_step(definition, view_form, form.whole, values),)
+        steps = (results.view_step(definition, view_form, form.whole, values),)
         plan = base.plan_view(input, target, steps, definition.on_arrays, *args)
         base.remember_view(form, (locate, args), plan)
         return history.view(input, plan)
@@ -430,11 +432,11 @@ def _function(definition: Definition) -> Operation:
                 array = quiet.run(forward, _xp, *[x._array for x in inputs], **options)
         except (AttributeError, RuntimeError, TypeError):
             # a number or a device among them, or fast paths closed
-            inputs = general.together(*inputs)
+            inputs = together(*inputs)
             device = inputs[0]._form.device
             arrays = [x._array if isinstance(x, TensorBase) else x for x in inputs]
             array = quietly(forward, device.backend.xp, *arrays, **options)
-        result = general.contiguous_result(array, device)
+        result = results.contiguous_result(array, device)
         rule = definition.rules.get(None)
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
@@ -447,8 +449,8 @@ def _function(definition: Definition) -> Operation:
                     return result
                 values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = tuple(inputs[0]._form.shape)
-                return general.recorded(definition, result, values)
-        return general.finished(result)
+                return results.recorded(definition, result, values)
+        return results.finished(result)
 
     return _dress(call, definition)
 
@@ -464,7 +466,7 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
 
     def define(choose: Callable[..., Any]) -> Any:
         plans: dict[Any, Any] = {}
-        general.tables.append(plans)
+        planning.tables.append(plans)
 
         factory = {1: _plan_one, 2: _plan_two}.get(n_tensors, _plan_several)
         return wraps(choose)(factory(choose, plans, n_tensors))
@@ -572,8 +574,8 @@ def _chosen(
         key = forms[0] if n_tensors == 1 else forms
         if others or options:
             key = _key(key, others, options)
-        plan = form, compute, general.recorder(definition, tensors, known)
-        general.remember(plans, key, plan)
+        plan = form, compute, results.recorder(definition, tensors, known)
+        planning.remember(plans, key, plan)
     return result
 
 

@@ -16,7 +16,7 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import general
+from tensorkit.ops import results, writing
 from tensorkit.ops.notation import op
 
 if TYPE_CHECKING:
@@ -118,20 +118,20 @@ def pick(x: "Tensor", places: Places) -> "Tensor":
     if form.device is not CPU:
         expect_inside(tuple(form.shape), places)
     try:
-        array = general.run(take_places.definition.forward, form.xp, x._array, places=places)
+        array = results.run(take_places.definition.forward, form.xp, x._array, places=places)
     except IndexError:
         places = _inside(tuple(form.shape), places)
         array = take_places.definition.forward(form.xp, x._array, places=places)
     is_simple = form.is_contiguous and 1 not in form.shape and array.size
     if is_simple and len(places) == 1 and places[0].flags.c_contiguous:
-        result = general.contiguous_result(array, form.device)
+        result = results.contiguous_result(array, form.device)
     else:
         strides = _strides(x, places, array.shape)
         result = base.place(array, form.device, form.dtype, strides)
     if x._node is None:
-        return general.finished(result)
+        return results.finished(result)
     values = {"x": x, "shape": tuple(form.shape), "places": _own(places)}
-    return general.recorded(take_places.definition, result, values)
+    return results.recorded(take_places.definition, result, values)
 
 
 def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> None:
@@ -178,7 +178,7 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
         full = xp.broadcast_to(array, wanted)
         array, at = x._array + add_places.definition.forward(xp, full, places=places, size=own), ...
     try:
-        general.write(x, array, "index_put", rule, (x, value), {"places": places}, at)
+        writing.write(x, array, "index_put", rule, (x, value), {"places": places}, at)
     except IndexError:
         _inside(own, places)
         raise

@@ -10,7 +10,7 @@ from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying
 from tensorkit.ops.along import (
     as_dtype_of,
     axes,
@@ -23,6 +23,7 @@ from tensorkit.ops.along import (
     summable,
     wide,
 )
+from tensorkit.ops.arguments import as_int, as_scalar, need_tensor, no_such_call
 from tensorkit.ops.arithmetic import abs, pow, sign
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
@@ -45,7 +46,7 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    general.need_tensor("sum", input)
+    need_tensor("sum", input)
     known = {}
     if dtype is not None:
         input, known = summable("sum", input, dtype), {"as_is": True}
@@ -66,7 +67,7 @@ def mean(
     >>> tk.mean(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
     tensor([1.5000, 3.5000])
     """
-    general.need_tensor("mean", input)
+    need_tensor("mean", input)
     wanted = input._form.dtype if dtype is None else as_dtype("mean", dtype)
     if not wanted.is_floating_point:
         what = "Input dtype" if dtype is None else "Optional dtype"
@@ -87,7 +88,7 @@ def mean(
 
 def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
     if isinstance(dim, (str, float)):
-        raise general.no_such_call(function, (dim,), "()", "(tuple of ints dim, bool keepdim)")
+        raise no_such_call(function, (dim,), "()", "(tuple of ints dim, bool keepdim)")
     return some_dims(function, x, dim)
 
 
@@ -252,7 +253,7 @@ def std(
 def _spread_options(
     function: str, x: "Tensor", dim: Any, unbiased: Any, keepdim: Any, correction: Any
 ) -> dict[str, Any]:
-    general.need_tensor(function, x)
+    need_tensor(function, x)
     if not x._form.dtype.is_floating_point:
         raise DTypeError(
             message(
@@ -323,8 +324,8 @@ def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any 
     input = summable("prod", input, dtype)
     if dim is None:
         return _prod, (input,), {}
-    if general.as_int(dim) is None:
-        raise general.no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
+    if as_int(dim) is None:
+        raise no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
     place = one_dim("prod", input, dim)
     return _prod_along, (input,), {"dim": (place,), "keepdim": bool(keepdim)}
 
@@ -468,7 +469,7 @@ def count_nonzero(input: "Tensor", dim: Any = None) -> "Tensor":
     >>> tk.count_nonzero(tk.tensor([[1, 0], [2, 3]]), dim=0)
     tensor([2, 1])
     """
-    general.need_tensor("count_nonzero", input)
+    need_tensor("count_nonzero", input)
     return sum(input != 0, dim) if dim is not None else _count_nonzero(input)
 
 
@@ -492,7 +493,7 @@ def norm(
     """
     dims = some_dims("norm", input, dim)
     input = as_dtype_of("norm", input, dtype)
-    p = 2.0 if p is None or p == "fro" else general.as_scalar(p)
+    p = 2.0 if p is None or p == "fro" else as_scalar(p)
     if p is None:
         raise NotSupportedError("tensorkit has vector norms only: p is a number or 'fro'")
     if not input._form.dtype.is_floating_point:

@@ -9,7 +9,7 @@ from tensorkit.errors import ShapeError, type_name
 from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
-from tensorkit.ops.general import need_int, need_sizes, need_tensor, no_such_call
+from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, no_such_call
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor

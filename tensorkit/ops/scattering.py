@@ -9,7 +9,15 @@ from tensorkit import dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import TensorBase
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying, results, writing
+from tensorkit.ops.arguments import (
+    as_number,
+    as_scalar,
+    check_value,
+    need_int,
+    need_tensor,
+    no_such_call,
+)
 from tensorkit.ops.gathering import (
     add_along,
     add_slices,
@@ -19,7 +27,6 @@ from tensorkit.ops.gathering import (
     take_along,
     take_slices,
 )
-from tensorkit.ops.general import need_int, need_tensor
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.places import refuse_position
 
@@ -89,13 +96,13 @@ def _in_place(
 ) -> "Tensor":
     x, definition = inputs[0], operation.definition
     tracked = history.check_write(x, *inputs[1:])
-    general.check_overlap(x)
+    writing.check_overlap(x)
     xp = x.device.backend.xp
-    array = general.run(definition.forward, xp, *[each._array for each in inputs], **options)
+    array = results.run(definition.forward, xp, *[each._array for each in inputs], **options)
     values = {**dict(zip(definition.inputs, inputs, strict=True)), **options}
     rule = definition.rules[None]
     edges = tuple(values[each] for each in rule.inputs)
-    general.write(x, array, name, rule if tracked else None, edges, values)
+    writing.write(x, array, name, rule if tracked else None, edges, values)
     return x
 
 
@@ -107,9 +114,9 @@ def _scattered(
             message("tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)")
         )
     src = more.get("value", src)
-    number = None if isinstance(src, TensorBase) else general.as_number(src)
+    number = None if isinstance(src, TensorBase) else as_number(src)
     if number is None and not isinstance(src, TensorBase):
-        raise general.no_such_call(
+        raise no_such_call(
             function,
             (dim, index, src),
             "(int dim, Tensor index, Tensor src)",
@@ -118,7 +125,7 @@ def _scattered(
     dim = _checked(function, x, dim, index, src)
     if number is None:
         return _scatter, (x, index, src), {"dim": dim}
-    general.check_value(number, x.dtype)
+    check_value(number, x.dtype)
     return _scatter_number, (x, index), {"dim": dim, "value": copying.stored(number, x.dtype)[()]}
 
 
@@ -161,7 +168,7 @@ def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) ->
             b_shape=tuple(other),
         )
     _refuse_outside(x, dim, index)
-    return _index_add, (x, index, source), {"dim": dim, "alpha": general.as_scalar(alpha)}
+    return _index_add, (x, index, source), {"dim": dim, "alpha": as_scalar(alpha)}
 
 
 def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:

@@ -7,8 +7,11 @@ from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError, message
-from tensorkit.ops import general
+from tensorkit.ops import planning, results
+from tensorkit.ops.arguments import no_such_call
+from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
+from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -27,10 +30,10 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     result, key = _planned(condition, input, other)
     if result is not None:
         return result
-    condition, input, other = general.together(condition, input, other)
-    operands = [general.as_operand(value) for value in (input, other)]
+    condition, input, other = together(condition, input, other)
+    operands = [as_operand(value) for value in (input, other)]
     if not isinstance(condition, TensorBase) or None in operands:
-        raise general.no_such_call(
+        raise no_such_call(
             "where",
             (condition, input, other),
             "(Tensor condition, Tensor or Number input, Tensor or Number other)",
@@ -44,12 +47,12 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
             )
         )
     first, second = (operand for operand in operands if operand is not None)
-    dtype = general.result_type((first, second))
+    dtype = promoted_type((first, second))
     shape = layout.broadcast_shapes(
         layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
     )
-    chosen = [general.as_array(each, dtype) for each in (first, second)]
-    array = general.run(_choose.definition.forward, condition._form.xp, condition._array, *chosen)
+    chosen = [as_array(each, dtype) for each in (first, second)]
+    array = results.run(_choose.definition.forward, condition._form.xp, condition._array, *chosen)
     pairs = [(tuple(condition._form.shape), condition._form.strides)]
     pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]
     strides = layout.result_strides(shape, pairs)
@@ -58,13 +61,13 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
     as_they_are = all(each.is_number or each.dtype is dtype for _, each in pairs_of)
     if key is not None and as_they_are and result._form.device is CPU:
         numbers = [x if each.is_number else None for x, each in pairs_of]
-        general.remember(_plans, key, (result._form, *numbers))
+        planning.remember(_plans, key, (result._form, *numbers))
     values = {"condition": condition, "x": input, "y": other}
-    return general.recorded(_choose.definition, result, values)
+    return results.recorded(_choose.definition, result, values)
 
 
 _plans: dict[Any, Any] = {}  # by forms and numbers: the form of the result, the numbers as arrays
-general.tables.append(_plans)
+planning.tables.append(_plans)
 
 
 def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
@@ -84,14 +87,14 @@ def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
     form, x, y = plan
     x = input._array if x is None else x
     y = other._array if y is None else y
-    array = general.run(_choose.definition.forward, form.xp, condition._array, x, y)
+    array = results.run(_choose.definition.forward, form.xp, condition._array, x, y)
     if not (array.flags.c_contiguous and form.is_contiguous):
         return None, key
     result = base.new(array, form)
     if getattr(input, "_node", None) is None and getattr(other, "_node", None) is None:
-        return general.finished(result), key
+        return results.finished(result), key
     values = {"condition": condition, "x": input, "y": other}
-    return general.recorded(_choose.definition, result, values), key
+    return results.recorded(_choose.definition, result, values), key
 
 
 _NUMBERS = frozenset((int, float))

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import base, dtypes, layout
 from tensorkit.devices import quietly
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message
-from tensorkit.ops import general
+from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
+from tensorkit.ops.arguments import need_int, need_tensor
 from tensorkit.ops.gathering import add_along, take_along
 from tensorkit.ops.notation import op
 from tensorkit.ops.views import select, unsqueeze
@@ -29,13 +30,13 @@ def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: An
     place = one_dim("sort", input, dim)
     shape = tuple(input._form.shape)
     strides = layout.dense_strides(shape, input._form.strides)
-    indices = general.run(_order, input._form.xp, input._array, place, bool(descending))
-    values = general.run(take_along.on_arrays, input._array, indices, dim=place)
+    indices = results.run(_order, input._form.xp, input._array, place, bool(descending))
+    values = results.run(take_along.on_arrays, input._array, indices, dim=place)
     operation = _sort if stable is None else _sort_stable
     made = base.place(values, input._form.device, input._form.dtype, strides)
     found = base.place(indices, input._form.device, dtypes.int64, strides)
     known = {"x": input, "indices": found, "dim": place, "shape": shape}
-    return _Sorted(general.recorded(operation.definition, made, known), general.finished(found))
+    return _Sorted(results.recorded(operation.definition, made, known), results.finished(found))
 
 
 def argsort(
@@ -68,7 +69,7 @@ def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: b
     tensor([0, 2])
     """
     place = one_dim("topk", input, dim)
-    k = general.need_int("topk", "k", 1, k)
+    k = need_int("topk", "k", 1, k)
     if input._form.dtype is dtypes.bool_:
         raise DTypeError(message("topk does not support bool dtypes on CPU", repair="x.int()"))
     size = input._form.shape[place] if input._form.shape else 1
@@ -125,7 +126,7 @@ def nonzero(input: "Tensor", *, as_tuple: bool = False) -> Any:
     tensor([[0, 0],
             [1, 1]])
     """
-    general.need_tensor("nonzero", input)
+    need_tensor("nonzero", input)
     if as_tuple:
         found = nonzero(input if input._form.shape else unsqueeze(input, 0))
         return tuple(select(found, 1, place) for place in range(found.shape[1]))
@@ -150,14 +151,14 @@ def unique(
     (tensor([1, 3]), tensor([1, 2]))
     """
     place = None if dim is None else one_dim("unique", input, dim)
-    general.need_tensor("unique", input)
+    need_tensor("unique", input)
     device = input._form.device
     values, inverse, counts = quietly(_distinct, device.backend.xp, input._array, place)
-    wanted = [general.contiguous_result(values, device)]
-    general.recorded(_unique2.definition, wanted[0], {"x": input})
+    wanted = [results.contiguous_result(values, device)]
+    results.recorded(_unique2.definition, wanted[0], {"x": input})
     for asked, array in ((return_inverse, inverse), (return_counts, counts)):
         if asked:
-            wanted.append(general.contiguous_result(array, device))
+            wanted.append(results.contiguous_result(array, device))
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
 
@@ -185,7 +186,7 @@ def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 
     >>> tk.bincount(tk.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    general.need_tensor("bincount", input)
+    need_tensor("bincount", input)
     dtype, array, device = input._form.dtype, input._array, input._form.device
     if dtype.is_floating_point or dtype is dtypes.bool_:
         raise NotSupportedError(
@@ -210,7 +211,7 @@ def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 
         )
     xp = device.backend.xp
     if weights is None or not array.size:
-        return general.contiguous_result(xp.bincount(array, minlength=minlength), device)
+        return results.contiguous_result(xp.bincount(array, minlength=minlength), device)
     sums = xp.bincount(array, weights._array.astype(xp.float64), minlength)
     single = weights._form.dtype is dtypes.float32
-    return general.contiguous_result(sums.astype(xp.float32) if single else sums, device)
+    return results.contiguous_result(sums.astype(xp.float32) if single else sums, device)

@@ -11,7 +11,7 @@ from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.general import need_int, need_sizes, need_tensor
+from tensorkit.ops.arguments import need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import op
 from tensorkit.ops.windows import add_window
 

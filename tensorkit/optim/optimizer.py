@@ -21,7 +21,7 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.errors import message
 from tensorkit.nn.module import clear_gradients, typename
-from tensorkit.ops import copying, general
+from tensorkit.ops import copying, writing
 
 _BLOCK = 16_384  # elements: a few arrays of this size fit the second-level cache
 
@@ -122,7 +122,7 @@ class Optimizer:
     def _change(self, param: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         """Run ``update`` on one parameter; on the CPU in blocks if it is large and in one piece."""
         if not param._form.is_contiguous:
-            general.check_overlap(param)
+            writing.check_overlap(param)
         state = self.state.get(param) or {}
         count, tensors = self.prepare(group, state, param)
         if state:

@@ -1,0 +1,151 @@
+"""What functions are given: numbers, integers, sizes, and PyTorch's words for all else.
+
+``as_...`` gives None for what is not of that kind, ``need_...`` and ``check_...`` raise.
+"""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from tensorkit import dtypes
+from tensorkit.base import TensorBase
+from tensorkit.dtypes import DType
+from tensorkit.errors import ConversionError, message, must_be, type_name
+from tensorkit.layout import Ints
+
+Number = bool | int | float
+
+
+def need_tensor(function: str, value: Any) -> None:
+    """TypeError with PyTorch's words unless ``value`` is a tensor."""
+    if not isinstance(value, TensorBase):
+        raise must_be(function, "input", 1, "Tensor", value)
+
+
+def as_number(value: Any) -> Number | None:
+    """A Python number, or None if ``value`` is not one. NumPy scalars count as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        negative = "can't convert negative int to unsigned"
+        raise OverflowError(negative if value < 0 else "int too big to convert")
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, complex):
+        dtypes.refuse("complex64")
+    return None
+
+
+def as_scalar(value: Any) -> Number | None:
+    """A Python number, also from a 0-d tensor, or None if ``value`` is neither."""
+    if isinstance(value, TensorBase):
+        return None if value._form.shape else value._form.device.backend.item(value._array, "item")
+    return as_number(value)
+
+
+def as_int(value: Any) -> int | None:
+    """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        return None
+    try:
+        number = index(value)
+    except TypeError:  # an array or tensor of several elements
+        return None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def need_int(function: str, argument: str, position: int, value: Any) -> int:
+    """``as_int``, or TypeError with PyTorch's words."""
+    number = as_int(value)
+    if number is None:
+        raise must_be(function, argument, position, "int", value)
+    return number
+
+
+def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
+    """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
+    if not isinstance(values, (tuple, list)):
+        raise must_be(function, argument, position, "tuple of ints", values)
+    first = as_int_or_large(values[0]) if values else 0
+    if first is None:
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, "
+            f"but found element of type {kind_of(values[0])} at pos 0"
+        )
+    return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
+
+
+def as_int_or_large(value: Any) -> int | None:
+    """``as_int`` that leaves the refusal of large numbers to the caller."""
+    try:
+        return as_int(value)
+    except ValueError:
+        return index(value)
+
+
+def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
+    number = int(value) if isinstance(value, bool) else as_int_or_large(value)
+    failed = f"{function}(): argument '{argument}' failed to unpack the object at pos {position}"
+    if number is None:
+        kind = kind_of(value)
+        raise TypeError(f'{failed} with error "type must be tuple of ints,but got {kind}"')
+    if not -(2**63) <= number < 2**63:
+        raise TypeError(
+            message(
+                f'{failed} with error "Overflow when unpacking long long',
+                f"Sizes have 64 bits; {number} needs more.",
+            )
+        )
+    return number
+
+
+def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
+    """PyTorch's sentence for arguments that fit none of a function's signatures."""
+    return TypeError(
+        message(
+            f"{function}() received an invalid combination of arguments - "
+            f"got ({', '.join(kind_of(value) for value in got)}), but expected one of:",
+            *(f" * {signature}" for signature in signatures),
+        )
+    )
+
+
+def kind_of(value: Any) -> str:
+    return "Tensor" if isinstance(value, TensorBase) else type_name(value)
+
+
+def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
+    """ConversionError if storing ``value`` as ``dtype`` would lose it.
+
+    Negative numbers may wrap into uint8, as in PyTorch. ``name`` is the dtype's name in the
+    sentence, where PyTorch uses another one than the C type.
+    """
+    if dtype is dtypes.bool_ or (dtype.is_floating_point and -60_000 < value < 60_000):
+        return
+    if dtype.is_floating_point:
+        fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)
+    elif not np.isfinite(value):
+        fits = False
+    else:
+        low, high = dtypes.limits(dtype)
+        wraps = low == 0 and not isinstance(value, float)
+        fits = (-high if wraps else low) <= value <= high
+    if not fits:
+        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
+        raise ConversionError(
+            message(
+                f"value cannot be converted to type {name or dtype.c_name} without overflow",
+                f"The value is {value}. {range_}".strip(),
+            ),
+            value=value,
+            dtype=dtype,
+        )
+
+
+def low_high(dtype: DType) -> str:
+    """The range of an integer dtype in words."""
+    low, high = dtypes.limits(dtype)
+    return f"{low} to {high}"

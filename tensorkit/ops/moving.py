@@ -1,0 +1,70 @@
+"""Between devices: the only place where tensors change them."""
+
+from typing import TYPE_CHECKING, Any
+
+from tensorkit import base, layout
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, Device, backend_of, refuse_mix
+from tensorkit.ops.results import finished
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def device_of(*values: Any) -> Device:
+    for value in values:
+        if isinstance(value, TensorBase):
+            return value._form.device
+    return CPU
+
+
+def together(*values: Any) -> tuple[Any, ...]:
+    """These tensors and numbers on one device: 0-d tensors of the CPU go to that of the others.
+
+    DeviceMismatchError for others that are apart.
+    """
+    tensors = [value for value in values if isinstance(value, TensorBase)]
+    devices = {each._form.device for each in tensors}
+    if len(devices) < 2:
+        return values
+    device = next(each._form.device for each in tensors if each._form.device is not CPU)
+    refuse_mix(*(each._form.device for each in tensors if each._form.shape), device)
+    return tuple(
+        moved(each, device, "0-d tensor")
+        if isinstance(each, TensorBase) and each._form.device is CPU
+        else each
+        for each in values
+    )
+
+
+def sent(x: Any, origin: Device) -> Any:
+    """A gradient on its way back to the device of ``origin``."""
+    return moved(x, origin)
+
+
+def _sent_array(x: Any, origin: Device) -> Any:
+    return origin.backend.from_host(backend_of(x).to_host(x))
+
+
+sent.on_arrays = _sent_array  # type: ignore[attr-defined]
+_MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, origin)})
+
+
+def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
+    """``x`` on this device: the only place where tensors change devices."""
+    form = x._form
+    if device is form.device:
+        return x
+    backend = form.device.backend
+    array = x._array
+    if form.device is not CPU:  # also between two CUDA devices: by way of the host
+        array = backend.to_host(array, why)
+    if device is not CPU:
+        array = device.backend.from_host(array, why)
+    shape = tuple(form.shape)
+    result = base.place(array, device, form.dtype, layout.dense_strides(shape, form.strides))
+    if x._node is None:
+        return finished(result)
+    return history.record(_MOVE, result, (x,), {"origin": form.device})

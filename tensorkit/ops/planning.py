@@ -1,0 +1,125 @@
+"""What is known of an operation, and what was found out when it first met its operands."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorkit import base, dtypes
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule
+from tensorkit.base import Form, TensorBase
+from tensorkit.layout import Layout
+
+
+class Definition:
+    """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``.
+
+    ``rules`` holds its gradients: for tensors under None; under "x", "y" or "reflected" for calls
+    in which that argument is a number, where they differ.
+    """
+
+    name: str
+    kind: str
+    forward: Callable[..., Any]
+    dtypes: str
+    kernel: str
+    symbol: str | None
+    refuse: Callable[..., None] | None
+    result: str
+    inputs: tuple[str, ...]
+    options: tuple[str, ...]
+    number_first: bool
+    number_is_option: bool
+    overloaded: bool
+    two_numbers: bool
+    exact_number: bool
+    takes_numbers: bool
+    on_arrays: Callable[..., Any] | None
+    ufunc: str | None
+    window: Callable[[Layout, dict[str, Any]], Layout]
+
+    def __init__(self, **told: Any) -> None:
+        self.__dict__.update(told)
+        self.rules: dict[str | None, Rule] = {}
+        self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
+        self.writes: dict[Any, Plan] = {}  # the same for the in-place form
+        tables.extend((self.plans, self.writes))
+        # The short ways to record a result; without a gradient there is nothing to record.
+        self.record: Callable[..., None] = no_record
+        self.record_number: dict[bool, Callable[..., None]] = {True: no_record, False: no_record}
+
+    def set_rule(self, number: str | None, rule: Rule) -> None:
+        """Use ``rule`` for calls in which ``number`` is a number."""
+        self.rules[number] = rule
+        if number is None:
+            recorder = {1: history.unary_recorder, 2: history.pair_recorder}.get(len(rule.inputs))
+            self.record = recorder(rule) if recorder else no_record
+        for number_first in (False, True) if len(rule.inputs) == 2 else ():
+            found = self.rule_for("reflected" if number_first else "y")
+            if found is not None:
+                self.record_number[number_first] = history.number_recorder(found, number_first)
+
+    def rule_for(self, number: str | None) -> Rule | None:
+        """The rule of a call in which ``number`` ("x", "y", "reflected" or None) is a number."""
+        if number == "reflected" and number not in self.rules:
+            number = "x"
+        return self.rules.get(number) or self.rules.get(None)
+
+
+def no_record(*_: Any) -> None:
+    """The operation has no gradient, and its results do not require grad."""
+
+
+class Plan:
+    """How an operation is computed on operands of certain forms.
+
+    The general path finds it out once, with all checks; from then on fast paths look it up.
+    ``compute`` takes the operands' arrays, and for a number among them ``number``; a write also
+    takes the array to write to. ``form`` is that of the result.
+    """
+
+    __slots__ = ("compute", "form", "number")
+
+    def __init__(self, form: Form, compute: Callable[..., Any], number: Any) -> None:
+        self.form = form
+        self.compute = compute
+        self.number = number
+
+
+_MOST_PLANS = 1000
+
+
+tables: list[dict[Any, Any]] = []  # of all operations
+
+
+def forget_plans() -> None:
+    """Find everything out anew: a rule by which plans were made has changed."""
+    for table in tables:
+        table.clear()
+    base.forget_views()
+
+
+dtypes.when_default_changes.append(forget_plans)
+
+
+def remember(plans: dict[Any, Any], key: Any, plan: Any) -> None:
+    if len(plans) >= _MOST_PLANS:
+        plans.clear()
+    plans[key] = plan
+
+
+def key_of(x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """What plans depend on. Numbers that are equal but not the same must differ here.
+
+    Fast paths look for the same keys: a form, two forms, a form and a number.
+    """
+    if isinstance(x, TensorBase) and isinstance(y, TensorBase):
+        key: Any = x._form if x._form is y._form else (x._form, y._form)
+    elif isinstance(x, TensorBase):
+        key = (x._form, y.__class__, y or repr(y))
+    elif isinstance(y, TensorBase):
+        key = (x.__class__, x or repr(x), y._form)
+    else:
+        return None
+    if options:
+        key = (key, *((name, each.__class__, each or repr(each)) for name, each in options.items()))
+    return key

@@ -1,0 +1,76 @@
+"""From an array to a result: run a forward, make a tensor, record it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorkit import base
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import INFERENCE, Rule
+from tensorkit.autograd.modes import state
+from tensorkit.base import Form
+from tensorkit.devices import Device, is_array, quiet, quietly
+from tensorkit.layout import Layout
+from tensorkit.ops.planning import Definition, no_record
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
+
+
+def finished(result: "Tensor") -> "Tensor":
+    """A result that needs no node; in inference mode it is marked."""
+    if state.inference:
+        result._node = INFERENCE
+    return result
+
+
+def contiguous_result(array: Any, device: Device) -> "Tensor":
+    """A tensor with the standard strides, on a fresh array or number."""
+    if array.__class__ is not np.ndarray:
+        array = device.backend.asarray(array)
+    form = base.contiguous_form(device, array.dtype, array.shape)
+    if array.flags.c_contiguous:
+        return base.new(array, form)
+    return base.place(array, device, form.dtype, form.strides)
+
+
+def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """``forward`` with NumPy's reports off; always an array, never a NumPy scalar."""
+    try:
+        array = quiet.run(forward, *args, **options)
+    except RuntimeError:  # fast paths are closed, or an error that will come again
+        array = quietly(forward, *args, **options)
+    return array if is_array(array) else np.asarray(array)
+
+
+def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -> "Tensor":
+    """``result`` with a node if one of the inputs among ``values`` is tracked."""
+    rule = definition.rules.get(None)
+    inputs = () if rule is None else tuple(values[name] for name in rule.inputs)
+    return history.record(rule, result, inputs, values)
+
+
+def recorder(
+    definition: Definition, tensors: tuple[Any, ...], known: dict[str, Any]
+) -> Callable[..., None]:
+    """How results are recorded of an operation of kind "function" with these options."""
+    rule = definition.rules.get(None)
+    if rule is None:
+        return no_record
+    if rule.is_pair and not known:
+        return definition.record
+    names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
+    known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
+    return history.known_recorder(rule, names, known)
+
+
+def view_step(
+    definition: Definition, form: Form, source: Layout, values: dict[str, Any]
+) -> tuple[Rule, Form, dict[str, Any]]:
+    """What autograd records of a view operation on ``source``; ``form`` is that of the view."""
+    rule = definition.rules[None]
+    known = {"shape": source.shape, **values}
+    if "source" in rule.keeps:
+        known.update(source=source, target=definition.window(source, values))
+    return rule, form, known

@@ -1,0 +1,143 @@
+"""Writes in place: what is checked before, and the one function that writes."""
+
+from typing import Any
+
+import numpy as np
+
+from tensorkit import base, dtypes, layout
+from tensorkit.autograd import history
+from tensorkit.autograd.graph import Rule, make_node
+from tensorkit.autograd.modes import state
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, quiet, quietly
+from tensorkit.dtypes import DType
+from tensorkit.errors import DTypeError, OverlapError, ShapeError, message, sizes
+from tensorkit.layout import Ints
+from tensorkit.ops.results import contiguous_result
+
+
+def write_plainly(x: TensorBase, array: Any, operation: str) -> bool:
+    """Write where nothing is to be asked or recorded; False where something is.
+
+    The shape of ``array``, its overlap with ``x`` and what it is tracked by are the caller's care.
+    """
+    own = x._array
+    if not (x._node is None and x._form.is_contiguous and x._form.device is CPU):
+        return False
+    if base.watch is not None or state.inference or not own.flags.writeable:
+        return False
+    try:
+        quiet.run(own.__setitem__, ..., array)
+    except RuntimeError:  # fast paths are closed
+        quietly(own.__setitem__, ..., array)
+    history.written(x, operation)
+    return True
+
+
+def write(
+    x: TensorBase,
+    array: Any,
+    operation: str,
+    rule: Rule | None = None,
+    inputs: tuple[Any, ...] = (),
+    values: dict[str, Any] | None = None,
+    at: Any = ...,
+) -> None:
+    """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
+
+    ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
+    index of the elements to write; without it, all are. Every write goes through here, after all
+    checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
+    recorded; ``inputs`` and ``values`` are those of ``history.record``.
+    """
+    if x._form.device is CPU and not x._array.flags.writeable:
+        storage = base.storage_of(x)
+        if not storage.flat.flags.writeable:
+            raise DTypeError(
+                message(
+                    "The given NumPy array is not writable",
+                    "This tensor shares memory with a read-only NumPy array.",
+                    repair="x = x.clone()",
+                )
+            )
+        # a part of an expanded tensor, which NumPy takes for read-only
+        x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
+    node = None
+    if rule is not None:
+        assert values is not None
+        if "x" in rule.keeps:
+            # clone first: a formula needs x as it was before this write
+            before = contiguous_result(x._array.copy(), x._form.device)
+            values = {**values, "x": before}
+        edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
+        node = make_node(rule, x._form, edges, values, None)
+    if base.watch is not None:
+        base.watch.writes(x)
+    if callable(array):
+        quietly(array, x._array)
+    elif array.__class__ is np.ndarray and x._form.device is not CPU and not array.ndim:
+        x._array[at] = array[()]  # a number travels with the launch
+    else:
+        quietly(x._array.__setitem__, at, array)
+    history.written(x, f"{operation}_")
+    if node is not None:
+        if "out" in rule.keeps:  # type: ignore[union-attr]
+            node.save_result(x)
+        history.rebase(x, node)
+
+
+def check_output_shape(own: Ints, wanted: Ints) -> None:
+    """ShapeError unless a result of shape ``wanted`` fits into a tensor of shape ``own``."""
+    if own != wanted:
+        raise ShapeError(
+            message(
+                f"output with shape {sizes(own)} doesn't match the broadcast shape {sizes(wanted)}",
+                "An in-place operation cannot change the shape of the tensor it writes to.",
+                repair="x = x + y    # a new tensor",
+            ),
+            a_shape=own,
+            b_shape=wanted,
+        )
+
+
+def check_output_dtype(result: DType, own: DType) -> None:
+    """DTypeError unless a result of dtype ``result`` may be stored as ``own``."""
+    if not dtypes.can_cast(result, own):
+        raise DTypeError(
+            message(
+                f"result type {result.word} can't be cast to the desired output type {own.word}",
+                f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
+                repair="x = x + y    # a new tensor of the result's dtype",
+            ),
+            result=result,
+            output=own,
+        )
+
+
+def check_overlap(x: TensorBase, *others: Any) -> None:
+    """OverlapError if a write to ``x`` would be read again by the operands."""
+    own = base.layout_of(x)
+    if layout.overlaps_itself(own.shape, own.strides):
+        raise OverlapError(
+            message(
+                "unsupported operation: more than one element of the written-to tensor refers to "
+                "a single memory location. Please clone() the tensor before performing the "
+                "operation.",
+                f"Strides {own.strides}: a stride of 0 repeats one element.",
+                repair="x = x.clone()",
+            )
+        )
+    for other in others:
+        if not isinstance(other, TensorBase) or other is x or x._storage is None:
+            continue
+        if other._storage is None or other._storage.flat is not x._storage.flat:
+            continue
+        if layout.overlap_partially(own, base.layout_of(other)):
+            raise OverlapError(
+                message(
+                    "unsupported operation: some elements of the input tensor and the written-to "
+                    "tensor refer to a single memory location. Please clone() the tensor before "
+                    "performing the operation.",
+                    repair="y = y.clone()",
+                )
+            )
