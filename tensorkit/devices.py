@@ -70,6 +70,7 @@ class Backend:
     use_tf32: Callable[[bool], None]
     empty_cache: Callable[[], None]
     expect: Callable[[Any, str], None]
+    launch_on_lists: Callable[..., None]
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
     generator: Callable[[int], Any]

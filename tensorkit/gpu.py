@@ -7,12 +7,14 @@ operators launch on one stream, in order.
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorkit import ledger
 from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
+from tensorkit.kernels import Kernel, in_launches
 
 
 class Gpu(Accelerator):
@@ -80,6 +82,20 @@ class Gpu(Accelerator):
             sums = self.cupy.zeros(total.shape, np.int32)
             add(sums, places, values.astype(np.int32))
             total += sums.astype(kind)
+
+    def launch_on_lists(
+        self, kernel: Kernel, numbers: Any, lists: Sequence[Any], form: Callable[..., None]
+    ) -> None:
+        """Run a kernel on ``[first input, *outputs]`` of each list, in as few launches as may be.
+
+        ``form`` is what it computes, on NumPy's arrays.
+        """
+        if len(lists) == 1:  # which may lie in memory as they like
+            first, *outputs = lists[0]
+            kernel(self.xp, first, *numbers, *outputs)
+            return
+        for some in in_launches(kernel, lists):
+            kernel.on_lists(self.xp, numbers, some)
 
     # To and from the host
 

@@ -12,7 +12,7 @@ shows the same times everywhere: they say what waits for what, not how fast a GP
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NoReturn
 
@@ -21,6 +21,7 @@ import numpy as np
 from tensorkit import ledger
 from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_memory, quietly
 from tensorkit.errors import NotSupportedError, message
+from tensorkit.kernels import Kernel, in_launches
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT = 512
@@ -559,6 +560,15 @@ class Simulated(Accelerator):
         host = _unwrapped((total, places, values), self)
         np.add.at(*host)
         self.clock.launch("scatter_add", host[2].nbytes)
+
+    def launch_on_lists(
+        self, kernel: Kernel, numbers: Any, lists: Sequence[Any], form: Callable[..., None]
+    ) -> None:
+        """Run the NumPy form of a kernel on each list; as on a GPU one launch takes many."""
+        for some in in_launches(kernel, lists):
+            for arrays in some:
+                quietly(form, *_unwrapped(tuple(arrays), self))
+            self.clock.launch(kernel.name, sum(each.nbytes for each in _arrays(tuple(some))))
 
     def item(self, array: Any, why: str) -> Any:
         """The only element; the host waits."""

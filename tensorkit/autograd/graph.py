@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit import base, dtypes
+from tensorkit import base, dtypes, kernels
 from tensorkit.autograd.hooks import Attached, Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import AutogradError as AutogradError
 from tensorkit.errors import message, sizes
 from tensorkit.storage import Storage
@@ -51,6 +51,7 @@ class Mark:
         return self.name
 
 
+_ndarray = np.ndarray
 LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
 FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
 
@@ -149,7 +150,22 @@ def on_arrays(function: Any) -> Any:
         for name in _globals_of(function.__code__):
             if name in function.__globals__:
                 scope[name] = _array_form(function.__globals__[name])
+        if hasattr(function, "launch"):
+            found = _converted[function] = _or_launched(function.launch, found)
     return found
+
+
+def _or_launched(launch: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula that is a kernel on arrays which kernels are for; see ``kernels.formula``."""
+
+    def run(g: Any, *saved: Any) -> Any:
+        if g.__class__ is _ndarray:
+            return plain(g, *saved)
+        xp = backend_of(g).xp
+        arrays = [each for each in saved if hasattr(each, "dtype")]
+        return launch(xp, g, *saved) if kernels.are_for(xp, g, *arrays) else plain(g, *saved)
+
+    return run
 
 
 def _globals_of(code: CodeType) -> set[str]:

@@ -53,10 +53,10 @@ def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
 _GELU = Kernel("gelu", "T x", "T y", "y = x * T(0.5) * erfc(-x * T(0.7071067811865476));")
 _GELU_SLOPE = Kernel(
     "gelu_slope",
-    "T x",
-    "T y",
+    "T g, T x",
+    "T slope",
     "T below = T(0.5) * erfc(-x * T(0.7071067811865476));"
-    "y = below + x * exp(T(-0.5) * x * x) * T(0.3989422804014327);",
+    "slope = g * (below + x * exp(T(-0.5) * x * x) * T(0.3989422804014327));",
 )
 
 
@@ -80,8 +80,6 @@ def _gelu_slope(x: Any) -> Any:
 
 
 def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
-    if kernels.are_for(xp, x):
-        return _GELU_SLOPE(xp, x)
     density = xp.asarray(x * x)
     density *= x.dtype.type(-0.5)
     density = xp.asarray(xp.exp(density))
@@ -94,11 +92,29 @@ def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
 # What a plain backward calls: the same in blocks, without a temporary array for every sign.
 _gelu_slope.on_arrays = lambda x: in_blocks(backend_of(x).xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
 
-_gelu.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_slope(x))
+_gelu.grad(node="GeluBackward0", x=kernels.formula(_GELU_SLOPE, lambda g, x: g * _gelu_slope(x)))
+
+_GELU_BY_TANH = Kernel(
+    "gelu_by_tanh",
+    "T x",
+    "T y",
+    "T inner = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);"
+    "y = T(0.5) * x * (tanh(inner) + T(1));",
+)
+_GELU_BY_TANH_SLOPE = Kernel(
+    "gelu_by_tanh_slope",
+    "T g, T x",
+    "T slope",
+    "T y = tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x));"
+    "T inner = T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * x * x);"
+    "slope = g * (T(0.5) * (1 + y) + T(0.5) * x * (1 - y * y) * inner);",
+)
 
 
 @op(kind="unary", refuse=refuse_integers("GeluKernelImpl"))
 def _gelu_by_tanh(xp: Any, x: Any) -> Any:
+    if kernels.are_for(xp, x):
+        return _GELU_BY_TANH(xp, x)
     scale, cubic = x.dtype.type(sqrt(2 / pi)), x.dtype.type(0.044715)
     inner = scale * (x + cubic * x * x * x)
     return x.dtype.type(0.5) * x * (xp.tanh(inner) + x.dtype.type(1))
@@ -109,7 +125,18 @@ def _gelu_by_tanh_slope(x: Any) -> Any:
     return 0.5 * (1 + y) + 0.5 * x * (1 - y * y) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
 
 
-_gelu_by_tanh.grad(node="GeluBackward0", x=lambda g, x: g * _gelu_by_tanh_slope(x))
+_gelu_by_tanh.grad(
+    node="GeluBackward0",
+    x=kernels.formula(_GELU_BY_TANH_SLOPE, lambda g, x: g * _gelu_by_tanh_slope(x)),
+)
+
+_SILU = Kernel("silu", "T x", "T y", "y = x / (1 + exp(-x));")
+_SILU_SLOPE = Kernel(
+    "silu_slope",
+    "T g, T x",
+    "T slope",
+    "T share = 1 / (1 + exp(-x)); slope = g * (share * (1 + x * (1 - share)));",
+)
 
 
 @op(kind="unary", refuse=refuse_integers("silu_cpu"))
@@ -119,6 +146,8 @@ def silu(xp: Any, x: Any) -> Any:
     >>> tk.nn.functional.silu(tk.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
+    if kernels.are_for(xp, x):
+        return _SILU(xp, x)
     one = x.dtype.type(1)
     return x / (one + xp.exp(-x))
 
@@ -127,7 +156,7 @@ def _silu_slope(x: Any, share: Any) -> Any:
     return share * (1 + x * (1 - share))
 
 
-silu.grad(x=lambda g, x: g * _silu_slope(x, sigmoid(x)))
+silu.grad(x=kernels.formula(_SILU_SLOPE, lambda g, x: g * _silu_slope(x, sigmoid(x))))
 
 
 def softplus(input: "Tensor", beta: float = 1, threshold: float = 20) -> "Tensor":
@@ -166,7 +195,14 @@ def _leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
     return xp.where(x > 0, x, x * x.dtype.type(negative_slope))
 
 
-_leaky_relu.grad(x=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope))
+_LEAKY_SLOPE = Kernel(
+    "leaky_slope", "T g, T x, T least", "T slope", "slope = x > 0 ? g : g * least;"
+)
+_leaky_relu.grad(
+    x=kernels.formula(
+        _LEAKY_SLOPE, lambda g, x, negative_slope: where(x > 0, g, g * negative_slope)
+    )
+)
 
 
 def _on_floats(

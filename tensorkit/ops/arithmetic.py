@@ -3,10 +3,11 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import dtypes
+from tensorkit import dtypes, kernels
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.kernels import Kernel
 from tensorkit.ops.arguments import check_value, need_tensor
 from tensorkit.ops.elementary import log
 from tensorkit.ops.notation import op
@@ -119,9 +120,10 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     return xp.divide(x, y)
 
 
+_DIVISOR_SLOPE = Kernel("divisor_slope", "T g, T x, T y", "T slope", "slope = -g * ((x / y) / y);")
 div.grad(
     x=lambda g, y: g / y,
-    y=lambda g, x, y: -g * ((x / y) / y),
+    y=kernels.formula(_DIVISOR_SLOPE, lambda g, x, y: -g * ((x / y) / y)),
 )
 
 

@@ -6,9 +6,10 @@ Integers give the default dtype; relu and rounding keep them.
 from math import log as log_of
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import dtypes
+from tensorkit import dtypes, kernels
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.notation import op
@@ -253,7 +254,8 @@ def tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
 
 
-tanh.grad(x=lambda g, out: g * (1 - out * out))
+_TANH_SLOPE = Kernel("tanh_slope", "T g, T out", "T slope", "slope = g * (1 - out * out);")
+tanh.grad(x=kernels.formula(_TANH_SLOPE, lambda g, out: g * (1 - out * out)))
 
 
 @op(kind="unary", result="floating")
@@ -267,7 +269,8 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return one / (one + xp.exp(-x))
 
 
-sigmoid.grad(x=lambda g, out: g * ((1 - out) * out))
+_SIGMOID_SLOPE = Kernel("sigmoid_slope", "T g, T out", "T slope", "slope = g * ((1 - out) * out);")
+sigmoid.grad(x=kernels.formula(_SIGMOID_SLOPE, lambda g, out: g * ((1 - out) * out)))
 
 
 def _check_relu(operands: tuple[Operand, ...], promoted: DType) -> None:
@@ -285,7 +288,8 @@ def relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, x.dtype.type(0))
 
 
-relu.grad(x=lambda g, out: where(out > 0, g, 0.0))
+_RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out > 0 ? g : T(0);")
+relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: where(out > 0, g, 0.0)))
 
 
 # Rounding: integers are whole already, and slopes are 0

@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from tensorkit import kernels
-from tensorkit.kernels import Kernel, Reduction
+from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import wide
 from tensorkit.ops.elementary import sqrt
@@ -14,31 +14,37 @@ from tensorkit.ops.reduction import mean, total
 from tensorkit.ops.selection import where
 from tensorkit.ops.views import unsqueeze
 
-_SQUARES = Reduction(
-    "squares",
-    "T x, T sum, T share",
-    "T y",
-    "(x - share * sum) * (x - share * sum)",
-    "a + b",
-    "y = a",
-    "0",
-)
-_NORMED = Kernel(
+# the mean of a row, and of the squares of what is beyond it
+_SPREAD = {"mean": "x * share", "spread": "(x - mean) * (x - mean) * share"}
+_SCALED = "g * (weight ? weight[j] : T(1))"
+_NORMED = Rows(
     "layer_norm",
-    "T x, T sum, T squares, T share, T eps, T weight, T bias",
-    "T y",
-    "y = (x - share * sum) / sqrt(share * squares + eps) * weight + bias;",
+    "T x, raw T weight, raw T bias, number eps, number share",
+    _SPREAD,
+    "y = (x - mean) / sqrt(spread + eps) * (weight ? weight[j] : T(1)) + (bias ? bias[j] : T(0));",
+)
+_NORMED_SLOPE = Rows(
+    "layer_norm_slope",
+    "T g, T x, raw T weight, number eps, number share",
+    # less `one`, so that the rounding of the mean does not count
+    {**_SPREAD, "one": f"{_SCALED} * share", "two": f"({_SCALED} - one) * (x - mean) * share"},
+    f"y = ({_SCALED} - one - (x - mean) * two / (spread + eps)) / sqrt(spread + eps);",
+)
+_WEIGHT_SLOPE = Rows(
+    "layer_norm_weight",
+    "T g, T x, number eps, number share",
+    _SPREAD,
+    "y = g * (x - mean) / sqrt(spread + eps);",
 )
 
 
-def _normed(xp: Any, x: Any, weight: Any, bias: Any, size: int, eps: float) -> Any:
-    """Layer norm in three launches."""
-    rows, share = x.reshape(-1, size), 1 / size
-    sums = rows.sum(-1, keepdims=True)
-    squares = _SQUARES(xp, rows, sums, share, axis=-1, keepdims=True)
-    scale = 1 if weight is None else weight.reshape(-1)
-    shift = 0 if bias is None else bias.reshape(-1)
-    return _NORMED(xp, rows, sums, squares, share, eps, scale, shift).reshape(x.shape)
+def _launched(kernel: Rows, xp: Any, dims: Ints, *given: Any) -> Any:
+    """A kernel on arrays whose last dimensions ``dims`` make a row, and what these share."""
+    x = given[0]
+    size = prod(x.shape[dim] for dim in dims)
+    rows = [each.reshape(-1, size) if getattr(each, "shape", ()) == x.shape else each
+            for each in given]  # fmt: skip
+    return kernel(xp, 1, *rows, 1 / size).reshape(x.shape)
 
 
 @op(kind="function")
@@ -52,8 +58,8 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
     """
     size = prod(x.shape[dim] for dim in dims)
     given = (weight, bias)
-    if kernels.are_for(xp, x) and x.size and all(w is None or w.dtype == x.dtype for w in given):
-        return _normed(xp, x, weight, bias, size, eps)
+    if x.size and kernels.are_for(xp, x, *(each for each in given if each is not None)):
+        return _launched(_NORMED, xp, dims, x, weight, bias, eps)
     own = wide(xp, x)
     scale = own.dtype.type(1 / size if size else 0)
     result = own - total(xp, own, dims, True) * scale
@@ -80,8 +86,14 @@ def _normed_slope(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
 
 
 native_layer_norm.grad(
-    x=lambda g, x, weight, dims, eps: _normed_slope(g, x, weight, dims, eps),
-    weight=lambda g, x, dims, eps: g * _standard(x, dims, eps)[0],
+    x=kernels.formula(
+        lambda xp, g, x, weight, dims, eps: _launched(_NORMED_SLOPE, xp, dims, g, x, weight, eps),
+        lambda g, x, weight, dims, eps: _normed_slope(g, x, weight, dims, eps),
+    ),
+    weight=kernels.formula(
+        lambda xp, g, x, dims, eps: _launched(_WEIGHT_SLOPE, xp, dims, g, x, eps),
+        lambda g, x, dims, eps: g * _standard(x, dims, eps)[0],
+    ),
     bias=lambda g: g,
 )
 

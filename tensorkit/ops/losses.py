@@ -11,7 +11,7 @@ import numpy as np
 from tensorkit import kernels
 from tensorkit.devices import backend_of
 from tensorkit.errors import IndexRangeError, message
-from tensorkit.kernels import Kernel, Reduction
+from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, wide
 from tensorkit.ops.elementary import log, sigmoid
@@ -111,27 +111,33 @@ def _chosen(xp: Any, kept: Any) -> Any:
     return (*places[:1], kept, *places[1:])
 
 
+_KNOWN = "(target >= 0 && target < classes ? -x[{at} * classes + target] : T(0) / T(0))"
 _ITEM = Kernel(
     "nll",
     "raw T x, int64 target, int64 ignored, int64 classes",
     "T item",
-    "bool known = target >= 0 && target < classes;"
-    "item = target == ignored ? T(0) : known ? -x[i * classes + target] : T(0) / T(0);",
+    f"item = target == ignored ? T(0) : {_KNOWN.format(at='i')};",
+)
+_N_COUNTED = {"count": "T(target != ignored)"}
+_TOTAL = Rows(
+    "nll_total",
+    "raw T x, int64 target, integer ignored, integer classes, integer is_mean",
+    {**_N_COUNTED, "all": f"(target == ignored ? T(0) : {_KNOWN.format(at='j')})"},
+    "y = is_mean ? all / count : all;",
+    of_rows=True,
+)
+_SHARE = Rows(
+    "nll_share",
+    "raw T g, int64 target, integer ignored",
+    _N_COUNTED,
+    "y = g[0] / count;",
+    of_rows=True,
 )
 _SPREAD = Kernel(
     "nll_spread",
     "T g, int64 target, int64 ignored, int64 classes",
     "T slope",
     "slope = target != ignored && target == i % classes ? -g : T(0);",
-)
-_COUNT = Reduction(
-    "count",
-    "T like, int64 target, int64 ignored",
-    "T y",
-    "T(target != ignored)",
-    "a + b",
-    "y = a",
-    "0",
 )
 
 
@@ -142,21 +148,13 @@ def _is_plain(xp: Any, x: Any, shape: Ints, target: Any, weight: Any) -> bool:
     return weight is None and len(shape) == 2 and target.dtype == xp.int64
 
 
-def _count(xp: Any, like: Any, target: Any, ignored: Any) -> Any:
-    return _COUNT(xp, like, target, ignored, axis=-1, keepdims=True).reshape(())
-
-
 def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     n_classes = x.shape[min(x.ndim - 1, 1)]
     all_count = _all_count(target, n_classes, ignore_index)
     if _is_plain(xp, x, x.shape, target, weight):
-        items = _ITEM(xp, x, target, ignore_index, n_classes)
         if reduction == "none":
-            return items
-        sums = total(xp, items)
-        if reduction == "sum":
-            return sums
-        return xp.divide(sums, _count(xp, items, target, ignore_index))
+            return _ITEM(xp, x, target, ignore_index, n_classes)
+        return _TOTAL(xp, 0, x, target, ignore_index, n_classes, reduction == "mean")
     counts, kept = _weights(xp, x, target, weight, ignore_index, all_count)
     items = xp.asarray(-x[_chosen(xp, kept)])
     if counts is not None:
@@ -203,7 +201,7 @@ def nll_spread(
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
     if _is_plain(xp, g, size, target, weight):
         if reduction == "mean":
-            g = xp.divide(g, _count(xp, g, target, ignore_index))
+            g = _SHARE(xp, 0, g, target, ignore_index)
         columns = g.reshape(-1, 1), target.reshape(-1, 1)
         return _SPREAD(xp, *columns, ignore_index, size[1], xp.empty(size, g.dtype))
     all_count = _all_count(target, size[min(len(size) - 1, 1)], ignore_index)

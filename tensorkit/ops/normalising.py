@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import dtypes, kernels
 from tensorkit.errors import NotSupportedError, message
-from tensorkit.kernels import Kernel, Reduction
+from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import as_dtype_of, axes, one_dim, ones, restore, some_dims, wide
 from tensorkit.ops.elementary import exp
@@ -59,9 +59,11 @@ def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: An
 _ROWS = 2**16  # elements at a time, so that they stay in the processor's cache
 
 
-def _by_rows(function: Any, xp: Any, x: Any, dim: int) -> Any:
+def _by_rows(kernel: Rows, function: Any, xp: Any, x: Any, dim: int) -> Any:
     """``function(rows, out)`` along the last dimension of ``x``, computed in float32 at least."""
     own = wide(xp, x if x.ndim else x.reshape(1))
+    if kernels.are_for(xp, own):
+        return kernel(xp, dim, own).reshape(x.shape).astype(x.dtype, copy=False)
     is_last = dim == own.ndim - 1
     own = own if is_last else own.swapaxes(dim, -1)
     if not own.size:
@@ -87,21 +89,16 @@ def _is_moderate(xp: Any, x: Any) -> bool:
     return bool(x.max() < 30 and x.min() > -30)
 
 
-_POWERS = Reduction("powers", "T x, T most", "T y", "exp(x - most)", "a + b", "y = a", "0")
-_SOFTMAX = Kernel("softmax", "T x, T most, T all", "T y", "y = exp(x - most) / all;")
-_LOG_SOFTMAX = Kernel("log_softmax", "T x, T most, T all", "T y", "y = x - most - log(all);")
-
-
-def _launched(kernel: Kernel, xp: Any, rows: Any) -> Any:
-    """``kernel`` on the rows, the largest of each, and the sum of its powers."""
-    most, out = rows.max(-1, keepdims=True), xp.empty(rows.shape, rows.dtype)
-    kernel(xp, rows, most, _POWERS(xp, rows, most, axis=-1, keepdims=True), out)
-    return out
+_POWERS = {"most": "max x", "all": "exp(x - most)"}
+_SOFTMAX = Rows("softmax", "T x", _POWERS, "y = exp(x - most) / all;")
+_LOG_SOFTMAX = Rows("log_softmax", "T x", _POWERS, "y = x - most - log(all);")
+_SOFTMAX_SLOPE = Rows("softmax_slope", "T g, T out", {"all": "g * out"}, "y = out * (g - all);")
+_LOG_SOFTMAX_SLOPE = Rows(
+    "log_softmax_slope", "T g, T out", {"all": "g"}, "y = g - exp(out) * all;"
+)
 
 
 def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
-    if kernels.are_for(xp, rows):
-        return _launched(_SOFTMAX, xp, rows)
     if _is_moderate(xp, rows):
         out = xp.exp(rows, out)
     else:
@@ -111,8 +108,6 @@ def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
 
 
 def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
-    if kernels.are_for(xp, rows):
-        return _launched(_LOG_SOFTMAX, xp, rows)
     out = xp.subtract(rows, rows.max(-1, keepdims=True), out)
     return xp.subtract(out, xp.log(_sums(xp, xp.exp(out))), out)
 
@@ -126,12 +121,12 @@ def _sums(xp: Any, rows: Any) -> Any:
 
 @op(kind="function")
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_softmax_of_rows, xp, x, dim)
+    return _by_rows(_SOFTMAX, _softmax_of_rows, xp, x, dim)
 
 
 @op(kind="function")
 def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_log_softmax_of_rows, xp, x, dim)
+    return _by_rows(_LOG_SOFTMAX, _log_softmax_of_rows, xp, x, dim)
 
 
 def _without_share(g: Any, powers: Any, dim: int) -> Any:
@@ -139,13 +134,26 @@ def _without_share(g: Any, powers: Any, dim: int) -> Any:
     return g - powers * sums
 
 
+def _along(kernel: Rows) -> Any:
+    """How a formula launches it; a tensor without dimensions is a row of one element."""
+    return lambda xp, g, out, dim: kernel(
+        xp, dim, g.reshape(g.shape or 1), out.reshape(g.shape or 1)
+    ).reshape(g.shape)
+
+
 _softmax.grad(
     node="SoftmaxBackward0",
-    x=lambda g, out, dim: out * (g - sum(g * out, (dim,), True)),
+    x=kernels.formula(
+        _along(_SOFTMAX_SLOPE),
+        lambda g, out, dim: out * (g - sum(g * out, (dim,), True)),
+    ),
 )
 _log_softmax.grad(
     node="LogSoftmaxBackward0",
-    x=lambda g, out, dim: _without_share(g, exp(out), dim),
+    x=kernels.formula(
+        _along(_LOG_SOFTMAX_SLOPE),
+        lambda g, out, dim: _without_share(g, exp(out), dim),
+    ),
 )
 
 

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from tensorkit import kernels
 from tensorkit._tensor import Tensor
 from tensorkit.data import tensor
 from tensorkit.kernels import Kernel
@@ -82,17 +81,30 @@ class Adam(Optimizer):
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor
     ) -> tuple[int, list[Tensor]]:
-        """The step's number, and the running means."""
+        """The number of the step to come, and the running means."""
         if not state:
             state["step"] = tensor(0.0)
             state["exp_avg"] = new_state(param)
             state["exp_avg_sq"] = new_state(param)
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = new_state(param)
-        count = state["step"]
-        count._array += 1
         means = [state["exp_avg"], state["exp_avg_sq"]]
-        return int(count._array), means + ([state["max_exp_avg_sq"]] if group["amsgrad"] else [])
+        return int(state["step"]._array) + 1, means + (
+            [state["max_exp_avg_sq"]] if group["amsgrad"] else []
+        )
+
+    def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
+        """The kernel of a step, and its numbers."""
+        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
+        decoupled = group["decoupled_weight_decay"]
+        settings = (
+            -1 if group["maximize"] else 1,
+            0 if decoupled else decay,
+            1 - lr * decay if decoupled else 1,
+            *(lr / (1 - beta1**count), beta1, beta2, 1 - beta1, 1 - beta2),
+            *(math.sqrt(1 - beta2**count), group["eps"]),
+        )
+        return (_AMSGRAD if group["amsgrad"] else _ADAM), settings
 
     def update(
         self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
@@ -101,23 +113,13 @@ class Adam(Optimizer):
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
         m, v, *most = state
         root, corrected = math.sqrt(1 - beta2**count), lr / (1 - beta1**count)
-        if kernels.are_for(xp, x):
-            decoupled = group["decoupled_weight_decay"]
-            settings = (
-                -1 if group["maximize"] else 1,
-                0 if decoupled else decay,
-                1 - lr * decay if decoupled else 1,
-                *(corrected, beta1, beta2, 1 - beta1, 1 - beta2, root, group["eps"]),
-            )
-            (_AMSGRAD if most else _ADAM)(xp, g, *settings, x, *state)
-            return
         if group["maximize"]:
             g = -g
         if decay and group["decoupled_weight_decay"]:
             x *= 1 - lr * decay
         elif decay:
             g = g + x * decay
-        scratch = g - m
+        scratch = xp.asarray(g - m)  # of no dimensions NumPy gives a number
         scratch *= 1 - beta1
         m += scratch
         v *= beta2

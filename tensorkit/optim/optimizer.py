@@ -2,7 +2,8 @@
 
 A *group* is a dictionary of parameters and the settings they are trained with. The state of a
 parameter is a dictionary of tensors. An optimizer defines ``update``, which changes the array of
-one parameter in place; large parameters reach it in blocks that fit the processor's cache.
+one parameter in place; large parameters reach it in blocks that fit the processor's cache. On a
+CUDA device one launch of its ``kernel`` changes all parameters that have the same settings.
 """
 
 import copy
@@ -10,8 +11,11 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from tensorkit import base, layout
 from tensorkit._tensor import Tensor
@@ -20,6 +24,7 @@ from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.errors import message
+from tensorkit.kernels import Kernel
 from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
 
@@ -110,38 +115,91 @@ class Optimizer:
         return loss
 
     def _step(self, writer: tuple[str, Any, int]) -> None:
+        waiting: dict[int, Any] = {}  # changes of parameters on CUDA devices, by their storages
         for group in self.param_groups:
             for param in group["params"]:
                 gradient = param._grad if hasattr(param, "_grad") else None
-                if gradient is not None:
-                    self._change(param, gradient, group)
-                    storage = base.storage_of(param)
-                    storage.version += 1
-                    storage.wrote = writer
+                if gradient is None:
+                    continue
+                storage = base.storage_of(param)
+                if id(storage) in waiting:  # one launch cannot change the same memory twice
+                    self._launch(waiting, writer)
+                state, count, arrays = self._prepared(param, gradient, group)
+                if param._form.device is not CPU:
+                    waiting[id(storage)] = param, group, state, count, arrays
+                    continue
+                self._begin(param, state, writer)
+                self._change(param._form.xp, group, count, arrays)
+        self._launch(waiting, writer)
 
-    def _change(self, param: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        """Run ``update`` on one parameter; on the CPU in blocks if it is large and in one piece."""
+    def _prepared(
+        self, param: Tensor, gradient: Tensor, group: dict[str, Any]
+    ) -> tuple[dict[str, Any], int, list[Any]]:
+        """State, number of the step, and the arrays: parameter, gradient, state."""
         if not param._form.is_contiguous:
             writing.check_overlap(param)
         state = self.state.get(param) or {}
         count, tensors = self.prepare(group, state, param)
+        return state, count, [param._array, gradient._array, *(each._array for each in tensors)]
+
+    def _begin(self, param: Tensor, state: dict[str, Any], writer: tuple[str, Any, int]) -> None:
+        """Note that a parameter changes now."""
         if state:
             self.state[param] = state
-        arrays = [param._array, gradient._array, *(each._array for each in tensors)]
-        xp = param._form.xp
+            if "step" in state:
+                state["step"]._array += 1
+        storage = base.storage_of(param)
+        storage.version += 1
+        storage.wrote = writer
+
+    def _change(self, xp: Any, group: dict[str, Any], count: int, arrays: list[Any]) -> None:
+        """Run ``update`` on one parameter, in blocks if it is large and in one piece."""
         size = arrays[0].size
-        in_one = size <= _BLOCK or param._form.device is not CPU
-        if in_one or not all(x.flags.c_contiguous for x in arrays):
+        if size <= _BLOCK or xp is not np or not all(x.flags.c_contiguous for x in arrays):
             self.update(xp, group, count, *arrays)
             return
         flat = [x.reshape(-1) for x in arrays]
         for start in range(0, size, _BLOCK):
             self.update(xp, group, count, *[x[start : start + _BLOCK] for x in flat])
 
+    def _launch(self, waiting: dict[int, Any], writer: tuple[str, Any, int]) -> None:
+        """Change parameters of CUDA devices, with one launch all that have the same settings.
+
+        By now there is memory for the state of all: what does not fit has changed nothing.
+        """
+        together: dict[Any, list[Any]] = defaultdict(list)
+        for key, (param, group, state, count, arrays) in waiting.items():
+            self._begin(param, state, writer)
+            form, (x, *others) = param._form, arrays
+            if {each.dtype.char for each in arrays} not in ({"f"}, {"d"}):
+                self._change(form.xp, group, count, arrays)
+                continue
+            kernel, numbers = self.kernel(group, count)
+            # a launch for many needs arrays that lie alike, without gaps
+            alike = all(each.strides == x.strides for each in others)
+            alike = alike and layout.is_dense(tuple(form.shape), form.strides)
+            together[form.device, form.dtype, kernel, numbers, alike or key].append(
+                (group, count, arrays)
+            )
+        waiting.clear()
+        for (device, _, kernel, numbers, _), changes in together.items():
+            group, count, _ = changes[0]
+            lists = [[g, x, *state] for _, _, (x, g, *state) in changes]
+            update = partial(self._update_of_lists, group, count)
+            device.backend.launch_on_lists(kernel, numbers, lists, update)
+
+    def _update_of_lists(self, group: dict[str, Any], count: int, *arrays: Any) -> None:
+        g, x, *state = arrays
+        self.update(np, group, count, x, g, *state)
+
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor
     ) -> tuple[int, list[Tensor]]:
-        """Which step of this parameter it is, and the tensors of its state, made at the first."""
+        """Which step of this parameter comes, and the tensors of its state, made at the first."""
+        raise NotImplementedError
+
+    def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
+        """What ``update`` is on a GPU: a kernel of ``g``, ``x`` and the state, and its numbers."""
         raise NotImplementedError
 
     def update(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tensorkit import kernels
 from tensorkit._tensor import Tensor
 from tensorkit.kernels import Kernel
 from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
@@ -10,7 +9,7 @@ from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refu
 _PLAIN = Kernel("sgd", "T g, T sign, T decay, T lr", "T x", "x -= lr * (sign * g + decay * x);")
 _MOMENTUM = Kernel(
     "sgd_momentum",
-    "T g, T sign, T decay, T lr, T momentum, T share, bool nesterov",
+    "T g, T sign, T decay, T lr, T momentum, T share, T nesterov",
     "T x, T v",
     "T slope = sign * g + decay * x;"
     "v = momentum * v + share * slope;"
@@ -66,7 +65,7 @@ class SGD(Optimizer):
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor
     ) -> tuple[int, list[Tensor]]:
-        """The velocity, if there is momentum."""
+        """The velocity, if there is momentum; that it is the first step matters only then."""
         if not group["momentum"]:
             return 1, []
         is_first = state.get("momentum_buffer") is None
@@ -74,19 +73,19 @@ class SGD(Optimizer):
             state["momentum_buffer"] = new_state(param)
         return 1 if is_first else 2, [state["momentum_buffer"]]
 
+    def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
+        """The kernel of a step, and its numbers."""
+        settings = (-1 if group["maximize"] else 1, group["weight_decay"], float(group["lr"]))
+        if not group["momentum"]:
+            return _PLAIN, settings
+        share = 1 if count == 1 else 1 - group["dampening"]  # v begins as zero
+        return _MOMENTUM, (*settings, group["momentum"], share, group["nesterov"])
+
     def update(
         self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
     ) -> None:
         """One step of gradient descent."""
         lr, momentum, decay = float(group["lr"]), group["momentum"], group["weight_decay"]
-        if kernels.are_for(xp, x):
-            settings = (-1 if group["maximize"] else 1, decay, lr)
-            if momentum:
-                share = 1 if count == 1 else 1 - group["dampening"]  # v begins as zero
-                _MOMENTUM(xp, g, *settings, momentum, share, group["nesterov"], x, *state)
-            else:
-                _PLAIN(xp, g, *settings, x)
-            return
         if group["maximize"]:
             g = -g
         if decay:

@@ -5,16 +5,12 @@ shows nothing about a GPU. Kernels are compiled for the host.
 """
 
 import ctypes
-import shutil
-import subprocess
 from types import SimpleNamespace
 
 import numpy as np
-from kernel_sources import parameters, raw, source
+from kernel_sources import CODES, compiled, for_host, parameters, raw, source
 
 from tensorkit import kernels
-
-COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 
 
 class ndarray(np.ndarray):
@@ -175,29 +171,15 @@ class Cupy:
     def ElementwiseKernel(self, *told):
         return lambda *arrays: self._run(told, arrays)
 
-    def ReductionKernel(self, *told):
-        def run(*arrays, axis, keepdims):
-            assert (axis, keepdims) == (-1, True)
-            shape = np.broadcast_shapes(*(np.shape(each) for each in arrays))
-            count = int(np.prod(shape[:-1]))
-            flat = [
-                np.broadcast_to(each, shape).reshape(-1, shape[-1])
-                if np.ndim(each)
-                else [each] * count
-                for each in arrays
-            ]
-            rows = [self._run(told, each) for each in zip(*flat, strict=True)]
-            return np.array(rows).reshape(*shape[:-1], 1).view(ndarray)
-
-        return run
-
     def _run(self, told, arrays):
-        kernel = next(each for each in kernels.ALL if f"tensorkit_{each.name}" == told[-1])
-        assert told[:-1] == (kernel.inputs, kernel.outputs, *kernel.code)
+        name, *rest = told[3:]
+        kernel = next(each for each in kernels.ALL if f"tensorkit_{each.name}" == name)
+        assert told[:3] == (kernel.inputs, kernel.outputs, kernel.code)
+        assert rest == ([True, kernel.before] if kernel.before else [])
         self.launched.append(kernel.name)
         given = parameters(kernel)
         inputs = [word for word, _, written in given if not written]
-        kind = next(each.dtype for each in arrays if isinstance(each, np.ndarray))
+        kind = next(each.dtype for each in reversed(arrays) if isinstance(each, np.ndarray))
         names = [name for _, name, _ in given]
         whole = raw(kernel)
         shape = np.broadcast_shapes(
@@ -207,7 +189,13 @@ class Cupy:
                 if name not in whole
             )
         )
-        types = {"T": kind, "bool": "u1", "int64": "i8"}
+        if any(word == "T" for word in inputs):
+            kind = next(
+                each.dtype
+                for each, word in zip(arrays, inputs, strict=False)
+                if word == "T" and isinstance(each, np.ndarray)
+            )
+        types = {"T": kind, "int64": "i8", "uint64": "u8"}
         for each, word in zip(arrays, inputs, strict=False):  # as CuPy: numbers convert, arrays fit
             assert np.ndim(each) == 0 or each.dtype == types[word], kernel.name
         held = [
@@ -216,26 +204,45 @@ class Cupy:
             )
             for each, word, name in zip(arrays, inputs, names, strict=False)
         ]
-        is_sum = isinstance(kernel, kernels.Reduction)
-        outputs = [*arrays[len(inputs) :]] or [np.empty(() if is_sum else shape, kind)]
+        outputs = [*arrays[len(inputs) :]] or [np.empty(shape, kind)]
         written = [np.array(each, order="C") for each in outputs]
         assert len(held) + len(written) == len(given)
-        assert all(each.dtype == kind for each in written)
+        wanted = [kind if word == "T" else np.dtype(types[word]) for word, _, w in given if w]
+        assert [each.dtype for each in written] == wanted
         size = ctypes.c_long(int(np.prod(shape)))
-        run = self._compiled(kernel, {"f": "float", "d": "double"}[kind.char])
+        real = CODES.get(kind.char, "double")
+        code = for_host(source(kernel, real))
+        run = compiled(self.folder, f"{kernel.name}_{real}", code).run
         run(size, *(each.ctypes.data_as(ctypes.c_void_p) for each in [*held, *written]))
         for each, values in zip(outputs, written, strict=True):
             each[...] = values
         return _wrapped(outputs[0])
 
-    def _compiled(self, kernel, kind):
-        name = self.folder / f"{kernel.name}_{kind}"
-        if not name.with_suffix(".so").exists():
-            code = source(kernel, kind, "#include <cmath>\nusing namespace std;")
-            name.with_suffix(".cpp").write_text(code)
-            arguments = ["-shared", "-fPIC", "-O1", "-o", f"{name}.so", f"{name}.cpp"]
-            subprocess.run([COMPILER, *arguments], check=True)
-        return ctypes.CDLL(f"{name}.so").run
+    def RawKernel(self, code, name):
+        def launch(grid, block, args):
+            (n_blocks,), (n_threads,) = grid, block
+            self.launched.append(name.removeprefix("tensorkit_"))
+            kind = "float" if "typedef float T" in code else "double"
+            start = compiled(self.folder, f"{name}_{kind}", for_host(code, name)).start
+            values = [_by_value(each) for each in args]
+            places = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
+            start(n_blocks, n_threads, places)
+
+        return launch
+
+
+def _by_value(argument):
+    """What a launch copies: a number, the address of an array, or one record of NumPy's."""
+    if argument is None:
+        return np.zeros(1, np.uint64)
+    if isinstance(argument, ndarray):
+        assert argument.flags.c_contiguous
+        return np.array([argument.data.ptr], np.uint64)
+    if isinstance(argument, np.ndarray):
+        assert argument.size == 1
+        return argument
+    assert isinstance(argument, np.generic)  # a Python number would travel as float64 or int64
+    return np.array([argument])
 
 
 class _Random:

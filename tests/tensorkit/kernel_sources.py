@@ -1,8 +1,16 @@
-"""Kernels as programs of their own, in C++ for the host or in CUDA C: the loop around the code."""
+"""Kernels as programs of their own, in C++ for the host or in CUDA C.
 
-from tensorkit.kernels import Reduction
+Of an element-by-element kernel CuPy writes the loop; here it stands around the code. The others are
+whole programs already: for the host they are compiled as they are, with threads for CUDA's.
+"""
 
-KINDS = {"T": "{kind}", "bool": "unsigned char", "int64": "long"}
+import ctypes
+import shutil
+import subprocess
+
+KINDS = {"T": "{kind}", "int64": "long", "uint64": "unsigned long"}
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+CODES = {"f": "float", "d": "double"}
 
 
 def _pairs(text):
@@ -20,28 +28,85 @@ def parameters(kernel):
     return found + [(kind, name, True) for kind, name in _pairs(kernel.outputs)]
 
 
-def source(kernel, kind, before):
-    """A function ``run(length, ...)`` over arrays; a reduction gives one number."""
+def source(kernel, kind, before=""):
+    """A function ``run(length, ...)`` over arrays."""
     arrays, elements = [], []
     for word, name, written in parameters(kernel):
         const, inner = "" if written else "const ", KINDS[word].format(kind=kind)
         arrays.append(f"{const}{inner}* {name}_")
         if name in raw(kernel):
             elements.append(f"{const}{inner}* {name} = {name}_;")
-            continue
-        place = "0" if written and isinstance(kernel, Reduction) else "at_"
-        elements.append(f"{const}{inner}& {name} = {name}_[{place}];")
-    loop = "for (long at_ = 0; at_ < length_; ++at_)"
-    if isinstance(kernel, Reduction):
-        one, both, kept, start = kernel.code
-        inputs, outputs = elements[:-1], elements[-1:]
-        body = (
-            f"T reduced_ = {start}; {loop} {{ {' '.join(inputs)} T a = reduced_, b = {one}; "
-            f"reduced_ = {both}; }} T a = reduced_; {' '.join(outputs)} {kept};"
-        )
-    else:
-        body = f"{loop} {{ long i = at_; {' '.join(elements)} {kernel.code[0]} }}"
+        else:
+            elements.append(f"{const}{inner}& {name} = {name}_[i];")
+    body = f"for (long i = 0; i < length_; ++i) {{ {' '.join(elements)} {kernel.code} }}"
     return (
-        f'{before}\ntypedef {kind} T;\nextern "C" {"__global__ " if "cmath" not in before else ""}'
-        f"void run(long length_, {', '.join(arrays)}) {{ {body} }}\n"
+        f'{before}\n{kernel.before}\ntypedef {kind} T;\nextern "C" __global__ void run'
+        f"(long length_, {', '.join(arrays)}) {{ {body} }}\n"
     )
+
+
+_HOST = """
+#include <cmath>
+#define __global__
+#define __device__
+#define __forceinline__ inline
+using namespace std;
+static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
+"""
+_THREADS = """
+#include <barrier>
+#include <thread>
+#include <vector>
+#define __shared__ static
+struct Place { unsigned x; };
+static Place blockDim;
+static thread_local Place threadIdx, blockIdx;
+static barrier<>* together;
+static void __syncthreads() { together->arrive_and_wait(); }
+template <class T> T __shfl_xor_sync(unsigned, T value, int step) {
+    static T lanes[1024];
+    lanes[threadIdx.x] = value;
+    __syncthreads();
+    T other = lanes[threadIdx.x ^ step];
+    __syncthreads();
+    return other;
+}
+"""
+_RUN = """
+extern "C" void start(unsigned n_blocks, unsigned n_threads, void** given) {{
+    blockDim.x = n_threads;
+    barrier<> own(n_threads);
+    together = &own;
+    vector<thread> threads;
+    for (unsigned number = 0; number < n_threads; ++number)
+        threads.emplace_back([=] {{
+            threadIdx.x = number;
+            for (unsigned block = 0; block < n_blocks; ++block) {{
+                blockIdx.x = block;
+                {name}({arguments});
+                __syncthreads();
+            }}
+        }});
+    for (auto& each : threads) each.join();
+}}
+"""
+
+
+def for_host(code, name=None):
+    """A program in C++: ``run`` for elements, or ``start`` for a whole program called ``name``."""
+    if name is None:
+        return _HOST + code
+    told = code[code.index(f"{name}(") + len(name) + 1 :]
+    kinds = [each.rpartition(" ")[0] for each in told[: told.index(")")].split(", ")]
+    given = ", ".join(f"*({kind}*)given[{place}]" for place, kind in enumerate(kinds))
+    return _HOST + _THREADS + code + _RUN.format(name=name, arguments=given)
+
+
+def compiled(folder, name, code):
+    """The library made of a program, compiled once."""
+    path = folder / name
+    if not path.with_suffix(".so").exists():
+        path.with_suffix(".cpp").write_text(code)
+        arguments = ["-std=c++20", "-shared", "-fPIC", "-O1", "-o", f"{path}.so", f"{path}.cpp"]
+        subprocess.run([COMPILER, *arguments, "-pthread"], check=True)
+    return ctypes.CDLL(f"{path}.so")

@@ -137,18 +137,33 @@ def test_what_the_backend_of_a_gpu_calls_exists():
     assert "order" in _of_function(cupy.array).positional
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-@pytest.mark.parametrize("kernel", kernels.ALL, ids=lambda kernel: kernel.name)
-def test_a_kernel_can_be_compiled_for_a_gpu(kernel, kind):
+def _programs():
+    """The source and the entry of each kernel, for each kind of number."""
+    found = {}
+    for kernel in kernels.ALL:
+        for kind in ("float", "double"):
+            if isinstance(kernel, kernels.Rows):
+                found[kernel.name, kind] = kernel.source(kind)
+                continue
+            found[kernel.name, kind] = source(kernel, kind), "run"
+            if kernel.name in ("sgd", "sgd_momentum", "adam", "amsgrad"):
+                found[f"{kernel.name} on lists", kind] = kernel.source_on_lists(kind)
+    return found
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("program", _programs(), ids=" ".join)
+def test_a_kernel_can_be_compiled_for_a_gpu(program, architecture):
     """By NVRTC, which needs no GPU; that a GPU computes the same, `make test-gpu` shows."""
     try:
         cupy.cuda.nvrtc.getVersion()
     except RuntimeError:
         pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
-    code = source(kernel, kind, "")
-    program = cupy.cuda.nvrtc.createProgram(code, "kernel.cu", (), ())
-    cupy.cuda.nvrtc.compileProgram(program, ("--gpu-architecture=compute_80",))
-    assert b".entry run" in bytes(cupy.cuda.nvrtc.getPTX(program))
+    code, entry = _programs()[program]
+    made = cupy.cuda.nvrtc.createProgram(code, "kernel.cu", (), ())
+    options = (f"--gpu-architecture={architecture}", "-std=c++17")  # as CuPy's RawKernel has it
+    cupy.cuda.nvrtc.compileProgram(made, options)
+    assert f".text.{entry}".encode() in bytes(cupy.cuda.nvrtc.getCUBIN(made))
 
 
 def test_a_kernel_that_is_no_cuda_is_not_compiled():

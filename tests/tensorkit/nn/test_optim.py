@@ -64,6 +64,20 @@ def test_twenty_steps_give_pytorchs_parameters(name):
     }
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_number_can_be_trained(name):
+    found = []
+    for m in (torch, tk):
+        x = m.tensor(2.0, requires_grad=True)
+        optimizer = OPTIMIZERS[name](m, [x])
+        for _ in range(3):
+            optimizer.zero_grad()
+            (x * x).backward()
+            optimizer.step()
+        found.append(x.item())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["momentum", "amsgrad"])
 def test_a_large_parameter_is_changed_as_a_small_one(name):
     """Blocks are only a way to go through memory."""
