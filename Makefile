@@ -10,7 +10,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ bundle: $(READY)  ## make the folder that learners get
 
 bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
+
+bench-operations: $(READY)  ## time every operation beside PyTorch's: where it takes 2x (ABOVE=, ROWS=, LARGE=1)
+	$(BIN)/python tests/benchmarks/operations.py $(if $(ROWS),--rows $(ROWS)) \
+	    $(if $(ABOVE),--above $(ABOVE)) $(if $(LARGE),--large)
 
 bench-gpu: $(READY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
 	$(BIN)/python tests/benchmarks/on_gpu.py $(if $(ROWS),--rows $(ROWS),--write)

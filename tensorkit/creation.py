@@ -140,17 +140,12 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
 
     @functools.wraps(call)
     def copied(*args: Any, **named: Any) -> "Tensor":
-        key: Any = None
-        if named.keys() <= _FIXED and get_default_device() is CPU:
-            try:
-                given = (args[0]._form, *args[1:]) if of_form else args
-                # the types, too: 1, 1.0 and True are equal
-                parts = (*given, *given[0]) if given[0].__class__ is tuple else given
-                key = (make, given, *map(type, parts), *named.items())
-                array, form = _kept[key]
-                return results.finished(base.new(array.copy(), form))
-            except (AttributeError, IndexError, KeyError, TypeError):
-                pass  # no tensor, no argument, nothing kept, a list
+        key = call_key(make, args, named, of_form)
+        try:
+            array, form = _kept[key]
+            return results.finished(base.new(array.copy(), form))
+        except (KeyError, TypeError):  # nothing kept, a list
+            pass
         result = call(*args, **named)
         form = result._form
         is_small = form.device is CPU and form.is_contiguous and result._array.size <= _SMALL
@@ -161,6 +156,24 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
         return result
 
     return copied
+
+
+def call_key(make: Any, args: tuple[Any, ...], named: dict[str, Any], of_form: bool) -> Any:
+    """What the results of such a call of a factory are known by; None if by more than this.
+
+    ``of_form``: of the first argument, a tensor, only the form counts.
+    """
+    if (named and not named.keys() <= _FIXED) or get_default_device() is not CPU or not args:
+        return None
+    # the types, too: 1, 1.0 and True are equal
+    kinds = tuple(map(type, args))
+    if tuple in kinds:
+        kinds += tuple([type(part) for each in args if each.__class__ is tuple for part in each])
+    if of_form:
+        if not isinstance(args[0], TensorBase):
+            return None
+        args = (args[0]._form, *args[1:])
+    return (make, args, kinds, *named.items()) if named else (make, args, kinds)
 
 
 _kept: dict[Any, Any] = {}

@@ -13,6 +13,8 @@ takes, and in which order, is what makes two libraries agree after the same ``ma
 
 import math
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +27,6 @@ from tensorkit.ops import results
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
-
-_FRACTION_BITS = {"float16": 24, "float32": 24, "float64": 53}
 
 
 class Generator:
@@ -49,8 +49,7 @@ class Generator:
         self._seed = 67280421310721  # what PyTorch starts a new generator with
         # NumPy's random package is only imported when a number is drawn.
         self._words: Any = None
-        self._untouched = True  # no word was drawn since the seed was set
-        self._spare_normal: float | None = None
+        self._forget()
 
     def manual_seed(self, seed: int) -> "Generator":
         """Start the stream that belongs to ``seed``.
@@ -63,8 +62,13 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         self._seed = seed % 2**64
         self._words = None
-        self._spare_normal = None
+        self._forget()
         return self
+
+    def _forget(self) -> None:
+        self._made: dict[Any, Any] = {}  # of the words that are kept: what functions made of them
+        self._lead = self._end = self._at = 0
+        self._spare_normal: float | None = None
 
     def seed(self) -> int:
         """Start a stream that nobody can foresee, and tell its seed."""
@@ -78,12 +82,16 @@ class Generator:
         >>> tk.rand(2, generator=generator), tk.rand(2, generator=generator.set_state(state))
         (tensor([0.4963, 0.7682]), tensor([0.4963, 0.7682]))
         """
-        self.words(0)
-        stands = self._words.state["state"]
         record = np.zeros((), _STATE)
-        record["seed"], record["seeded"], record["words"] = self._seed, 1, stands["key"]
-        record["next"] = 0 if self._untouched else stands["pos"]
-        record["left"] = 1 if self._untouched else 625 - stands["pos"]
+        record["seed"], record["seeded"] = self._seed, 1
+        if self._made:
+            before, taken = divmod(self._at - self._lead - 1, _TWIST)
+            first = self._lead + before * _TWIST
+            record["words"] = _untempered(self._made[_words][first : first + _TWIST])
+            record["next"], record["left"] = taken + 1, _TWIST - taken
+        else:
+            record["words"] = self._twister().state["state"]["key"]
+            record["left"] = 1
         if self._spare_normal is not None:
             record["normal"], record["normal_is_valid"] = self._spare_normal, 1
         return results.contiguous_result(np.frombuffer(record.tobytes(), np.uint8).copy(), CPU)
@@ -95,12 +103,14 @@ class Generator:
         if new_state._array.size != _STATE.itemsize:
             raise DTypeError("RNG state is wrong size")
         record = np.frombuffer(new_state._array.tobytes(), _STATE)[0]
-        self.manual_seed(int(record["seed"])).words(0)
-        self._words.state = {
+        taken = int(record["next"])
+        twister = self.manual_seed(int(record["seed"]))._twister()
+        twister.state = {
             "bit_generator": "MT19937",
-            "state": {"key": record["words"], "pos": int(record["next"]) or 624},
+            "state": {"key": record["words"], "pos": 0 if taken else _TWIST},
         }
-        self._untouched = not record["next"]
+        if taken:
+            self._keep(twister.random_raw(_TWIST), taken)
         self._spare_normal = float(record["normal"]) if record["normal_is_valid"] else None
         return self
 
@@ -112,14 +122,54 @@ class Generator:
         """
         return self._seed
 
-    def words(self, count: int) -> Any:
-        """The next ``count`` 32-bit words, as an array of uint64."""
+    def _twister(self) -> Any:
         if self._words is None:
             self._words = np.random.MT19937()
             self._words._legacy_seeding(self._seed % 2**32)
-            self._untouched = True
-        self._untouched = self._untouched and not count
-        return self._words.random_raw(count)
+        return self._words
+
+    def words(self, count: int) -> Any:
+        """The next ``count`` 32-bit words, an array of uint64 that must not be written to."""
+        if count <= _KEPT:
+            return self._next(count, _words) if count else np.zeros(0, np.uint64)
+        rest = self._rest()
+        missing = count - len(rest)
+        drawn = self._twister().random_raw(-(-missing // _KEPT) * _KEPT)
+        self._keep(drawn[-_KEPT:].copy(), _KEPT - (len(drawn) - missing))
+        return np.concatenate([rest, drawn[:missing]]) if len(rest) else drawn[:missing]
+
+    def _keep(self, words: Any, taken: int = 0, lead: int = 0) -> None:
+        """Let these words be the next ones, of which some are taken.
+
+        Whole twists of words, behind some, the ``lead``, that were left over.
+        """
+        self._made = {_words: words}
+        self._end, self._at, self._lead = len(words), taken, lead
+
+    def _rest(self) -> Any:
+        return self._made[_words][self._at :] if self._made else np.zeros(0, np.uint64)
+
+    def _next(self, count: int, make: Callable[["Generator"], Any]) -> Any:
+        """What ``make`` makes of the next ``count`` words, a number of each; they are not many.
+
+        Words are drawn many at a time, and what is made of them is made of all at once: so a few
+        numbers cost no more than their share.
+        """
+        start, end = self._at, self._at + count
+        if end <= self._end:
+            self._at = end
+            return self.of_kept(make)[start:end]
+        rest = self.of_kept(make)[start:] if start < self._end else None
+        self._keep(self._twister().random_raw(_KEPT), end - self._end)
+        head = self.of_kept(make)[: self._at]
+        return head if rest is None else np.concatenate([rest, head])
+
+    def of_kept(self, make: Callable[["Generator"], Any]) -> Any:
+        """What ``make`` makes of the words that are kept."""
+        made = self._made.get(make)
+        if made is None:
+            made = self._made[make] = make(self)
+        return made
 
     def long_words(self, count: int) -> Any:
         """The next ``count`` 64-bit words; the first of two words is the high half."""
@@ -127,10 +177,14 @@ class Generator:
         return (high << np.uint64(32)) | low
 
     def uniform(self, count: int, dtype: DType) -> Any:
-        """``count`` numbers in [0, 1), an array of ``dtype``."""
-        bits = _FRACTION_BITS[dtype.name]
-        words = self.long_words(count) if dtype is float64 else self.words(count)
-        return ((words & np.uint64(2**bits - 1)) * 2.0**-bits).astype(dtype.numpy)
+        """``count`` numbers in [0, 1), an array of ``dtype`` that must not be written to."""
+        if dtype is float64:
+            return (self.long_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
+        if 0 < count <= _KEPT:
+            fractions = self._next(count, _fractions)
+        else:
+            fractions = _fractions_of(self.words(count))
+        return fractions if dtype is float32 else fractions.astype(dtype.numpy)
 
     def normal(self, count: int, dtype: DType, one_by_one: bool = False) -> Any:
         """``count`` numbers of mean 0 and standard deviation 1, for a tensor of ``dtype``.
@@ -140,6 +194,8 @@ class Generator:
         """
         if count < 16 or one_by_one:
             return np.array(self._pairs(count), np.float64)
+        if dtype is float32 and count <= _KEPT:
+            return self._few_normal(count)
         if dtype is float16:  # block by block, in single precision, rounded at the end
             blocks = [self.uniform(count - count % 16, float32)]
         else:
@@ -151,6 +207,25 @@ class Generator:
         if count % 16:
             values[-16:] = _box_muller_blocks(blocks[1])
         return values
+
+    def _few_normal(self, count: int) -> Any:
+        """``normal`` in float32, for not many numbers: what is made of the words is kept."""
+        extra = count % 16
+        missing, pieces = count - extra, []
+        while missing:
+            taken = min(missing, (self._end - self._at) // 16 * 16)
+            if taken:
+                pieces.append(self._next(taken, _NORMALS[self._at % 16]))
+                missing -= taken
+            else:  # fewer than sixteen words are left over: they go before the next ones
+                rest = self._rest()
+                more = self._twister().random_raw(_KEPT)
+                self._keep(np.concatenate([rest, more]), lead=len(rest))
+        values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        if not extra:
+            return values
+        self.words(extra)
+        return np.concatenate([values[: count - 16], self._few_normal(16)])
 
     def _pairs(self, count: int) -> list[float]:
         """``count`` normal numbers, the first of them the one that was left over last time."""
@@ -170,7 +245,8 @@ class Generator:
         n_values = high - low
         words = self.long_words(count) if n_values >= _LONG_RANGE else self.words(count)
         # In Python's arithmetic low may be negative; the sum wraps around as in PyTorch.
-        return (words % np.uint64(n_values)).astype(np.int64) + low
+        drawn = (words % np.uint64(n_values)).view(np.int64)
+        return drawn + low if low else drawn
 
     def exponential(self, count: int) -> Any:
         """``count`` numbers of the exponential distribution of mean 1, as float64."""
@@ -185,9 +261,9 @@ class Generator:
     def permutation(self, n: int) -> Any:
         """The integers 0 to n - 1 in random order (Fisher-Yates, forwards), as int64."""
         order = list(range(n))
-        draws = self.words(max(n - 1, 0)).tolist()
-        for place, word in enumerate(draws):
-            other = place + word % (n - place)
+        places = np.arange(max(n - 1, 0), dtype=np.uint64)
+        others = places + self.words(len(places)) % (np.uint64(n) - places)
+        for place, other in enumerate(others.tolist()):
             order[place], order[other] = order[other], order[place]
         return np.array(order, np.int64)
 
@@ -249,6 +325,34 @@ def _n_values(dtype: DType) -> int:
     return int(limits(dtype)[1]) + 1
 
 
+def _words(generator: Generator) -> Any:
+    return generator.of_kept(_words)
+
+
+def _fractions(generator: Generator) -> Any:
+    return _fractions_of(generator.of_kept(_words))
+
+
+def _fractions_of(words: Any) -> Any:
+    """A float32 in [0, 1) of each word: its low 24 bits."""
+    fractions = (words & _LOW_BITS).astype(np.float32)
+    fractions *= _UNIT
+    return fractions
+
+
+def _normals(first: int, generator: Generator) -> Any:
+    """A normal float32 of each word from ``first`` on, as long as there are sixteen."""
+    fractions = generator.of_kept(_fractions)
+    values = np.empty(len(fractions), np.float32)
+    end = first + (len(fractions) - first) // 16 * 16
+    values[first:end] = _box_muller_blocks(fractions[first:end])
+    return values
+
+
+_NORMALS = [partial(_normals, first) for first in range(16)]
+_LOW_BITS, _UNIT = np.array(2**24 - 1, np.uint64), np.array(2.0**-24, np.float32)
+_TWIST = 624  # so many words the twister finds at a time
+_KEPT = 4 * _TWIST  # so many are drawn
 _LONG_RANGE = 2**28
 _STATE = np.dtype(
     {
@@ -262,11 +366,33 @@ _STATE = np.dtype(
 
 def _box_muller_blocks(values: Any) -> Any:
     """Blocks of 16 uniform numbers as 16 normal ones: 8 cosines, then 8 sines."""
-    first, second = values.reshape(-1, 2, 8).transpose(1, 0, 2)
+    # the first halves of all blocks, then the second ones, so that loops are long
+    halves = values.reshape(-1, 2, 8).transpose(1, 0, 2).reshape(2, -1)
+    radius, theta = halves[0], (halves[1] * _TURN).astype(values.dtype)
     # 1 - u lies in (0, 1], where the logarithm is finite.
-    radius = np.sqrt(-2 * np.log(1 - first))
-    theta = (2.0 * np.pi * second.astype(np.float64)).astype(values.dtype)
-    return np.stack([radius * np.cos(theta), radius * np.sin(theta)], axis=1).reshape(-1)
+    np.log(np.subtract(1, radius, radius), radius)
+    radius *= -2
+    np.sqrt(radius, radius)
+    np.multiply(radius, np.sin(theta), halves[1])
+    radius *= np.cos(theta, theta)
+    return halves.reshape(2, -1, 8).transpose(1, 0, 2).reshape(-1)
+
+
+def _untempered(words: Any) -> Any:
+    """The twister's state, from the words that it made of it: the inverse of its tempering."""
+    words = words ^ words >> _UINT[18]
+    words ^= words << _UINT[15] & np.uint64(0xEFC60000)
+    before = words
+    for _ in range(4):  # seven more bits are right each time
+        words = before ^ words << _UINT[7] & np.uint64(0x9D2C5680)
+    before = words
+    for _ in range(2):
+        words = before ^ words >> _UINT[11]
+    return words
+
+
+_UINT = [np.uint64(number) for number in range(19)]
+_TURN = np.full(1, 2.0 * np.pi)  # as an array, so that products with it are float64
 
 
 default_generator = Generator()

@@ -4,6 +4,8 @@ What is drawn, and in which order, is the business of ``tensorkit.random``. Numb
 the CPU and sent to the device of their tensor. All functions take ``generator``.
 """
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,8 @@ from tensorkit import base, dtypes
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.modes import no_grad
-from tensorkit.base import TensorBase
-from tensorkit.creation import Wanted, empty, factory
+from tensorkit.base import Form, TensorBase
+from tensorkit.creation import Wanted, call_key, empty, factory
 from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -24,7 +26,7 @@ from tensorkit.errors import (
     message,
     type_name,
 )
-from tensorkit.ops import results, views, writing
+from tensorkit.ops import planning, results, views, writing
 from tensorkit.ops.arguments import (
     as_int,
     check_value,
@@ -81,10 +83,9 @@ def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
     form = x._form
     name = node.partition("Backward")[0].lower()
-    is_plain = form.is_contiguous and form.device is CPU and x._array.flags.writeable
-    if is_plain and x._node is None and base.watch is None:
-        quietly(x._array.reshape(-1).__setitem__, slice(None), values)
-        history.written(x, f"{name}_")
+    if values.__class__ is np.ndarray and writing.write_plainly(
+        x, values.reshape(form.shape), f"{name}_"
+    ):
         return x
     tracked = history.check_write(x)
     rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
@@ -120,6 +121,8 @@ def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None)
             f"uniform_ expects to return a [from, to) range, but found from={start:g} > to={to:g}"
         )
     values = stream.uniform(x.numel(), dtypes.float32 if dtype is dtypes.float16 else dtype)
+    if start == 0 and to == 1 and dtype is not dtypes.float16:
+        return _write(x, values, "UniformBackward0")
     scaled = _stretched(values, to - start, start).astype(dtype.numpy)
     scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
     return _write(x, scaled, "UniformBackward0")
@@ -144,8 +147,10 @@ def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) 
 
 def _stretched(values: Any, scale: float, shift: float) -> Any:
     """``values * scale + shift``, rounded once as in PyTorch's kernels."""
+    if scale == 1 and shift == 0:
+        return values + 0  # of -0.0 it is 0.0
     number = values.dtype.type
-    if (scale == 1 and shift == 0) or number is np.float16 or values.__class__ is not np.ndarray:
+    if number is np.float16 or values.__class__ is not np.ndarray:
         return values * number(scale) + number(shift)
     x, y, z = (np.asarray(each, np.float64) for each in (values, number(scale), number(shift)))
     return multiply_add(np, x, y, z, values.dtype)
@@ -256,7 +261,56 @@ def _check_drawn(what: str, value: int, dtype: DType) -> None:
 # New tensors
 
 
-@factory
+def _quick(
+    fill: Callable[..., Any], of_form: bool = False
+) -> Callable[[Callable[..., "Tensor"]], Callable[..., "Tensor"]]:
+    """For a factory: once a call has been seen, ``fill(stream, form, count, *args)`` does it.
+
+    It gives the numbers for a new tensor of this form on the CPU.
+    """
+
+    def define(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+        call = factory(make)
+
+        @functools.wraps(call)
+        def draw(*args: Any, generator: Any = None, **named: Any) -> "Tensor":
+            key = None
+            if generator is None or generator.__class__ is Generator:
+                key = call_key(make, args, named, of_form)
+            try:
+                form, count = _forms[key]
+            except (KeyError, TypeError):  # not seen yet, a list
+                pass
+            else:
+                stream = default_generator if generator is None else generator
+                array = fill(stream, form, count, *args).reshape(form.shape)
+                return results.finished(base.new(array, form))
+            result = call(*args, generator=generator, **named)
+            form = result._form
+            if key is not None and form.is_contiguous and form.dtype in _QUICK:
+                planning.remember(_forms, key, (form, form.shape.numel()))
+            return result
+
+        return draw
+
+    return define
+
+
+_QUICK = (dtypes.float32, dtypes.float64, dtypes.int64)
+_forms: dict[Any, Any] = {}
+planning.tables.append(_forms)
+
+
+def _fractions(stream: Generator, form: Form, count: int, *_: Any) -> Any:
+    return stream.uniform(count, form.dtype).copy()
+
+
+def _normals(stream: Generator, form: Form, count: int, *_: Any) -> Any:
+    values = stream.normal(count, form.dtype) + 0  # of -0.0 it is 0.0
+    return values if values.dtype is form.dtype.numpy else values.astype(form.dtype.numpy)
+
+
+@_quick(_fractions)
 def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
     """Random numbers, uniform in [0, 1).
 
@@ -267,7 +321,7 @@ def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Ten
     return uniform_(wanted.sized(*args, **size), generator=generator)
 
 
-@factory
+@_quick(_normals)
 def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
     """Random numbers, normal with mean 0 and standard deviation 1.
 
@@ -278,7 +332,7 @@ def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Te
     return normal_(wanted.sized(*args, **size), generator=generator)
 
 
-@factory
+@_quick(lambda stream, form, count, *args: _integers(stream, form, count, args[:-1]))
 def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> "Tensor":
     """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
 
@@ -292,6 +346,15 @@ def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> 
     shape = need_sizes("randint", "size", len(args) or 3, size)
     result = wanted.empty(shape, wanted.dtype or dtypes.int64)
     return random_(result, low, high, generator=generator)
+
+
+def _bounds(args: tuple[int, ...]) -> tuple[int, int]:
+    """(high) or (low, high) as both."""
+    return (0, args[0]) if len(args) == 1 else args  # type: ignore[return-value]
+
+
+def _integers(stream: Generator, form: Form, count: int, args: tuple[int, ...]) -> Any:
+    return stream.integers(*_bounds(args), count).astype(form.dtype.numpy, copy=False)
 
 
 def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
@@ -314,7 +377,7 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
     return values["low"], values["high"], values["size"]
 
 
-@factory
+@_quick(lambda stream, form, count, *_: stream.permutation(count))
 def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
     """The integers 0 to ``n - 1`` in random order.
 
@@ -335,7 +398,7 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
     return results.contiguous_result(_there(order, wanted.place, "randperm"), wanted.place)
 
 
-@factory
+@_quick(_fractions, of_form=True)
 def rand_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
     """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
 
@@ -346,7 +409,7 @@ def rand_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Ten
     return uniform_(wanted.like(input), generator=generator)
 
 
-@factory
+@_quick(_normals, of_form=True)
 def randn_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
     """Random normal numbers in the shape and dtype of ``input``.
 
@@ -357,7 +420,7 @@ def randn_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Te
     return normal_(wanted.like(input), generator=generator)
 
 
-@factory
+@_quick(lambda stream, form, count, _, *args: _integers(stream, form, count, args), of_form=True)
 def randint_like(
     wanted: Wanted, input: "Tensor", low: int, high: int | None = None, *, generator: Any = None
 ) -> "Tensor":

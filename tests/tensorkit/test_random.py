@@ -199,6 +199,24 @@ def test_a_stream_goes_on_from_a_state_of_pytorchs():
     assert tk.rand(3).tolist() == torch.rand(3).tolist()
 
 
+@given(
+    seed=st.integers(0, 9),
+    draws=st.lists(
+        st.tuples(st.sampled_from(["rand", "randn", "randperm"]), st.integers(1, 6000)), max_size=8
+    ),
+)
+def test_a_stream_can_be_continued_in_pytorch_after_any_draws(seed, draws):
+    torch.manual_seed(seed)
+    tk.manual_seed(seed)
+    for name, size in draws:
+        getattr(torch, name)(size), getattr(tk, name)(size)
+    state = tk.get_rng_state()
+    np.testing.assert_array_equal(state.numpy()[:5024], torch.get_rng_state().numpy()[:5024])
+    assert tk.set_rng_state(state) is None
+    assert tk.equal(state, tk.get_rng_state())
+    assert tk.rand(7).tolist() == torch.rand(7).tolist()
+
+
 REFUSED = """
 torch.normal(torch.zeros(2), -1.)
 torch.normal(torch.zeros(2), torch.tensor([-1., 1.]))
