@@ -6,12 +6,14 @@ found by `answer`, run by `runner`, compared by `compare`.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import tensorkit as tk
@@ -53,7 +55,7 @@ def judge(
 
     seed: of the draw. seconds: for all cases together. run: what runs the answer in one case.
     """
-    tried = trials(exercise, value, seed, Budget(seconds), run)
+    tried = list(trials(exercise, value, seed, Budget(seconds), run))
     rows = [_row(exercise, trial, seconds) for trial in tried]
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
@@ -83,7 +85,7 @@ class Trial:
     mine: Outcome
     right: Outcome
 
-    @property
+    @cached_property
     def is_passed(self) -> bool:
         return self.mine.agrees_with(self.right)
 
@@ -130,19 +132,16 @@ def trials(
     budget: Budget,
     run: RunCase = run_case,
     right: Sequence[Outcome] | None = None,
-) -> list[Trial]:
-    """Every case of one draw with what the answer and the reference do in it.
+) -> Iterator[Trial]:
+    """Every case of one draw with what the answer and the reference do in it, one by one.
 
     right: what the reference does, where that is known already.
     """
     # drawn once more for each: the answer may change what it is given, and so may the reference
     right = right or right_outcomes(exercise, seed)
-    return [
-        Trial(same, run(exercise, value, one, same, budget), its)
-        for one, same, its in zip(
-            _drawn(exercise, seed), _drawn(exercise, seed), right, strict=True
-        )
-    ]
+    given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
+    for one, same, its in zip(given, untouched, right, strict=True):
+        yield Trial(same, run(exercise, value, one, same, budget), its)
 
 
 def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
@@ -176,14 +175,17 @@ def _recognised(
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
         again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
-        theirs = [trial.mine for trial in again]
+        theirs = list(itertools.islice(again, first + 1))
+        # most are told apart by the first failure alone
+        if theirs[first].is_passed or not tried[first].mine.agrees_with(theirs[first].mine):
+            continue
+        theirs += again
         telling = [
-            (trial.mine, its)
-            for trial, its in zip(tried, theirs, strict=True)
-            if not its.agrees_with(trial.right)
+            (own.mine, its.mine)
+            for own, its in zip(tried, theirs, strict=True)
+            if not its.is_passed
         ]
-        explains_first = not theirs[first].agrees_with(tried[first].right)
-        if explains_first and len(telling) >= 2 and _err_alike(telling):
+        if len(telling) >= 2 and _err_alike(telling):
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 

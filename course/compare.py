@@ -167,7 +167,8 @@ TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e
 
 
 def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
-    if expected.dtype.name in TOLERANCES:
+    same = got == expected
+    if not same.all() and expected.dtype.name in TOLERANCES:
         relative, absolute = TOLERANCES[expected.dtype.name]
         same = np.isclose(
             got.astype(np.float64),
@@ -176,8 +177,6 @@ def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
             atol=absolute,
             equal_nan=True,
         )
-    else:
-        same = got == expected
     if same.all():
         return None
     index = tuple(int(i) for i in np.argwhere(~same)[0])

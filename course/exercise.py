@@ -373,6 +373,7 @@ def no_such_exercise(exercise_id: object, function: str) -> str:
     return f"There is no exercise {shown!r}. Its name stands in the check cell below it{mean}"
 
 
+@cache
 def _split(function: Callable[..., Any]) -> tuple[str, str]:
     """Head (signature and docstring) and body of a function's source, the body unindented."""
     source = textwrap.dedent(inspect.getsource(function))
@@ -407,6 +408,7 @@ def _indented(lines: list[str]) -> list[str]:
     return ["    " + line if line else line for line in lines]
 
 
+@cache
 def _dump(code: str) -> str:
     return "".join(ast.dump(node) for node in ast.parse(code).body)
 

@@ -34,6 +34,8 @@ class Run:
         """True if this cell defines `name`, or tried to, or is the exercise's answer cell."""
         if self.cell_id == exercise_id:
             return True
+        if name not in self.source:
+            return False
         pattern = rf"^\s*(async\s+)?def\s+{re.escape(name)}\b|^{re.escape(name)}\s*(:[^=]+)?=(?!=)"
         return re.search(pattern, self.source, re.MULTILINE) is not None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,15 +125,19 @@ class Play:
     def run(self) -> None:
         """Run every cell and grade every check."""
         try:
+            waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
                 if intake.is_check(cell):
+                    self._run_cells(waiting)
+                    waiting.clear()
                     self._check(position, cell)
                 elif cell["cell_type"] == "code":
                     cell["outputs"] = []
                     if self._is_unchanged_show(cell):
                         cell["outputs"] = self._solved[cell["id"]]["outputs"]
-                    elif not self._is_alone:
-                        self._run_cell(position, cell)
+                    else:
+                        waiting.append(position)
+            self._run_cells(waiting)
         finally:
             if self._session is not None:
                 self._session.end()
@@ -164,22 +168,34 @@ class Play:
             session.ask({"do": "files", "files": list(files)}, list(files.values()), seconds=10.0)
         return session
 
-    def _run_cell(self, position: int, cell: Cell) -> None:
-        try:
-            if self._session is None:
-                self._session = self._fresh()
-            reply = self._ask_to_run(self._session, cell)
-            cell["outputs"] = _outputs(reply)
-        except Died as death:
-            self._buried(cell, death.sentence)
-            self._again(position)
+    def _run_cells(self, positions: Sequence[int]) -> None:
+        """Run these cells; one that ends the process is dead, those after it run all the same."""
+        left = list(positions)
+        while left and not self._is_alone:
+            try:
+                if self._session is None:
+                    self._session = self._fresh()
+                for reply in self._ask_to_run(self._session, [self.cells[it] for it in left]):
+                    self.cells[left.pop(0)]["outputs"] = _outputs(reply)
+            except Died as death:
+                position = left.pop(0)
+                self._buried(self.cells[position], death.sentence)
+                self._again(position)
 
-    def _ask_to_run(self, session: Session, cell: Cell) -> Message:
-        begun = time.perf_counter()
+    def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
+        """Run cells one after another; what each came to is noted as it comes."""
         limit = self.warm.limits.cell_seconds
-        message = {"do": "cell", "source": cell["source"], "seconds": limit}
-        reply, _ = session.ask(message, seconds=limit)
-        self.seconds["cells"] += time.perf_counter() - begun
+        message = {"do": "cells", "sources": [it["source"] for it in cells], "seconds": limit}
+        begun = time.perf_counter()
+        try:
+            replies = session.ask_each(message, [limit] * len(cells))
+            for cell, (reply, _) in zip(cells, replies, strict=True):
+                self._noted(cell, reply, limit)
+                yield reply
+        finally:
+            self.seconds["cells"] += time.perf_counter() - begun
+
+    def _noted(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")
         self.seconds["cpu"] += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
         if reply.get("stopped") is True:
@@ -191,7 +207,6 @@ class Play:
             said = reply.get("error"), reply.get("message"), reply.get("source")
             error, told, text = (it if type(it) is str else None for it in said)
             self._note(cell, error, told or "", bound, text)
-        return reply
 
     def _note(
         self,
@@ -243,16 +258,19 @@ class Play:
     def _replayed(self, cells: list[Cell]) -> Session | None:
         """A session in which these cells ran; None if one of them ended it, which is then dead."""
         session = self._fresh()
-        for cell in cells:
-            if cell["id"] in self._dead:
-                self._note(cell, "Ended", "it ended its process, or did not stop in time")
-                continue
+        left = list(cells)
+        while left:
+            dead = [it["id"] in self._dead for it in left]
+            alive = left[: dead.index(True)] if True in dead else left
             try:
-                self._ask_to_run(session, cell)
+                for _ in self._ask_to_run(session, alive) if alive else ():
+                    left.pop(0)
             except Died as death:
-                self._dead.add(cell["id"])
-                self._trouble(cell, death.sentence)
+                self._dead.add(left[0]["id"])
+                self._trouble(left[0], death.sentence)
                 return None
+            if left:
+                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
         return session
 
     # checks

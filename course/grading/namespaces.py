@@ -104,7 +104,9 @@ def _map(uid: int, group: int, inside_uid: int, inside_group: int) -> None:
         ("uid_map", f"{inside_uid} {uid} 1"),
         ("gid_map", f"{inside_group} {group} 1"),
     ):
-        Path("/proc/self", name).write_text(text, encoding="ascii")
+        opened = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(opened, text.encode())
+        os.close(opened)
 
 
 def _devices() -> list[str]:

@@ -71,6 +71,8 @@ class Result:
     notebook: Mapping[str, Any] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Seconds by step; not part of the JSON."""
+    _text: str = field(default="", init=False, repr=False, compare=False)
+    """The JSON that it was read from."""
 
     @property
     def score(self) -> float:
@@ -83,7 +85,9 @@ class Result:
 
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
-        values = {it.name: getattr(self, it.name) for it in fields(self) if it.name != "timings"}
+        if self._text:
+            return self._text
+        values = {it.name: getattr(self, it.name) for it in fields(self) if it.name not in _APART}
         values["exercises"] = [_exercise_out(it) for it in self.exercises]
         return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
 
@@ -100,9 +104,14 @@ class Result:
             values["exercises"] = tuple(_exercise_in(it) for it in values.pop("exercises"))
             for name in ("repaired", "troubles"):
                 values[name] = tuple(values[name])
-            return cls(**values, timings=timings or {})
+            result = cls(**values, timings=timings or {})
         except (KeyError, TypeError) as problem:
             raise ValueError(f"This grading result is damaged: {problem}.") from None
+        object.__setattr__(result, "_text", text)
+        return result
+
+
+_APART = ("timings", "_text")
 
 
 def _exercise_out(it: Graded) -> dict[str, Any]:

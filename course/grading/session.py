@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -210,6 +210,10 @@ _ENVIRONMENT = {
 }
 
 
+Reply = tuple[Message, list[np.ndarray]]
+CalledBack = Callable[[Message, list[np.ndarray]], Reply]
+
+
 class Session:
     """One learner's process."""
 
@@ -227,33 +231,55 @@ class Session:
         blocks: list[Any] | None = None,
         *,
         seconds: float,
-        called_back: Callable[[Message, list[np.ndarray]], tuple[Message, list[Any]]] | None = None,
-    ) -> tuple[Message, list[np.ndarray]]:
+        called_back: CalledBack | None = None,
+    ) -> Reply:
         """The reply to a request.
 
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
+        for reply in self.ask_each(message, [seconds], blocks, called_back):
+            return reply
+        raise AssertionError
+
+    def ask_each(
+        self,
+        message: Message,
+        seconds: Sequence[float],
+        blocks: list[Any] | None = None,
+        called_back: CalledBack | None = None,
+    ) -> Iterator[Reply]:
+        """The replies to a request that has several, as they come.
+
+        seconds: what the other side is given for each. Raises as `ask` does.
+        """
         if self._wire is None:
             raise Died("Its process had ended before.")
         self._asked += 1
-        until = min(time.monotonic() + seconds + GRACE, self.deadline)
+        asked = self._asked
         try:
-            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
-            while True:
-                reply, found = self._wire.receive(until=until)
-                if reply.get("n") == self._asked:
-                    return reply, found
-                if called_back is None or "callback" not in reply:
-                    raise WireError("A reply came that nobody asked for.")
-                back, sent = called_back(reply, found)
-                self._wire.send(back, sent, until=until)
+            until = self._until(seconds[0])
+            self._wire.send({**message, "n": asked}, blocks or [], until=until)
+            for each in seconds:
+                until = self._until(each)
+                while True:
+                    reply, found = self._wire.receive(until=until)
+                    if reply.get("n") == asked:
+                        break
+                    if called_back is None or "callback" not in reply:
+                        raise WireError("A reply came that nobody asked for.")
+                    back, sent = called_back(reply, found)
+                    self._wire.send(back, sent, until=until)
+                yield reply, found
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
         except (Closed, WireError):
             status = self.end()
             raise Died(_how(status)) from None
+
+    def _until(self, seconds: float) -> float:
+        return min(time.monotonic() + seconds + GRACE, self.deadline)
 
     @property
     def is_over(self) -> bool:

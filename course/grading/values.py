@@ -142,14 +142,14 @@ class Encoder:
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "strides": list(array.strides),
-            "offset": _address(array) - _address(owner) if array.size else 0,
+            "offset": address(array) - address(owner) if array.size else 0,
         }
 
     def _owner_of(self, array: np.ndarray) -> np.ndarray | None:
         """One piece of memory in which an array lies; None if there is none that can be sent."""
         first, last = np.lib.array_utils.byte_bounds(array)
         for owner in (*self.memory, *self.owners):
-            if _address(owner) <= first and last <= _address(owner) + owner.nbytes:
+            if address(owner) <= first and last <= address(owner) + owner.nbytes:
                 return owner
         owner = array
         while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
@@ -160,7 +160,7 @@ class Encoder:
 
     def share(self, owner: np.ndarray) -> int:
         """The number of the block that this contiguous memory is sent as."""
-        place = _address(owner), owner.nbytes
+        place = address(owner), owner.nbytes
         if place not in self._found:
             self._found[place] = len(self.owners)
             self.owners.append(owner)
@@ -193,7 +193,8 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-def _address(array: np.ndarray) -> int:
+def address(array: np.ndarray) -> int:
+    """Where its first element lies."""
     return int(array.__array_interface__["data"][0])
 
 

@@ -16,12 +16,14 @@ import contextlib
 import gc
 import json
 import os
+import pkgutil
 import random
 import select
 import signal
 import socket
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,13 +55,17 @@ def _imports() -> Shell:
     import numpy as np
 
     import tensorkit as tk
+    from course import engine_parts  # noqa: F401
     from course.grading import learner, shell  # noqa: F401
-    from tensorkit import viz  # noqa: F401
 
+    for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):
+        import_module(module.name)
     made = shell.make()
-    # a first picture loads fonts and backends
+    # a first picture loads fonts and backends, a first error what shows it
     plt.figure(figsize=(1, 1)).savefig(os.devnull, format="png")
     plt.close("all")
+    made.run_cell("1 / 0", store_history=False)
+    made.outputs.begin()
     random.seed(0)
     np.random.seed(0)
     tk.manual_seed(0)

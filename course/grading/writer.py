@@ -20,28 +20,15 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    Gradebook,
-    MissingEntry,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
-from nbgrader.plugins import LateSubmissionPlugin
 from traitlets.config import Config
 
 from course import files
 from course.errors import CourseError
 from course.grading import clean, intake
+from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Cell, Source
 from course.grading.result import Graded, Result
 
@@ -72,24 +59,13 @@ class Writer:
     """
 
     def __init__(self, root: Path, source: Source, config: Config) -> None:
-        self.root, self.source, self.config = root, source, config
+        self.root, self.source = root, source
         self._lock = _locked(graded_folder(root))
-        course = config.CourseDirectory
-        url = course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db"
-        self._gradebook = Gradebook(str(url), str(course.get("course_id", "")) or "default_course")
-        # flushed and refreshed where it is needed: by default each commit forgets all that was read
-        session = self._gradebook.db()
-        session.autoflush = session.expire_on_commit = False
-        late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
-        self._late = late(config=config)
         try:
-            self._assignment: Assignment = self._gradebook.find_assignment(source.chapter)
-        except MissingEntry:
-            self.close()
-            raise CourseError(
-                f"The gradebook does not know {source.chapter} yet: "
-                f"nbgrader generate_assignment {source.chapter}"
-            ) from None
+            self._entries = ChapterEntries(root, source.chapter, config)
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     def __enter__(self) -> Writer:
         return self
@@ -99,7 +75,7 @@ class Writer:
 
     def close(self) -> None:
         """Leave the gradebook."""
-        self._gradebook.close()
+        self._entries.close()
         os.close(self._lock)
 
     def is_applied(self, result: Result) -> bool:
@@ -115,33 +91,11 @@ class Writer:
 
     def _is_entered(self, result: Result) -> bool:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
-        found = self._entered.get(result.learner, {})
+        found = self._entries.scores.get(result.learner, {})
+        most = self._entries.most
         return all(it.cell in found for it in result.exercises) and all(
-            found[it.cell] == min(it.report.score, self._most[it.cell]) for it in result.exercises
+            found[it.cell] == min(it.report.score, most[it.cell]) for it in result.exercises
         )
-
-    @cached_property
-    def _entered(self) -> dict[str, dict[str, float | None]]:
-        """The points of earlier runs in the gradebook, by learner and cell."""
-        rows = (
-            self._gradebook.db.query(
-                SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score
-            )
-            .select_from(Grade)
-            .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
-            .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-            .join(BaseCell, Grade.cell_id == BaseCell.id)
-            .filter(SubmittedAssignment.assignment_id == self._assignment.id)
-        )
-        found: dict[str, dict[str, float | None]] = {}
-        for learner, cell, score in rows:
-            found.setdefault(learner, {})[cell] = score
-        return found
-
-    @cached_property
-    def _most(self) -> dict[str, float]:
-        cells = (cell for it in self._assignment.notebooks for cell in it.grade_cells)
-        return {it.name: float(it.max_score) for it in cells}
 
     def apply(self, result: Result) -> None:
         """Write everything about a result."""
@@ -189,76 +143,19 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        database = self._gradebook.db
-        try:
-            submission = self._submission(result.learner)
-            if result.timestamp:
-                moment = datetime.fromisoformat(result.timestamp)
-                submission.timestamp = moment.astimezone(UTC).replace(tzinfo=None)
-            entry = next(it for it in submission.notebooks if it.name == result.chapter)
-            cells = {intake.grade_id(it): it for it in result.notebook.get("cells", [])}
-            graded = {it.cell: it for it in result.exercises}
-            for grade in entry.grades:
-                self._enter(grade, graded.get(grade.name), cells.get(grade.name))
-            for comment in entry.comments:
-                unchanged = self._is_unchanged(cells.get(comment.name))
-                comment.auto_comment = "No response." if unchanged else None
-            database.flush()
-            database.refresh(entry)
-            self._penalise(submission, entry)
-            database.commit()
-        except BaseException:
-            database.rollback()
-            raise
-
-    def _submission(self, learner: str) -> SubmittedAssignment:
-        """The learner's entry for this chapter, made if it is not there."""
-        database = self._gradebook.db
-        try:
-            return self._gradebook.find_submission(self.source.chapter, learner)
-        except MissingEntry:
-            pass
-        student = database.get(Student, learner)
-        if student is None:
-            student = Student(id=learner)
-            database.add(student)
-            database.flush()
-        # by number: the assignment would collect them all
-        made = SubmittedAssignment(assignment_id=self._assignment.id, student_id=learner)
-        for each in self._assignment.notebooks:
-            entry = SubmittedNotebook(notebook_id=each.id, assignment=made)
-            for cell in each.grade_cells:
-                Grade(cell_id=cell.id, notebook=entry)
-            for cell in each.solution_cells:
-                Comment(cell_id=cell.id, notebook=entry)
-            for cell in each.task_cells:
-                Comment(cell_id=cell.id, notebook=entry)
-                Grade(cell_id=cell.id, notebook=entry)
-        database.add(made)
-        database.flush()
-        database.refresh(made)
-        return made
-
-    def _enter(self, grade: Any, found: Graded | None, cell: Cell | None) -> None:
-        """One grade, by nbgrader's rules: what a person entered stays and is looked at again."""
-        if found is not None:
-            grade.auto_score = min(found.report.score, float(grade.max_score))
-        else:  # read by a person, unless nothing was written
-            grade.auto_score = 0.0 if cell is None or self._is_unchanged(cell) else None
-        is_open = grade.manual_score is not None or grade.auto_score is None
-        grade.needs_manual_grade = is_open
+        cells = {intake.grade_id(it): it for it in result.notebook.get("cells", [])}
+        graded = {it.cell: it.report.score for it in result.exercises}
+        entries = self._entries
+        names = {*entries.most, *entries.commented}
+        unchanged = {it for it in names if self._is_unchanged(cells.get(it))}
+        # what nobody checks is read by a person, unless nothing was written
+        scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.most}
+        comments = {it: "No response." if it in unchanged else None for it in entries.commented}
+        entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
         ours = None if cell is None else self.source.by_id.get(cell["id"])
         return cell is None or (ours is not None and ours["source"] == cell["source"])
-
-    def _penalise(self, submission: SubmittedAssignment, entry: SubmittedNotebook) -> None:
-        entry.late_submission_penalty = None
-        late = submission.total_seconds_late
-        if late > 0:
-            penalty = self._late.late_submission_penalty(submission.student_id, entry.score, late)
-            if penalty is not None:
-                entry.late_submission_penalty = min(max(penalty, 0), entry.score)
 
 
 def _locked(folder: Path) -> int:

@@ -260,8 +260,8 @@ def test_learners_code_does_not_reach(warm: Warm, name: str, port: int) -> None:
     session = warm.fork()
     try:
         source = "reached = None\n" + REACHES[name].replace("PORT", str(port))
-        session.ask({"do": "cell", "source": "ready = 1", "seconds": 5}, seconds=5)
-        ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+        session.ask({"do": "cells", "sources": ["ready = 1"], "seconds": 5}, seconds=5)
+        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
         assert ran["error"] is not None, ran
     finally:
         session.end()
@@ -271,7 +271,7 @@ def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
     session = warm.fork()
     try:
         source = "import os; print(os.getuid(), dict(os.environ).keys())"
-        ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     finally:
         session.end()
     text = ran["outputs"][0]["text"]
@@ -283,13 +283,13 @@ def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
 def test_nothing_stays_from_one_submission_to_the_next(warm: Warm) -> None:
     first = warm.fork()
     source = "open('left', 'w').write('x'); import numpy; numpy.left = 1"
-    ran, _ = first.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    ran, _ = first.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     assert ran["error"] is None
     first.end()
     second = warm.fork()
     try:
         source = "import os, numpy; print(os.path.exists('left'), hasattr(numpy, 'left'))"
-        ran, _ = second.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+        ran, _ = second.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     finally:
         second.end()
     assert ran["outputs"][0]["text"] == "False False\n"

@@ -33,7 +33,7 @@ def session(warm_once: Warm) -> Iterator[Session]:
 
 def run(session: Session, source: str) -> None:
     source = "import tensorkit as tk\nimport numpy as np\n" + source
-    ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     assert ran["error"] is None, ran
 
 

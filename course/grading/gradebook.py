@@ -1,0 +1,215 @@
+"""The rows of nbgrader's gradebook about one chapter: read and written many at a time.
+
+nbgrader's own objects load each grade by itself, which for a class of some hundreds takes longer
+than to grade it. Here a submission is a handful of statements, in one transaction; the tables, and
+the rules by which a person's work is kept, are nbgrader's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from nbgrader.api import (
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.plugins import LateSubmissionPlugin
+from sqlalchemy import bindparam, func, insert, select, update
+from traitlets.config import Config
+
+from course.errors import CourseError
+
+_STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
+    it.__table__ for it in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)
+)
+
+
+class ChapterEntries:
+    """What the gradebook holds of one chapter; it may be SQLite or PostgreSQL.
+
+    config: nbgrader's. Raises CourseError if the gradebook does not know the chapter.
+    """
+
+    def __init__(self, root: Path, chapter: str, config: Config) -> None:
+        course = config.CourseDirectory
+        url = course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db"
+        self._book = Gradebook(str(url), str(course.get("course_id", "")) or "default_course")
+        late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
+        self._late = late(config=config)
+        try:
+            assignment = self._book.find_assignment(chapter)
+        except MissingEntry:
+            self.close()
+            raise CourseError(
+                f"The gradebook does not know {chapter} yet: nbgrader generate_assignment {chapter}"
+            ) from None
+        self._id, self._due = assignment.id, assignment.duedate
+        self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
+        notebook = next(it for it in assignment.notebooks if it.name == chapter)
+        graded = [*notebook.grade_cells, *notebook.task_cells]
+        self.most = {it.name: float(it.max_score) for it in graded}
+        """Points that each graded cell is worth."""
+        self._graded = {it.id: it.name for it in graded}
+        commented = [*notebook.solution_cells, *notebook.task_cells]
+        self._commented = {it.id: it.name for it in commented}
+        self.commented = frozenset(self._commented.values())
+        """The cells that a person may say something about."""
+        self._book.db.commit()
+
+    def close(self) -> None:
+        """Leave the gradebook."""
+        self._book.close()
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, float | None]]:
+        """The automatic points of earlier runs, by learner and cell."""
+        rows = self._book.db.execute(
+            select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
+            .select_from(Grade)
+            .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+            .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .join(BaseCell, Grade.cell_id == BaseCell.id)
+            .where(SubmittedAssignment.assignment_id == self._id)
+        )
+        found: dict[str, dict[str, float | None]] = {}
+        for learner, cell, score in rows:
+            found.setdefault(learner, {})[cell] = score
+        return found
+
+    def enter(
+        self,
+        learner: str,
+        timestamp: str | None,
+        scores: Mapping[str, float | None],
+        comments: Mapping[str, str | None],
+    ) -> None:
+        """All of one submission, in one transaction; what a person entered by hand stays.
+
+        scores: the automatic points by cell, None where a person is to read it. comments: by cell.
+        """
+        database = self._book.db
+        try:
+            id, is_late_by = self._submission(learner, timestamp)
+            self._enter_scores(id, scores)
+            self._enter_comments(id, comments)
+            self._penalise(learner, id, is_late_by)
+            database.commit()
+        except BaseException:
+            database.rollback()
+            raise
+
+    def _submission(self, learner: str, timestamp: str | None) -> tuple[str, float]:
+        """The id of the submitted notebook, made if it is not there, and the seconds it is late."""
+        run = self._book.db.execute
+        moment = None
+        if timestamp:
+            moment = datetime.fromisoformat(timestamp).astimezone(UTC).replace(tzinfo=None)
+        found = run(_FIND, {"assignment": self._id, "learner": learner}).one_or_none()
+        extension = None
+        if found is None:
+            if run(_FIND_STUDENT, {"learner": learner}).one_or_none() is None:
+                run(insert(_STUDENT), [{"id": learner}])
+            row = {"assignment_id": self._id, "student_id": learner, "timestamp": moment}
+            made = run(insert(_ASSIGNMENT), row).inserted_primary_key[0]
+        else:
+            made, before, extension = found
+            if moment is None:
+                moment = before
+            elif moment != before:
+                run(update(_ASSIGNMENT).where(_ASSIGNMENT.c.id == made).values(timestamp=moment))
+        known = {} if found is None else dict(tuple(it) for it in run(_NOTEBOOKS, {"id": made}))
+        missing = [it for it in self._notebooks if it not in known]
+        for it in missing:
+            row = {"notebook_id": it, "assignment_id": made}
+            known[it] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]
+        late = 0.0
+        if moment is not None and self._due is not None:
+            due = self._due if extension is None else self._due + extension
+            late = max(0.0, (moment - due).total_seconds())
+        return next(known[it] for it, is_own in self._notebooks.items() if is_own), late
+
+    def _enter_scores(self, id: str, scores: Mapping[str, float | None]) -> None:
+        run = self._book.db.execute
+        there = {cell: (row, by_hand) for row, cell, by_hand in run(_GRADES, {"id": id})}
+        new, old = [], []
+        for cell, name in self._graded.items():
+            row, by_hand = there.get(cell, (None, None))
+            score = scores[name]
+            values = {"auto_score": None if score is None else min(score, self.most[name])}
+            values["needs_manual_grade"] = by_hand is not None or score is None
+            if row is None:
+                new.append({**values, "cell_id": cell, "notebook_id": id})
+            else:
+                old.append({**values, "row": row})
+        if new:
+            run(insert(_GRADE), new)
+        if old:
+            run(_CHANGE_GRADE, old)
+
+    def _enter_comments(self, id: str, comments: Mapping[str, str | None]) -> None:
+        run = self._book.db.execute
+        there = {cell: row for row, cell in run(_COMMENTS, {"id": id})}
+        new, old = [], []
+        for cell, name in self._commented.items():
+            if cell in there:
+                old.append({"auto_comment": comments[name], "row": there[cell]})
+            else:
+                new.append({"auto_comment": comments[name], "cell_id": cell, "notebook_id": id})
+        if new:
+            run(insert(_COMMENT), new)
+        if old:
+            run(_CHANGE_COMMENT, old)
+
+    def _penalise(self, learner: str, id: str, late: float) -> None:
+        run = self._book.db.execute
+        penalty = None
+        if late > 0:
+            score = run(_SCORE, {"id": id}).scalar_one()
+            penalty = self._late.late_submission_penalty(learner, score, late)
+            if penalty is not None:
+                penalty = min(max(penalty, 0), score)
+        run(_CHANGE_PENALTY, [{"row": id, "late_submission_penalty": penalty}])
+
+
+# Written once: a statement is compiled when it is first run.
+_FIND = select(_ASSIGNMENT.c.id, _ASSIGNMENT.c.timestamp, _ASSIGNMENT.c.extension).where(
+    _ASSIGNMENT.c.assignment_id == bindparam("assignment"),
+    _ASSIGNMENT.c.student_id == bindparam("learner"),
+)
+_FIND_STUDENT = select(_STUDENT.c.id).where(_STUDENT.c.id == bindparam("learner"))
+_NOTEBOOKS = select(_NOTEBOOK.c.notebook_id, _NOTEBOOK.c.id).where(
+    _NOTEBOOK.c.assignment_id == bindparam("id")
+)
+_GRADES = select(_GRADE.c.id, _GRADE.c.cell_id, _GRADE.c.manual_score).where(
+    _GRADE.c.notebook_id == bindparam("id")
+)
+_COMMENTS = select(_COMMENT.c.id, _COMMENT.c.cell_id).where(
+    _COMMENT.c.notebook_id == bindparam("id")
+)
+_SCORE = select(func.coalesce(func.sum(Grade.score), 0.0)).where(
+    Grade.notebook_id == bindparam("id")
+)
+_CHANGE_GRADE = (
+    update(_GRADE)
+    .where(_GRADE.c.id == bindparam("row"))
+    .values(auto_score=bindparam("auto_score"), needs_manual_grade=bindparam("needs_manual_grade"))
+)
+_CHANGE_COMMENT = (
+    update(_COMMENT)
+    .where(_COMMENT.c.id == bindparam("row"))
+    .values(auto_comment=bindparam("auto_comment"))
+)
+_CHANGE_PENALTY = (
+    update(_NOTEBOOK)
+    .where(_NOTEBOOK.c.id == bindparam("row"))
+    .values(late_submission_penalty=bindparam("late_submission_penalty"))
+)
