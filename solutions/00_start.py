@@ -19,7 +19,8 @@
 #
 # You need Python and a laptop. You need no GPU, no account and no network once it is installed.
 #
-# The chapter takes about fifteen minutes. Run the cells from top to bottom with Shift+Enter.
+# Reading takes about fifteen minutes, the one exercise two; it is easy, 1 of 5. Run the cells from
+# top to bottom with Shift+Enter.
 
 # %%
 import tensorkit as tk
@@ -42,6 +43,13 @@ print(x * 10)
 # `tk.tensor` makes a tensor, which is a block of numbers; its type is `tk.Tensor`. `x * 10`
 # multiplies each of them. The printed line is the one that PyTorch prints, to the letter.
 #
+# Pictures in this course are drawn from the tensors themselves. This one shows where the three
+# numbers lie in memory. Change a number in the cell above, run both cells, and it changes too.
+
+# %% role="show"
+viz.memory(x=x)
+
+# %% [markdown]
 # **What to notice.** tensorkit computes with NumPy on the processor and with CuPy on a graphics
 # card. So its source shows you what happens; open the folder `tensorkit/` whenever you wonder.
 
@@ -66,8 +74,8 @@ print(x * 10)
 # %% exercise="celsius"
 
 # %% [markdown]
-# **What to notice.** The points are for cases, not for the whole: an answer that is right in four
-# cases of six has points already. When you submit a chapter, your instructor's computer runs the
+# **What to notice.** The points are for cases, not for the whole: an answer that is right in six
+# cases of eight has points already. When you submit a chapter, your instructor's computer runs the
 # same cases with other numbers, in a closed room, and the points come out of that.
 #
 # Exercises come in four kinds: **write** a function, **predict** a result before you run it,
@@ -97,7 +105,8 @@ for step in range(120):
     losses.append(loss.item())
 
 right = (model(points).argmax(dim=1) == inside).sum().item()
-print(f"loss {losses[0]:.2f} at first, {losses[-1]:.2f} at the end; {right} of 200 points right")
+print(f"loss {losses[0]:.2f} at first, {losses[-1]:.2f} at the end")
+print(f"{right} of 200 points right")
 
 # %% role="show"
 viz.training({"loss": losses})
@@ -124,7 +133,8 @@ viz.training({"loss": losses})
 # | 09 Training | train a network on handwritten digits |
 # | 10 Build your own engine | write autograd yourself |
 #
-# Each takes about an hour and stands on the ones before it.
+# Each takes an hour or a little more, half of it for the core exercises, and stands on the ones
+# before it.
 
 # %% [markdown]
 # ## PyTorch today

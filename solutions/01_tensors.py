@@ -21,17 +21,15 @@
 # The library here is `tensorkit`. It uses PyTorch's names, follows PyTorch's rules and prints what
 # PyTorch prints, so what you type here also works after `import torch`.
 #
+# **Time and difficulty.** Reading takes about 35 minutes. The core exercises take about 30 minutes;
+# they are easy, 1 or 2 of 5. Exercises marked *further* can wait; they give no points.
+#
 # **How it works.** Read, run the examples with Shift+Enter, change them, run them again. Under each
 # exercise stands a cell such as `check("what-shape")`. It tells you which case failed, what came
-# back and what to try next, as often as you like.
-#
-# The check cells cannot be edited. To ask for a hint, add a cell with the + in the toolbar (or
-# press Esc, then B) and run `hint("what-shape")` in it. It gives one hint at a time;
-# `solution("what-shape")` gives a worked answer after a few attempts.
-#
-# After you reopen the notebook or restart the kernel, run the first cell first, the one with the
-# imports. The core exercises take about 30 minutes. Exercises marked *further* can wait; they give
-# no points.
+# back and what to try next, as often as you like. For a hint add a cell with the + in the toolbar
+# (or press Esc, then B) and run `hint("what-shape")` in it. `solution("what-shape")` gives a worked
+# answer after a few attempts. After you reopen the notebook, run its first cell first, the one with
+# the imports.
 
 # %%
 import numpy as np
@@ -53,7 +51,7 @@ t
 # %% [markdown]
 # Three attributes describe it. The **shape** (`t.shape`) says how many rows and columns there are,
 # the **dtype** (`t.dtype`) what kind of number each element is, the **device** (`t.device`) where
-# the numbers lie.
+# the numbers lie. tensorkit prints PyTorch's names: `torch.int64` is `tk.int64`.
 
 # %%
 print(t.shape)
@@ -61,9 +59,6 @@ print(t.dtype)
 print(t.device)
 
 # %% [markdown]
-# tensorkit prints PyTorch's names: `torch.int64` is `tk.int64`. `torch.Size([2, 3])` is the shape;
-# we write `[2, 3]`, and a tuple `(2, 3)` means the same.
-#
 # In memory there are no rows. The six numbers stand side by side in one piece of memory, the
 # **storage**, and the shape says where a row ends. The picture is drawn from the tensor itself;
 # what it says about strides comes later in this chapter.
@@ -76,10 +71,11 @@ viz.memory(t=t)
 # dtype or a device is not what you thought.
 
 # %% [markdown]
-# ## From one number to a batch of photos
+# ## Dimensions and parts
 #
 # The number of dimensions is `ndim`: how many sizes the shape has, and how many indices it takes to
-# reach one number. Dimensions are counted from 0: rows are dimension 0, columns dimension 1.
+# reach one number. Dimensions are counted from 0: rows are dimension 0, columns dimension 1. From
+# the end they are counted with minus: the last one is -1.
 #
 # | `ndim` | Name | Example | Shape |
 # |---|---|---|---|
@@ -99,26 +95,30 @@ for each in (scalar, vector, matrix):
 
 # %% [markdown]
 # You can read the number of dimensions off the brackets: as many as open before the first number.
-# `tk.zeros` makes a tensor of any shape, filled with zeros, and `numel()` counts its elements.
+# So `tk.tensor(21.5)` and `tk.tensor([21.5])` both hold one number, but the first has no dimension,
+# and the second has one dimension of size 1.
+#
+# `tk.zeros` makes a tensor of any shape, filled with zeros. `size()` is the shape once more,
+# `size(0)` its first entry, and `numel()` counts the elements. None of them looks at the numbers,
+# so they answer at once, however large the tensor is.
 
 # %%
 photos = tk.zeros(8, 3, 32, 32)
 print(photos.ndim, photos.shape)
+print(photos.size(), photos.size(0), photos.size(-1))
 print(photos.numel(), "numbers")
 
 # %% [markdown]
+# `torch.Size([8, 3, 32, 32])` is that shape; we write `[8, 3, 32, 32]`, and a tuple means the same.
+# The shape `[]` has one element, the shape `[0, 5]` has none: the product of no sizes at all is 1,
+# and a product with a 0 in it is 0.
+#
 # > **You will read elsewhere** that a photo is H × W × C (height, width, colour) and a batch
 # > N × C × H × W. Look closely: the colours have moved. Image files keep them last; PyTorch's
 # > layers want them before height and width. A shape does not say what its dimensions mean, so
 # > write it down in a comment.
 
 # %% [markdown]
-# **What to notice.** `tk.tensor(21.5)` and `tk.tensor([21.5])` both hold one number. The first has
-# no dimension, the second has one dimension of size 1.
-
-# %% [markdown]
-# ## Picking parts
-#
 # An index picks one entry of a dimension, and that dimension is gone. The first entry has index 0,
 # the last one -1.
 
@@ -144,6 +144,11 @@ print(week[1:2].shape, "is not", week[1].shape)
 # > `tensor(23)`: a single element is still a tensor, with no dimension left.
 #
 # A negative step, such as `x[::-1]`, is an error: tensors, unlike lists, are not read backwards.
+#
+# The picture shows what `week[0:2, ::2]` takes. `np.s_[0:2, ::2]` hands that index to a function.
+
+# %% role="show"
+viz.indexing(week, np.s_[0:2, ::2])
 
 # %% exercise="what-shape"
 
@@ -152,30 +157,7 @@ print(week[1:2].shape, "is not", week[1].shape)
 # keeps it.
 
 # %% [markdown]
-# ## Writing parts
-#
-# What can be read with an index can be written with it. A single number on the right fills all the
-# places on the left.
-
-# %%
-seats = tk.zeros(3, 6, dtype=tk.int64)
-seats[0, 0] = 7
-seats[1] = 1
-seats[2, ::2] = 5
-print(seats)
-
-# %% [markdown]
-# The last assignment wrote to columns 0, 2 and 4 of row 2, and to nothing else. Steps work in
-# several dimensions at once: `seats[::2, 1::2]` means rows 0, 2, ... and columns 1, 3, ...
-
-# %% exercise="checkerboard"
-
-# %% [markdown]
-# **What to notice.** There is no loop and no special case: for a single square or an empty board
-# the slices are simply empty, and writing to an empty slice writes nothing.
-
-# %% [markdown]
-# ## Making tensors
+# ## Making tensors, and writing into them
 #
 # You rarely type the numbers. `ones`, `full` and `eye` make tensors from a shape: all ones, one
 # number everywhere, ones on the diagonal.
@@ -214,14 +196,9 @@ print(tk.ones_like(tk.linspace(0, 1, 5)))
 # %% exercise="linspace-by-hand"
 
 # %% [markdown]
-# **What to notice.** Being off by one post, or by one gap, is so common that it has a name: the
-# fence post error. Try such code with the smallest cases first, one number and none.
-
-# %% [markdown]
-# ## Random numbers
-#
 # Networks begin with random numbers, and batches are drawn at random. Four functions cover most of
-# it; `tk.manual_seed` says where their row of numbers begins.
+# it; `tk.manual_seed` says where their row of numbers begins. Set it once, at the top of a program,
+# and a result can be repeated, by you or by somebody else.
 
 # %%
 tk.manual_seed(0)
@@ -233,15 +210,37 @@ print(tk.randperm(5))
 # %% [markdown]
 # `rand` draws evenly from 0 up to but not including 1. `randn` draws from the bell curve with mean
 # 0 and standard deviation 1, `randint` whole numbers from 0 to 9 here, and `randperm` shuffles 0 to
-# 4. The same seed gives the same numbers again:
+# 4. The same seed gives the same numbers again, even those that PyTorch draws on a CPU:
 
 # %%
 tk.manual_seed(0)
 print(tk.rand(3))
 
 # %% [markdown]
-# **What to notice.** Set the seed once, at the top of a program, and a result can be repeated, by
-# you or by somebody else. These are even the numbers that PyTorch draws on a CPU.
+# What can be read with an index can be written with it. A single number on the right fills all the
+# places on the left.
+
+# %%
+seats = tk.zeros(3, 6, dtype=tk.int64)
+seats[0, 0] = 7
+seats[1] = 1
+seats[2, ::2] = 5
+print(seats)
+
+# %% [markdown]
+# The last assignment wrote to columns 0, 2 and 4 of row 2, and to nothing else. Steps work in
+# several dimensions at once: `seats[::2, 1::2]` means rows 0, 2, ... and columns 1, 3, ...
+
+# %% role="show"
+viz.indexing(seats, np.s_[::2, 1::2])
+
+# %% exercise="checkerboard"
+
+# %% [markdown]
+# **What to notice.** Edges are where such code goes wrong: being off by one post, or by one gap, is
+# so common that it has a name, the fence post error. Slices help: there is no loop and no special
+# case. For a single square or an empty board they are simply empty, and writing to an empty slice
+# writes nothing.
 
 # %% [markdown]
 # ## Kinds of numbers
@@ -261,6 +260,23 @@ print(tk.rand(3))
 # | `tk.float32` | 4 | about 7 digits, up to about 3 · 10³⁸ | nearly everything in a network |
 # | `tk.float64` | 8 | about 16 digits, up to about 10³⁰⁸ | precise calculations |
 #
+# `element_size()` tells the bytes of one element; times the number of elements that is the memory.
+# A batch of 64 small photos takes 0.8 MB in float32, and a quarter of that in uint8.
+
+# %%
+batch = tk.zeros(64, 3, 32, 32)
+print(batch.element_size(), "bytes each")
+print(batch.numel() * batch.element_size(), "bytes in all")
+
+# %% role="show"
+three = [1.0, 2.0, 3.0]
+viz.memory(
+    float32=tk.tensor(three),
+    float16=tk.tensor(three, dtype=tk.float16),
+    uint8=tk.tensor(three, dtype=tk.uint8),
+)
+
+# %% [markdown]
 # If you do not choose, a default does: whole numbers become int64, floats become float32.
 
 # %%
@@ -284,11 +300,9 @@ print(tk.from_numpy(np.array([0.1, 0.2])).dtype)
 # > new *floats*. `tk.arange(12)` and `tk.tensor([1])` are int64, and `from_numpy` keeps float64.
 
 # %% [markdown]
-# ## When two dtypes meet
-#
-# Arithmetic goes element by element. If two tensors of different dtypes meet, the result takes the
-# higher kind: bool, then whole numbers, then floats. Within one kind the wider dtype wins. uint8
-# with int8 gives int16: neither of the two holds both 200 and -100.
+# **When two dtypes meet.** Arithmetic goes element by element. If two tensors of different dtypes
+# meet, the result takes the higher kind: bool, then whole numbers, then floats. Within one kind the
+# wider dtype wins. uint8 with int8 gives int16: neither of the two holds both 200 and -100.
 
 # %%
 whole = tk.tensor([1, 2, 3])
@@ -328,7 +342,7 @@ print(grey + grey)
 # whole number, float where two meet.
 
 # %% [markdown]
-# ## Casts
+# ## Casts, and what float16 costs
 #
 # A cast copies the elements into another dtype. `.float()`, `.double()`, `.half()`, `.long()` and
 # `.bool()` are short for `.to(tk.float32)` and so on.
@@ -348,17 +362,14 @@ print(prices.to(tk.float64))
 # %%
 print(prices.float() is prices)
 
+# %% role="show"
+viz.memory(prices=prices, same=prices.float(), cut=prices.long())
+
 # %% exercise="pixels"
 
 # %% [markdown]
-# **What to notice.** A cast changes the dtype and keeps the numbers; arithmetic changes the
-# numbers. And the order matters: what was rounded away on the way cannot be brought back by a cast.
-
-# %% [markdown]
-# ## float16: half the memory, and a catch
-#
-# float16 takes 2 bytes where float32 takes 4. The price is range and precision. Its largest number
-# is 65,504; what is larger becomes `inf`.
+# **float16** takes 2 bytes where float32 takes 4. The price is range and precision. Its largest
+# number is 65,504; what is larger becomes `inf`.
 
 # %%
 print(tk.tensor([65504.0], dtype=tk.float16) * 2)
@@ -391,42 +402,13 @@ print(same)
 # %% exercise="half-precision"
 
 # %% [markdown]
-# **What to notice.** Store in float16 if memory is short, and add up in float32. Programs that
-# train in "mixed precision" do just that.
+# **What to notice.** A cast changes the dtype and keeps the numbers as well as the new dtype can;
+# arithmetic changes the numbers. What was rounded away on the way cannot be brought back by a cast.
+# So store in float16 if memory is short, and add up in float32. Programs that train in "mixed
+# precision" do just that.
 
 # %% [markdown]
-# ## What a tensor can tell you
-#
-# `size()` is the shape once more, and `element_size()` the bytes of one element. None of these
-# questions looks at the numbers. They are answered at once, however large the tensor is.
-
-# %%
-batch = tk.zeros(64, 3, 32, 32)
-print("shape       ", batch.shape)
-print("size()      ", batch.size(), "and size(0) is", batch.size(0))
-print("ndim        ", batch.ndim)
-print("numel()     ", batch.numel())
-print("dtype       ", batch.dtype)
-print("device      ", batch.device)
-print("element_size", batch.element_size(), "bytes")
-
-# %% [markdown]
-# Elements times bytes per element is the memory. This batch takes
-
-# %%
-print(batch.numel() * batch.element_size(), "bytes")
-
-# %% [markdown]
-# which is 0.8 MB. As float64 it would be twice that, as uint8 a quarter.
-
-# %% exercise="bytes-of"
-
-# %% [markdown]
-# **What to notice.** The shape `[]` has one element, the shape `[0, 5]` has none. The product of no
-# sizes at all is 1, and a product with a 0 in it is 0.
-
-# %% [markdown]
-# ## Strides: how the shape is laid over the memory
+# ## Strides, and why a slice is a view
 #
 # Memory is one long row of numbers. For each dimension the **stride** says how many elements to
 # move on for the next entry; `stride()` tells it. For `t`, 2 rows of 3, that is 3 for the next row
@@ -457,14 +439,9 @@ viz.memory(t=t, columns=columns)
 # %% exercise="strides-of"
 
 # %% [markdown]
-# **What to notice.** Shape and strides are a few whole numbers. Taking a slice only makes new ones;
-# it does not move the data, so it takes the same time for six elements or for six million.
-
-# %% [markdown]
-# ## A slice is a view
-#
-# That has a consequence: a slice has no numbers of its own. Write through one name, and the other
-# name shows it.
+# A slice only makes new shape and strides; it does not move the data, so it takes the same time for
+# six elements or for six million. That has a consequence: a slice has no numbers of its own. Write
+# through one name, and the other name shows it.
 
 # %%
 scores = tk.tensor([10, 20, 30, 40, 50])
@@ -496,7 +473,7 @@ viz.memory(scores=scores, apart=apart)
 # different: a slice of a list is a copy.
 
 # %% [markdown]
-# ## Back to Python, and onto the screen
+# ## Back to Python, and the bridge to NumPy
 #
 # `.item()` takes the number out of a tensor with one element. `.tolist()` gives nested lists of
 # Python numbers, whatever the shape.
@@ -522,8 +499,9 @@ except RuntimeError as error:
 
 # %% [markdown]
 # Printing rounds to 4 digits after the point and lines the columns up. If the numbers are far apart
-# in size, all of them are shown with powers of ten. Large tensors are shortened. The tensor itself
-# keeps every digit.
+# in size, all of them are shown with powers of ten. Large tensors are shortened. A whole float is
+# shown as `2.` in a tensor of whole floats, and the dtype only when it is not a default: both tell
+# `tensor([1., 2.])` from `tensor([1, 2])` at a glance. The tensor itself keeps every digit.
 
 # %%
 print(tk.tensor([1 / 3, 2.0, -10.5]))
@@ -532,15 +510,8 @@ print(tk.tensor([True, False]))
 print(tk.arange(2000))
 
 # %% [markdown]
-# **What to notice.** A whole float is shown as `2.` in a tensor of whole floats, and the dtype is
-# shown only when it is not a default. Both help you to tell `tensor([1., 2.])` from
-# `tensor([1, 2])` at a glance.
-
-# %% [markdown]
-# ## The bridge to NumPy
-#
-# `tk.from_numpy` makes a tensor over the memory of an array. Nothing is copied, so it takes no
-# time, and both see every change.
+# **NumPy.** `tk.from_numpy` makes a tensor over the memory of an array. Nothing is copied, so it
+# takes no time, and both see every change.
 
 # %%
 array = np.array([1.0, 2.0, 3.0])

@@ -17,8 +17,8 @@
 # element, as matrix products, along a dimension, and you join what you have. At the end you can
 # write a dense layer in one line and average the predictions of several models.
 #
-# The core exercises take about 35 minutes. Exercises marked *further* can wait; they give no
-# points.
+# **Time and difficulty.** Reading takes about 25 minutes. The core exercises take about 35 minutes;
+# they are easy to middling, 1 to 3 of 5. Exercises marked *further* can wait; they give no points.
 
 # %%
 import tensorkit as tk
@@ -60,16 +60,43 @@ print(tk.abs(tk.tensor([-3.0, -1.0, 2.0])))
 
 # %% [markdown]
 # Where a function has no answer it does not complain. The logarithm of 0 is `-inf`, the square root
-# of -1 is `nan`, *not a number*, and what is computed
-# with a `nan` is `nan` again.
+# of -1 is `nan`, *not a number*, and what is computed with a `nan` is `nan` again. What is too
+# large for the dtype becomes `inf`.
 
 # %%
 print(tk.log(tk.tensor([1.0, 0.0])))
 print(tk.tensor([-1.0, 4.0]).sqrt() + 1)
+print(tk.exp(tk.tensor([1.0, 100.0])))
 
 # %% [markdown]
-# **What to notice.** An operation on elements keeps the shape. Both operands must have the same
-# one, or shapes that fit together, which is the subject of chapter 04.
+# `clamp` sets what is below `min` to `min` and what is above `max` to `max`; one of them is enough.
+
+# %%
+print(tk.tensor([-5.0, 3.0, 300.0]).clamp(min=0, max=255))
+print(tk.tensor([-5.0, 3.0, 300.0]).clamp(min=0))
+
+# %% [markdown]
+# **A number, a row.** Adding a number to a matrix adds it to every element. Adding a vector as long
+# as a row adds it to every row. This is how a bias joins the outputs of a layer.
+
+# %%
+table = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+print(table + 10)
+row = tk.tensor([100.0, 200.0, 300.0])
+print(table + row)
+
+# %% role="show"
+viz.broadcast(table=table, row=row)
+
+# %% [markdown]
+# The row was not copied to make this work. Which shapes fit together follows rules of its own;
+# until chapter 04, "a row is added to every row" is all you need.
+
+# %% exercise="softplus"
+
+# %% [markdown]
+# **What to notice.** An operation on elements keeps the shape. It raises no error where a number is
+# too large or has no answer, so look for `inf` and `nan` yourself when a result surprises you.
 
 # %% [markdown]
 # ## In place: the underscore
@@ -91,8 +118,7 @@ x.clamp_(min=23, max=25)
 print(x)
 
 # %% [markdown]
-# `clamp` sets what is below `min` to `min` and what is above `max` to `max`. `x += 1` is `add_`
-# too: it writes into the tensor, and every other name for that tensor sees it.
+# `x += 1` is `add_` too: it writes into the tensor, and every other name for that tensor sees it.
 
 # %%
 same = x
@@ -121,25 +147,6 @@ print(counts)
 # gradients. When in doubt, write the version without the underscore.
 
 # %% [markdown]
-# ## A number, a row
-#
-# Adding a number to a matrix adds it to every element. Adding a vector as long as a row adds it to
-# every row. This is how a bias joins the outputs of a layer.
-
-# %%
-table = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-print(table + 10)
-row = tk.tensor([100.0, 200.0, 300.0])
-print(table + row)
-
-# %% role="show"
-viz.broadcast(table=table, row=row)
-
-# %% [markdown]
-# **What to notice.** The row was not copied to make this work. Which shapes fit together follows
-# rules of its own; until chapter 04, "a row is added to every row" is all you need.
-
-# %% [markdown]
 # ## Matrix products
 #
 # `A @ B` takes row `i` of `A` and column `j` of `B`, multiplies them element by element and adds
@@ -153,7 +160,14 @@ B = tk.tensor([[5.0, 6.0], [7.0, 8.0]])
 print(A @ B)
 
 # %% [markdown]
-# The 19 at the top left is 1 · 5 + 2 · 7. `tk.matmul(A, B)` is the same as `@`, and `tk.mm` is the
+# The 19 at the top left is 1 · 5 + 2 · 7: row 0 of `A` with column 0 of `B`. In memory the elements
+# of the row stand side by side, those of the column a whole row apart:
+
+# %% role="show"
+viz.memory(A=A, row=A[0], B=B, column=B[:, 0])
+
+# %% [markdown]
+# `tk.matmul(A, B)` is the same as `@`, and `tk.mm` is the
 # same for two matrices and nothing else. `tk.equal` says whether two tensors have the same shape
 # and the same elements.
 
@@ -208,16 +222,22 @@ except RuntimeError as error:
 # %% [markdown]
 # ## Many products at once
 #
-# With more than two dimensions `@` multiplies the last two, and all the others are a *batch*: 8
-# matrices of 3 by 4 times 8 matrices of 4 by 5 are 8 products of 3 by 5. `tk.bmm` does the same for
+# With more than two dimensions `@` multiplies the last two, and all the others are a *batch*: 2
+# matrices of 3 by 4 times 2 matrices of 4 by 5 are 2 products of 3 by 5. `tk.bmm` does the same for
 # exactly three dimensions. In a Transformer every attention head is such a product.
 
 # %%
 tk.manual_seed(0)
-batch_a = tk.randn(8, 3, 4)
-batch_b = tk.randn(8, 4, 5)
+batch_a = tk.randn(2, 3, 4)
+batch_b = tk.randn(2, 4, 5)
 print(tk.bmm(batch_a, batch_b).shape)
 print((batch_a @ batch_b).shape)
+
+# %% [markdown]
+# An index picks one matrix out of a batch: this is the left factor of product 1.
+
+# %% role="show"
+viz.indexing(batch_a, 1)
 
 # %% [markdown]
 # The same numbers may be added up in another order, and float32 rounds after each step. So results
@@ -225,8 +245,8 @@ print((batch_a @ batch_b).shape)
 # `equal`.
 
 # %%
-by_hand = batch_a[3] @ batch_b[3]
-print(tk.allclose(tk.bmm(batch_a, batch_b)[3], by_hand))
+by_hand = batch_a[1] @ batch_b[1]
+print(tk.allclose(tk.bmm(batch_a, batch_b)[1], by_hand))
 print(tk.tensor(0.1) + 0.2 == 0.3, tk.allclose(tk.tensor(0.1) + 0.2, tk.tensor(0.3)))
 
 # %% exercise="batch-product"
@@ -283,6 +303,9 @@ print(sales.mean(dim=1).shape, sales.mean(dim=1, keepdim=True).shape)
 print(sales / sales.amax(dim=1, keepdim=True))
 print(sales - sales.amin(dim=1, keepdim=True))
 
+# %% role="show"
+viz.broadcast(sales=sales, means=sales.mean(dim=1, keepdim=True))
+
 # %% exercise="which-result"
 
 # %% exercise="standard-rows"
@@ -303,6 +326,9 @@ x = tk.arange(12, dtype=tk.float32)
 print(x.reshape(3, 4))
 print(x.reshape(2, -1).shape)
 print(x.reshape(3, 4).flatten().shape)
+
+# %% role="show"
+viz.memory(x=x, table=x.reshape(3, 4))
 
 # %% [markdown]
 # `flatten` makes a vector of everything. If the sizes do not fit, the message says which number of
@@ -333,6 +359,13 @@ print(tk.cat([a, b], dim=0))
 print(tk.cat([a, b], dim=1))
 print(tk.stack([a, b]))
 print(tk.cat([a, b]).shape, tk.stack([a, b], dim=0).shape)
+
+# %% [markdown]
+# Both copy. Along dimension 1 `cat` puts a row of `a` beside a row of `b`; `stack` keeps each
+# tensor in one piece.
+
+# %% role="show"
+viz.memory(joined=tk.cat([a, b], dim=1), stacked=tk.stack([a, b]))
 
 # %% [markdown]
 # So four photos of shape `[3, 32, 32]` are stacked to a batch of shape `[4, 3, 32, 32]`, and two

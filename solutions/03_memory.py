@@ -18,7 +18,8 @@
 # shapes change the way of reading and leave the numbers where they are. At the end you can tell a
 # view from a copy without trying, and you know what to do when a view does not fit.
 #
-# The core exercises take about 45 minutes. Exercises marked *further* give no points.
+# **Time and difficulty.** Reading takes about 20 minutes. The core exercises take about 45 minutes;
+# most are 2 or 3 of 5, one is 4. Exercises marked *further* can wait; they give no points.
 
 # %%
 import tensorkit as tk
@@ -172,6 +173,9 @@ flat = v.T.reshape(12)
 flat[0] = -1
 print(v[0, 0], "is still there: this reshape was a copy")
 
+# %% role="show"
+viz.memory(x=x, v=v, flat=flat)
+
 # %% [markdown]
 # After a transpose the elements are read in another order than they lie in memory. A vector has
 # only one stride, and no single stride walks to the positions 0, 4, 8, 1, 5, ...
@@ -216,8 +220,17 @@ print(photos.stride(), moved.stride())
 
 # %%
 photo = tk.tensor([[[1, 2, 3], [1, 2, 3]]])
-print(photo.permute(2, 0, 1).tolist())
-print(photo.reshape(3, 1, 2).tolist())
+moved = photo.permute(2, 0, 1)
+mixed = photo.reshape(3, 1, 2)
+print(moved.tolist())
+print(mixed.tolist())
+
+# %% role="show"
+viz.memory(photo=photo, moved=moved, mixed=mixed)
+
+# %% [markdown]
+# All three look at the same six numbers. Channel 0 of `moved` are the positions 0 and 3, the two
+# ones; channel 0 of `mixed` are the positions 0 and 1.
 
 # %% exercise="channels-first"
 
@@ -238,11 +251,16 @@ print(x.unsqueeze(0).shape, x.unsqueeze(1).shape, x.unsqueeze(-1).shape)
 photo = tk.zeros(3, 32, 32)
 print(photo.unsqueeze(0).shape)
 
+# %% role="show"
+viz.memory(x=x, row=x.unsqueeze(0), column=x.unsqueeze(1))
+
+# %%
 y = tk.zeros(1, 3, 1, 4)
 print(y.squeeze().shape, y.squeeze(0).shape, y.squeeze(1).shape)
 
 # %% [markdown]
-# `squeeze(1)` did nothing: dimension 1 has size 3. And `squeeze()` without a number takes every
+# `squeeze(1)` did nothing: dimension 1 has size 3. Both count from the end too: `squeeze(-1)` looks
+# at the last dimension. And `squeeze()` without a number takes every
 # dimension of size 1, also one that you wanted to keep.
 #
 # > **You will read elsewhere** that `squeeze()` drops the batch dimension. With a batch of one grey
@@ -283,13 +301,17 @@ viz.memory(x=x, repeated=x.as_strided((2, 3), (0, 1)))
 tk.manual_seed(42)
 A = tk.randn(3, 3)
 B = tk.randn(3, 3)
-result = (A @ B).T.flatten()
+product = A @ B
+result = product.T.flatten()
 print(result)
 print(result.argmax())
 
 # %% [markdown]
 # The product is new memory, `.T` is a view of it, `flatten` has to copy, because a transpose is not
 # contiguous.
+
+# %% role="show"
+viz.memory(product=product, turned=product.T, result=result)
 
 # %% exercise="product-chain"
 

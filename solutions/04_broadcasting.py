@@ -18,7 +18,8 @@
 # mask and by list. At the end you can compute all distances between two sets of points in one line,
 # and you know which picks are views and which are copies.
 #
-# The core exercises take about 40 minutes. Exercises marked *further* give no points.
+# **Time and difficulty.** Reading takes about 20 minutes. The core exercises take about 40 minutes;
+# most are 2 or 3 of 5, one is 4. Exercises marked *further* can wait; they give no points.
 
 # %%
 import tensorkit as tk
@@ -59,26 +60,9 @@ print((tk.zeros(8, 1, 6, 1) + tk.zeros(7, 1, 5)).shape)
 # %% role="show"
 viz.broadcast((4, 1), (1, 5))
 
-# %% exercise="broadcast-shape"
-
 # %% [markdown]
-# Inside the block below, the library asks your function whenever two shapes meet. As long as it is
-# not written, the library keeps its own.
-
-# %% role="show"
-with transplant(broadcast_shape) as asked:
-    table = tk.tensor([[10.0], [20.0], [30.0]]) + tk.tensor([1.0, 2.0, 3.0, 4.0])
-    print(table)
-print(asked)
-
-# %% [markdown]
-# **What to notice.** The rules look at shapes only. They cannot know whether your row is a row of
-# the right thing: a vector of 3 prices fits beside 3 measurements as well.
-
-# %% [markdown]
-# ## When shapes do not fit
-#
-# The message names the sizes and the dimension. A vector as long as a *column* is the classic:
+# **When shapes do not fit.** The message names the sizes and the dimension. A vector as long as a
+# *column* is the classic:
 
 # %%
 per_row = tk.tensor([10.0, 20.0])
@@ -98,19 +82,33 @@ print(a * per_row.unsqueeze(1))
 explain.broadcast(a, per_row)
 
 # %% [markdown]
-# Worse is what fits by accident. In a square matrix the row rule applies silently:
+# Worse is what fits by accident. In a square matrix the row rule applies silently. The first line
+# below subtracts the mean of row 0 from column 0, and nothing warns you:
 
 # %%
 square = tk.tensor([[1.0, 2.0], [3.0, 4.0]])
 print(square - square.mean(dim=1))
 print(square - square.mean(dim=1, keepdim=True))
 
-# %% [markdown]
-# **What to notice.** The first line subtracts the mean of row 0 from column 0. Nothing warns you.
-# When you test a formula, use sizes that differ.
+# %% exercise="broadcast-shape"
 
 # %% [markdown]
-# ## A column times a row
+# Inside the block below, the library asks your function whenever two shapes meet. As long as it is
+# not written, the library keeps its own.
+
+# %% role="show"
+with transplant(broadcast_shape) as asked:
+    table = tk.tensor([[10.0], [20.0], [30.0]]) + tk.tensor([1.0, 2.0, 3.0, 4.0])
+    print(table)
+print(asked)
+
+# %% [markdown]
+# **What to notice.** The rules look at shapes only. They cannot know whether your row is a row of
+# the right thing: a vector of 3 prices fits beside 3 measurements as well. When you test a formula,
+# use sizes that differ.
+
+# %% [markdown]
+# ## A column times a row, and what stretching costs
 #
 # The multiplication table of 1 to 5 is a column times a row. Here is the smaller brother of it,
 # sums instead of products:
@@ -121,6 +119,9 @@ columns = tk.arange(4).unsqueeze(0)
 print(rows.shape, columns.shape)
 print(rows + 10 * columns)
 
+# %% role="show"
+viz.broadcast(rows=rows, tens=10 * columns)
+
 # %% [markdown]
 # `unsqueeze(0)` is not needed here: a missing dimension counts as 1 anyway.
 #
@@ -129,17 +130,10 @@ print(rows + 10 * columns)
 
 # %% exercise="multiplication-table"
 
-# %% exercise="nearest-centre"
-
 # %% [markdown]
-# **What to notice.** The table of all differences is large: 1,000 points and 1,000 centres give a
-# million rows. Broadcasting saves the loop, not the memory of the result.
-
-# %% [markdown]
-# ## What stretching costs
-#
-# Nothing is copied while a dimension stretches. `expand` shows what happens: the stretched
-# dimension gets stride 0, so the same element is read again and again.
+# **What stretching costs.** Nothing is copied while a dimension stretches. `expand` shows what
+# happens: the stretched dimension gets stride 0, which you met at the end of chapter 03: the same
+# element is read again and again.
 
 # %%
 column = tk.tensor([[10.0], [20.0]])
@@ -167,9 +161,12 @@ print(column.repeat(1, 3).stride())
 # %%
 print(tk.broadcast_to(row, (2, 3)))
 
+# %% exercise="nearest-centre"
+
 # %% [markdown]
-# **What to notice.** Stride 0 is all there is to broadcasting. You met it at the end of the chapter
-# on memory; now it has a purpose.
+# **What to notice.** Stride 0 is all there is to broadcasting: the operands stay small. The result
+# does not. 1,000 points and 1,000 centres make a table of a million differences. Broadcasting saves
+# the loop, not the memory of the result.
 
 # %% [markdown]
 # ## Masks
@@ -261,11 +258,22 @@ viz.indexing(t, ([0, 1, 2], [2, 1, 0]))
 # %% [markdown]
 # ## View or copy, and writing
 #
-# Whole numbers, slices, `None` and `...` give views. A mask or a list gives a copy. Writing *right
-# behind the index* works with all of them, because that is a write into the tensor on the left.
+# Whole numbers, slices, `None` and `...` give views. A mask or a list gives a copy.
 
 # %%
 x = tk.arange(5)
+by_slice = x[3:]
+by_mask = x[x > 2]
+print(by_slice, by_mask)
+
+# %% role="show"
+viz.memory(x=x, by_slice=by_slice, by_mask=by_mask)
+
+# %% [markdown]
+# Writing *right behind the index* works with all of them, because that is a write into the tensor
+# on the left.
+
+# %%
 x[x > 2] = 0
 x[[0, 1]] += 10
 print(x)

@@ -19,7 +19,8 @@
 # pieces that backward is made of: a node's own formula, the order of the nodes, the sum over what
 # was stretched, and the call that starts it all.
 #
-# The core exercises take about 45 minutes. Exercises marked *further* give no points.
+# **Time and difficulty.** Reading takes about 25 minutes. The core exercises take about 45 minutes;
+# most are 2 or 3 of 5, two are 4. Exercises marked *further* can wait; they give no points.
 
 # %%
 import math
@@ -45,7 +46,25 @@ print((y(3 + h) - y(3 - h)) / (2 * h))
 
 # %% [markdown]
 # Calculus says $y' = 2x$, so 6. With several inputs there is one such slope for each of them, and
-# together they are the **gradient**: a tensor of the shape of the input.
+# together they are the **gradient**: a tensor of the shape of the input. For $a^2 + 2b^2$ at
+# $a = 3$, $b = 1$:
+
+
+# %%
+def valley(a, b):
+    return a**2 + 2 * b**2
+
+
+slope_a = (valley(3 + h, 1) - valley(3 - h, 1)) / (2 * h)
+slope_b = (valley(3, 1 + h) - valley(3, 1 - h)) / (2 * h)
+print(round(slope_a, 3), round(slope_b, 3))
+
+# %% [markdown]
+# The gradient points uphill. Whoever wants to go down takes a small step the other way, here a
+# tenth of the gradient. The lines join places of the same height.
+
+# %% role="show"
+viz.landscape(valley, [(3.0, 1.0), (3.0 - 0.1 * slope_a, 1.0 - 0.1 * slope_b)])
 
 # %% exercise="numeric-gradient"
 
@@ -112,11 +131,65 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# **What to notice.** You wrote down the forward computation only. Nobody told the library the
-# derivative of your formula; it knows the derivative of each of its operations.
+# **From one number.** `backward` starts at one number: its slope with respect to itself is 1. From
+# a tensor of several numbers it would not know where to start.
+
+# %%
+x = tk.tensor([1.0, 2.0], requires_grad=True)
+y = x**2
+try:
+    y.backward()
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
 
 # %% [markdown]
-# ## The graph
+# Make one number of it, with a sum or a mean, or say with `gradient=` how much each element counts.
+# Both lines below do the same:
+
+# %%
+(x**2).sum().backward()
+print(x.grad)
+
+x.grad = None
+(x**2).backward(gradient=tk.tensor([1.0, 1.0]))
+print(x.grad)
+
+# %% [markdown]
+# Here is a model with two inputs, and what its three parameters would have to do:
+
+# %%
+w1 = tk.tensor(3.0, requires_grad=True)
+w2 = tk.tensor(-2.0, requires_grad=True)
+b = tk.tensor(1.0, requires_grad=True)
+x1, x2 = tk.tensor(4.0), tk.tensor(5.0)
+
+y = w1 * x1 + w2 * x2 + b
+loss = (y - 10.0) ** 2
+loss.backward()
+print(y.item(), loss.item())
+print(w1.grad.item(), w2.grad.item(), b.grad.item())
+
+# %% [markdown]
+# The prediction is 3 and should be 10. All three gradients are negative: to make the loss smaller,
+# all three parameters should grow. The picture compares their sizes: a little change of `w2` would
+# change the loss most.
+
+# %% role="show"
+viz.gradients({"w1": w1, "w2": w2, "b": b})
+
+# %% [markdown]
+# > **You will read elsewhere** a loss `(y_pred - y_target) ** 2` under the name *mean squared
+# > error*. That is the squared error of one sample. With a batch of 4 it has 4 elements, and
+# > `backward` refuses; the `.mean()` is missing.
+
+# %% exercise="linear-gradients"
+
+# %% [markdown]
+# **What to notice.** You wrote down the forward computation only, down to one number. Nobody told
+# the library the derivative of your formula; it knows the derivative of each of its operations.
+
+# %% [markdown]
+# ## The graph and its leaves
 #
 # While you compute, every result remembers the operation that made it, its **node**, and the node
 # knows the nodes of its inputs. That is the graph. `grad_fn` is the node of a tensor, `name()` what
@@ -173,12 +246,10 @@ print(y, x.grad)
 # > tensorkit. PyTorch adds an address, `<MulBackward0 object at 0x7f...>`, which differs in each
 # > run; `name()` is always the same.
 #
-# **What to notice.** Printing a tensor with a history shows `grad_fn=<MulBackward0>` or the like.
-# The name tells the operation: a quick way to see where a tensor came from.
+# Printing a tensor with a history shows `grad_fn=<MulBackward0>` or the like. The name tells the
+# operation: a quick way to see where a tensor came from.
 
 # %% [markdown]
-# ## Leaves
-#
 # A **leaf** is a tensor that no recorded operation made: `is_leaf`. Backward leaves gradients in
 # the leaves that asked for one, and nowhere else. A tensor on the way has none, unless you say
 # `retain_grad()` before.
@@ -246,8 +317,22 @@ with transplant(tanh_gradient) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** `out`, the result itself, is what the formula of tanh needs, so that is what
-# its node saves. Others save their inputs, and a sum saves only a shape.
+# `out`, the result itself, is what the formula of tanh needs, so that is what its node saves.
+# Others save their inputs, and a sum saves only a shape.
+#
+# A gradient of your own should be compared before you trust it: with another way to it, or with a
+# measured one. The library does that for every operation: `autograd.gradcheck` measures in float64
+# and says whether both agree.
+
+# %%
+x = tk.tensor([0.5, 1.5], dtype=tk.float64, requires_grad=True)
+print(autograd.gradcheck(lambda x: tk.sin(x**2), (x,)))
+
+# %% exercise="sine-slope"
+
+# %% [markdown]
+# **What to notice.** A node knows nothing of the whole formula. It gets one upstream gradient,
+# multiplies by its own slope, and passes the product on.
 
 # %% [markdown]
 # ## The order of the nodes
@@ -313,6 +398,9 @@ print(scale.grad)
 # Each element of `bias` was read three times, each element of `scale` twice. The gradient has the
 # shape of the tensor, never the shape that it was stretched to.
 
+# %% role="show"
+viz.backward((x * scale + bias).sum())
+
 # %% exercise="unbroadcast"
 
 # %% [markdown]
@@ -343,67 +431,6 @@ print(asked)
 # %% [markdown]
 # **What to notice.** The formula of an addition knows nothing of broadcasting; it passes its
 # upstream gradient on as it is. The engine does the sum, in one place for all operations.
-
-# %% [markdown]
-# ## From one number
-#
-# `backward` starts at one number: its slope with respect to itself is 1. From a tensor of several
-# numbers it would not know where to start.
-
-# %%
-x = tk.tensor([1.0, 2.0], requires_grad=True)
-y = x**2
-try:
-    y.backward()
-except RuntimeError as error:
-    print(str(error).splitlines()[0])
-
-# %% [markdown]
-# Make one number of it, with a sum or a mean, or say with `gradient=` how much each element counts.
-# Both lines below do the same:
-
-# %%
-(x**2).sum().backward()
-print(x.grad)
-
-x.grad = None
-(x**2).backward(gradient=tk.tensor([1.0, 1.0]))
-print(x.grad)
-
-# %% [markdown]
-# Here is a model with two inputs, and what its three parameters would have to do:
-
-# %%
-w1 = tk.tensor(3.0, requires_grad=True)
-w2 = tk.tensor(-2.0, requires_grad=True)
-b = tk.tensor(1.0, requires_grad=True)
-x1, x2 = tk.tensor(4.0), tk.tensor(5.0)
-
-y = w1 * x1 + w2 * x2 + b
-loss = (y - 10.0) ** 2
-loss.backward()
-print(y.item(), loss.item())
-print(w1.grad.item(), w2.grad.item(), b.grad.item())
-
-# %% [markdown]
-# The prediction is 3 and should be 10. All three gradients are negative: to make the loss smaller,
-# all three parameters should grow.
-#
-# > **You will read elsewhere** a loss `(y_pred - y_target) ** 2` under the name *mean squared
-# > error*. That is the squared error of one sample. With a batch of 4 it has 4 elements, and
-# > `backward` refuses; the `.mean()` is missing.
-
-# %% exercise="linear-gradients"
-
-# %% exercise="sine-slope"
-
-# %% [markdown]
-# **What to notice.** Compare a gradient of your own with a measured one before you trust it. The
-# library does it for every operation: `autograd.gradcheck` compares in float64.
-
-# %%
-x = tk.tensor([0.5, 1.5], dtype=tk.float64, requires_grad=True)
-print(autograd.gradcheck(lambda x: tk.sin(x**2), (x,)))
 
 # %% [markdown]
 # ## On one page

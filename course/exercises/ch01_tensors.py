@@ -40,6 +40,7 @@ class WhatShape(Prediction):
         "tk.tensor([7, 8])[0]": "A whole number as index picks one entry: its dimension goes.",
         "tk.zeros(4, 3)[1]": "The shape lists rows first. A whole number picks one row.",
         "tk.zeros(4, 3)[1:2]": "A slice keeps its dimension, even if one entry is left in it.",
+        "tk.zeros(4, 3)[2:2]": "From 2 up to, not including, 2: a slice may keep nothing.",
         "tk.zeros(4, 3)[:, 1]": "`:` keeps all rows; the whole number removes the columns.",
         "tk.zeros(5, 4)[:3, ::3]": (
             "`:3` stops before 3. `::3` starts at 0 and takes every third entry that exists."
@@ -68,7 +69,11 @@ class WhatShape(Prediction):
             "brackets inwards: rows, then columns. Try `tk.zeros(4, 3)[1]` again with that.",
         ),
         "the stop is included": (
-            {"tk.zeros(4, 3)[1:2]": (2, 3), "tk.zeros(5, 4)[:3, ::3]": (4, 2)},
+            {
+                "tk.zeros(4, 3)[1:2]": (2, 3),
+                "tk.zeros(4, 3)[2:2]": (1, 3),
+                "tk.zeros(5, 4)[:3, ::3]": (4, 2),
+            },
             "You counted the stop of a slice. As in Python's lists a slice ends just before its "
             "stop, so `1:2` takes only position 1. Count those slices again.",
         ),
@@ -92,120 +97,15 @@ class WhatShape(Prediction):
         return list(value.shape)
 
 
-def checkerboard(rows: int, columns: int) -> tk.Tensor:
-    """Zeros and ones in turn, as int64, with a 0 in the corner at the top left."""
-    board = tk.zeros(rows, columns, dtype=tk.int64)
-    board[::2, 1::2] = 1
-    board[1::2, ::2] = 1
-    return board
-
-
-def _begins_with_one(rows: int, columns: int) -> tk.Tensor:
-    board = tk.zeros(rows, columns, dtype=tk.int64)
-    board[::2, ::2] = 1
-    board[1::2, 1::2] = 1
-    return board
-
-
-def _only_even_rows(rows: int, columns: int) -> tk.Tensor:
-    board = tk.zeros(rows, columns, dtype=tk.int64)
-    board[::2, 1::2] = 1
-    return board
-
-
-def _stripes(rows: int, columns: int) -> tk.Tensor:
-    board = tk.zeros(rows, columns, dtype=tk.int64)
-    board[:, 1::2] = 1
-    return board
-
-
-def _float_board(rows: int, columns: int) -> tk.Tensor:
-    board = tk.zeros(rows, columns)
-    board[::2, 1::2] = 1
-    board[1::2, ::2] = 1
-    return board
-
-
-def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
-    return checkerboard(columns, rows)
-
-
-@exercise("checkerboard", answer=checkerboard, points=6, difficulty=2, minutes=8)
-class Checkerboard(Exercise):
-    """A checkerboard
-
-    **Input:** `rows` and `columns`, two whole numbers, 0 or larger.
-
-    **Output:** a tensor of shape `[rows, columns]` and dtype `tk.int64`. Zeros and ones take turns
-    along every row and every column; the corner at the top left is 0.
-
-    ```python
-    checkerboard(3, 4)
-    # tensor([[0, 1, 0, 1],
-    #         [1, 0, 1, 0],
-    #         [0, 1, 0, 1]])
-    ```
-
-    Slices with a step do it in a few lines, without a loop.
-
-    What stands behind `:` and `->` in the first line says which kind of value is meant; leave it as
-    it is.
-    """
-
-    hints = (
-        "Begin with a board of zeros. Which rows look alike? There are only two kinds of them.",
-        "In rows 0, 2, 4, ... the ones stand in columns 1, 3, 5, ... One assignment to "
-        "`board[::2, ...]` writes all of these at once.",
-        "`board[::2, 1::2] = 1` fills the even rows. The odd rows need one line more, in which "
-        "rows and columns change places.",
-    )
-    usual_mistakes = {
-        "begins with 1": (
-            _begins_with_one,
-            "The pattern is there, with zeros and ones exchanged: the corner at the top left "
-            "should be 0. Shift the columns of both assignments by one.",
-        ),
-        "only even rows": (
-            _only_even_rows,
-            "Rows 0, 2, 4, ... are done, and rows 1, 3, 5, ... are still empty. Add a second "
-            "assignment for those, with the columns shifted by one.",
-        ),
-        "stripes": (
-            _stripes,
-            "These are stripes: every row is the same, because `:` takes all rows. Fill the even "
-            "and the odd rows in two assignments, with different columns.",
-        ),
-        "floats": (
-            _float_board,
-            "The pattern is right, the dtype is not: `tk.zeros` makes float32 unless you ask. "
-            "Give it `dtype=tk.int64`.",
-        ),
-        "columns first": (
-            _columns_by_rows,
-            "The board lies on its side: rows and columns are exchanged. The first number of a "
-            "shape counts the rows.",
-        ),
-    }
-
-    def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(4, 4, label="a square board")
-        yield case(3, 5, label="odd sides")
-        yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
-        yield case(1, 6, label="a single row")
-        yield case(5, 1, label="a single column")
-        yield case(1, 1, label="a single square")
-        yield case(0, 3, label="no rows", weight=0.25)
-
-
 def evenly_spaced(start: float, end: float, n: int) -> tk.Tensor:
-    """`n` numbers from `start` to `end`, both included, at equal distances, as float32."""
+    """`n` numbers at equal distances from `start` to `end`, both included."""
     step = (end - start) / max(n - 1, 1)
     return start + step * tk.arange(n)
 
 
 @no_type_check
 def _spaced_program(start: float, end: float, n: int) -> tk.Tensor:
-    step = ...  # from each number to the next; for n = 1 any number will do, but no error
+    step = ...  # from each number to the next; for n = 1 it does not matter
     return ...  # n numbers that begin at start and lie this far apart
 
 
@@ -312,9 +212,115 @@ class LinspaceByHand(Exercise):
         start, end = draw.floats(1, -9, -1)[0], draw.floats(1, 1, 9)[0]
         yield case(start, end, draw.integer(6, 9), label="any two ends")
         yield case(1.5, 1.5, 3, label="both ends the same")
-        yield case(2, 5, 1, label="one number")
-        yield case(-3.5, 4, 1, label="one number, below zero")
-        yield case(1, 4, 0, label="no number", weight=0.25)
+        yield case(2, 5, 1, label="one number (size 1)")
+        yield case(-3.5, 4, 1, label="one number, below zero (size 1)")
+        yield case(1, 4, 0, label="no number (empty)", weight=0.25)
+
+
+def checkerboard(rows: int, columns: int) -> tk.Tensor:
+    """Zeros and ones in turn, as int64, with a 0 in the corner at the top left."""
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, 1::2] = 1
+    board[1::2, ::2] = 1
+    return board
+
+
+def _begins_with_one(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, ::2] = 1
+    board[1::2, 1::2] = 1
+    return board
+
+
+def _only_even_rows(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2, 1::2] = 1
+    return board
+
+
+def _stripes(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[:, 1::2] = 1
+    return board
+
+
+def _float_board(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns)
+    board[::2, 1::2] = 1
+    board[1::2, ::2] = 1
+    return board
+
+
+def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
+    return checkerboard(columns, rows)
+
+
+@exercise("checkerboard", answer=checkerboard, points=6, difficulty=2, minutes=8)
+class Checkerboard(Exercise):
+    """A checkerboard
+
+    **Input:** `rows` and `columns`, two whole numbers, 0 or larger.
+
+    **Output:** a tensor of shape `[rows, columns]` and dtype `tk.int64`. Zeros and ones take turns
+    along every row and every column; the corner at the top left is 0.
+
+    ```python
+    checkerboard(3, 4)
+    # tensor([[0, 1, 0, 1],
+    #         [1, 0, 1, 0],
+    #         [0, 1, 0, 1]])
+    ```
+
+    Slices with a step do it in a few lines, without a loop.
+
+    What stands behind `:` and `->` in the first line says which kind of value is meant; leave it as
+    it is.
+    """
+
+    hints = (
+        "Begin with a board of zeros. Which rows look alike? There are only two kinds of them.",
+        "In rows 0, 2, 4, ... the ones stand in columns 1, 3, 5, ... One assignment to "
+        "`board[::2, ...]` writes all of these at once.",
+        "`board[::2, 1::2] = 1` fills the even rows. The odd rows need one line more, in which "
+        "rows and columns change places.",
+    )
+    usual_mistakes = {
+        "begins with 1": (
+            _begins_with_one,
+            "The pattern is there, with zeros and ones exchanged: the corner at the top left "
+            "should be 0. Shift the columns of both assignments by one.",
+        ),
+        "only even rows": (
+            _only_even_rows,
+            "Rows 0, 2, 4, ... are done, and rows 1, 3, 5, ... are still empty. Add a second "
+            "assignment for those, with the columns shifted by one.",
+        ),
+        "stripes": (
+            _stripes,
+            "These are stripes: every row is the same, because `:` takes all rows. Fill the even "
+            "and the odd rows in two assignments, with different columns.",
+        ),
+        "floats": (
+            _float_board,
+            "The pattern is right, the dtype is not: `tk.zeros` makes float32 unless you ask. "
+            "Give it `dtype=tk.int64`.",
+        ),
+        "columns first": (
+            _columns_by_rows,
+            "The board lies on its side: rows and columns are exchanged. The first number of a "
+            "shape counts the rows.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(4, 4, label="a square board")
+        yield case(3, 5, label="odd sides")
+        yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
+        yield case(1, 6, label="a single row (size 1)")
+        yield case(5, 1, label="a single column (size 1)")
+        yield case(1, 1, label="a single square (size 1)")
+        yield case(0, 3, label="no rows (empty)", weight=0.25)
+        yield case(2, 0, label="no columns (empty)", weight=0.25)
 
 
 @exercise("which-dtype", points=1, difficulty=2, minutes=5)
@@ -347,6 +353,9 @@ class WhichDtype(Prediction):
         ),
         "tk.ones(2, dtype=tk.float16) * 2.0": (
             "A Python float beside a float tensor is the same kind, so the tensor decides."
+        ),
+        "tk.ones(2) + tk.tensor(1.0, dtype=tk.float64)": (
+            "A 0-d tensor beside a tensor with dimensions is as polite as a Python number."
         ),
         "tk.ones(2, dtype=tk.uint8) + 1": (
             "A Python int beside a tensor of whole numbers is the same kind: the tensor decides."
@@ -394,10 +403,11 @@ class WhichDtype(Prediction):
         "the Python number decides": (
             {
                 "tk.ones(2, dtype=tk.float16) * 2.0": "float32",
+                "tk.ones(2) + tk.tensor(1.0, dtype=tk.float64)": "float64",
                 "tk.ones(2, dtype=tk.uint8) + 1": "int64",
             },
-            "You let the Python number choose. It has no size of its own: beside a tensor of the "
-            "same kind, the tensor's dtype stays. Predict the last two again.",
+            "You let a single number choose. Beside a tensor with dimensions of the same kind it "
+            "has no say: the tensor's dtype stays. Predict the last three again.",
         ),
         "Python's types": (
             {"tk.tensor([1, 2, 3])": "int", "tk.tensor([1, 2.5])": "float", "tk.arange(4)": "int"},
@@ -505,12 +515,14 @@ class Pixels(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(_image([[[0, 51, 255]]]), label="a single pixel")
+        yield case(_image([[[0, 51, 255]]]), label="a single pixel (size 1)")
         yield case(_image(_photo(draw, draw.integer(2, 3), 2)), label="any photo")
-        yield case(_image(_photo(draw, 4, 2))[::2], label="every second row of a photo")
+        yield case(
+            _image(_photo(draw, 4, 2))[::2], label="every second row of a photo (non-contiguous)"
+        )
         yield case(_image([[[255, 255, 255]] * 2]), label="white")
         yield case(_image([[[0, 0, 0]] * 2]), label="black")
-        yield case(tk.zeros(0, 4, 3, dtype=tk.uint8), label="a photo without rows")
+        yield case(tk.zeros(0, 4, 3, dtype=tk.uint8), label="a photo without rows (empty)")
 
 
 def _image(pixels: list[list[list[int]]]) -> tk.Tensor:
@@ -629,115 +641,13 @@ class HalfPrecision(Exercise):
         yield case(_half([2048, 1, 1, 1]), label="small steps on a large number")
         yield case(_half([60000, draw.integer(200, 900) * 32]), label="a sum above 65504")
         yield case(_half([60000, 60000, -60000]), label="above 65504 on the way")
-        yield case(tk.ones(9, dtype=tk.float16)[::2], label="every second element of a vector")
-        yield case(_half([]), label="no elements")
+        yield case(_half([7, 9, 5, 9, 3])[::2], label="every second element (non-contiguous)")
+        yield case(_half([0.25]), label="a single element (size 1)")
+        yield case(_half([]), label="no elements (empty)")
 
 
 def _half(numbers: list[Any]) -> tk.Tensor:
     return tk.tensor(numbers, dtype=tk.float16)
-
-
-def bytes_of(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    """How many bytes the elements of a tensor of this shape and dtype take."""
-    count = 1
-    for size in shape:
-        count *= size
-    return count * tk.zeros(1, dtype=dtype).element_size()
-
-
-def _counts_elements(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
-
-
-def _always_four(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    return _counts_elements(shape, dtype) * 4
-
-
-def _adds_the_sizes(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    return sum(shape) * tk.zeros(1, dtype=dtype).element_size()
-
-
-def _bits(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    return bytes_of(shape, dtype) * 8
-
-
-def _product_from_zero(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    count = 0
-    for size in shape:
-        count *= size
-    return count * tk.zeros(1, dtype=dtype).element_size()
-
-
-def _nothing_for_a_number(shape: tuple[int, ...], dtype: tk.dtype) -> int:
-    return bytes_of(shape, dtype) if shape else 0
-
-
-@exercise("bytes-of", answer=bytes_of, points=0, difficulty=2, minutes=4, further=True)
-class BytesOf(Exercise):
-    """How many bytes
-
-    Before you make a large tensor it is good to know whether it fits.
-
-    **Input:** `shape`, a tuple of whole numbers, and `dtype`, such as `tk.float32`.
-
-    **Output:** how many bytes the elements of such a tensor take, as a Python int.
-
-    ```python
-    bytes_of((3, 4), tk.float32)
-    # 48
-    ```
-
-    Try not to make the tensor itself: the answer for 20 terabytes should not need 20 terabytes.
-    """
-
-    hints = (
-        "Bytes are the number of elements times the bytes of one element.",
-        "A small tensor of that dtype knows the second factor: look among its methods.",
-        "For the first factor begin with 1 and multiply by every size. For an empty shape, 1 is "
-        "then already right: a single number is one element.",
-    )
-    usual_mistakes = {
-        "counts elements": (
-            _counts_elements,
-            "This is the number of elements. Multiply it by the bytes of one element, which "
-            "depend on the dtype.",
-        ),
-        "always 4 bytes": (
-            _always_four,
-            "You count 4 bytes for every element. That is float32; other dtypes have 1, 2 or 8. "
-            "Ask a small tensor of that dtype for its `element_size()`.",
-        ),
-        "adds the sizes": (
-            _adds_the_sizes,
-            "You added the sizes. 3 rows of 4 are 3 * 4 elements: multiply.",
-        ),
-        "bits": (
-            _bits,
-            "This is 8 times too much: you count bits. float32 has 32 bits, and those are 4 bytes.",
-        ),
-        "begins with 0": (
-            _product_from_zero,
-            "Your result is always 0: the product begins with 0, and 0 times anything is 0. Begin "
-            "with 1.",
-        ),
-        "nothing for a number": (
-            _nothing_for_a_number,
-            "The empty shape `()` belongs to a single number, and that takes memory too: one "
-            "element. Only a 0 inside the shape makes a tensor empty.",
-        ),
-    }
-
-    def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case((3, 4), tk.float32, label="a matrix of float32")
-        yield case(tuple(draw.integers(3, 3, 9)), tk.float16, label="any shape, float16")
-        yield case((8, 3, 224, 224), tk.uint8, label="8 photos as uint8")
-        yield case((8, 3, 224, 224), tk.float32, label="8 photos as float32")
-        yield case((), tk.float64, label="one number, float64")
-        yield case((), tk.bool, label="one truth value")
-        yield case((0, draw.integer(2, 9)), tk.int64, label="no rows")
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -852,10 +762,10 @@ class StridesOf(Exercise):
         yield case((draw.integer(2, 9),), label="a vector")
         yield case((2, 3, 4), label="three dimensions")
         yield case(tuple(draw.integers(4, 2, 6)), label="any four dimensions")
-        yield case((4, 1, 3), label="a dimension of size 1")
-        yield case((2, 0, 3), label="an empty dimension")
-        yield case((draw.integer(2, 9), 0), label="an empty dimension at the end")
-        yield case((), label="a single number")
+        yield case((4, 1, 3), label="a dimension in the middle (size 1)")
+        yield case((2, 0, 3), label="a dimension of size 0 (empty)")
+        yield case((draw.integer(2, 9), 0), label="no columns (empty)")
+        yield case((), label="a single number (0-d)")
 
 
 def private_copy(array: np.ndarray) -> tk.Tensor:
@@ -949,9 +859,11 @@ class PrivateCopy(Exercise):
         yield case(np.array([draw.integers(3, 1, 9) for _ in range(2)]), label="a matrix of int64")
         yield case(np.array(draw.floats(3, 1, 9), dtype=np.float32), label="a vector of float32")
         yield case(np.array([[7, 200], [255, 1]], dtype=np.uint8), label="pixels of uint8")
-        yield case(np.arange(1.0, 7.0)[::2], label="every second element of an array")
-        yield case(np.array(2.5), label="a single number")
-        yield case(np.zeros((0, 3), dtype=np.float16), label="an empty array")
+        yield case(np.arange(1.0, 7.0)[::2], label="every second element (non-contiguous)")
+        yield case(np.array(2.5), label="a single number (0-d)")
+        yield case(np.array([[7.5]]), label="one row, one column (size 1)")
+        yield case(np.array([0.5, 2048], dtype=np.float16), label="a vector of float16")
+        yield case(np.zeros((0, 3), dtype=np.float16), label="no rows (empty)")
 
     def run(self, answer: Any, *args: Any) -> dict[str, Any]:
         """The copy, before and after a write to the array."""

@@ -13,6 +13,115 @@ import tensorkit as tk
 from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
+def softplus(x: tk.Tensor) -> tk.Tensor:
+    """log(1 + exp(x)) of each element, also where exp(x) is too large."""
+    return x.clamp(min=0) + tk.log(1 + tk.exp(-x.abs()))
+
+
+def _overflows(x: tk.Tensor) -> tk.Tensor:
+    return tk.log(1 + tk.exp(x))
+
+
+def _only_the_ramp(x: tk.Tensor) -> tk.Tensor:
+    return x.clamp(min=0)
+
+
+def _limits_the_input(x: tk.Tensor) -> tk.Tensor:
+    return tk.log(1 + tk.exp(x.clamp(max=80)))
+
+
+def _only_the_rest(x: tk.Tensor) -> tk.Tensor:
+    return tk.log(1 + tk.exp(-x.abs()))
+
+
+def _overflows_on_the_other_side(x: tk.Tensor) -> tk.Tensor:
+    return x + tk.log(1 + tk.exp(-x))
+
+
+def _in_float64(x: tk.Tensor) -> tk.Tensor:
+    return tk.log(1 + tk.exp(x.double())).to(x.dtype)
+
+
+@exercise(
+    "softplus",
+    answer=softplus,
+    stub=_overflows,
+    points=0,
+    difficulty=3,
+    minutes=7,
+    further=True,
+)
+class Softplus(Exercise):
+    """The curve that ends in inf
+
+    The *softplus*, log(1 + exp(x)), is a smooth ramp: almost 0 far to the left, almost `x` far to
+    the right. The code below writes the formula down as it stands. It is right for small numbers,
+    and answers `inf` for 100, because exp(100) is larger than any float32. Repair it.
+
+    **Input:** `x`, a float tensor of any shape.
+
+    **Output:** a new tensor of the same shape and dtype: log(1 + exp(x)) of each element, however
+    large or small it is.
+
+    ```python
+    softplus(tk.tensor([0.0, 100.0]))
+    # tensor([  0.6931, 100.0000])
+    # the code below answers tensor([0.6931,    inf])
+    ```
+
+    In float16 even exp(12) is `inf`.
+    """
+
+    hints = (
+        "`exp` of a large number is `inf`, `exp` of a negative one is harmless. Can the formula be "
+        "written so that `exp` sees only negative numbers?",
+        "On paper, log(1 + exp(x)) equals x + log(1 + exp(-x)). Use the left form where `x` is "
+        "negative, the right one where it is positive.",
+        "Both in one line: `-x.abs()` is never positive, and `x.clamp(min=0)` is `x` where it is "
+        "positive and 0 elsewhere.",
+    )
+    usual_mistakes = {
+        "only the ramp": (
+            _only_the_ramp,
+            "You cut the numbers off at 0. Near 0 the softplus is rounder: at 0 it is log(2), "
+            "0.6931. Add the logarithm to your ramp.",
+        ),
+        "limits the input": (
+            _limits_the_input,
+            "There is no `inf` any more, but your curve stops growing: at 1000 it should be 1000. "
+            "Limit what goes into `exp`, and add what you cut off.",
+        ),
+        "only the logarithm": (
+            _only_the_rest,
+            "The left half is right. To the right your curve falls back to 0: where `x` is "
+            "positive, `x` itself must be added.",
+        ),
+        "the other side": (
+            _overflows_on_the_other_side,
+            "The right half is right now, and the `inf` has moved to the left: for -1000 you ask "
+            "for exp(1000). Use this form only where `x` is positive.",
+        ),
+        "a wider dtype": (
+            _in_float64,
+            "float64 only moves the limit: exp(1000) is `inf` there too. Write the formula so that "
+            "`exp` never sees a large number.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([0.0, 100.0]), label="zero and a large number")
+        four = [*draw.floats(2, -3, -1), *draw.floats(2, 1, 3)]
+        yield case(tk.tensor(four), label="any four numbers")
+        yield case(tk.tensor([-1000.0, 1000.0]), label="far out on both sides")
+        yield case(tk.tensor([[-0.5, 1000.0], [90.0, 2.0]]), label="a table")
+        yield case(tk.tensor(1000.0), label="a single number (0-d)")
+        yield case(tk.tensor([[-1000.0]]), label="one row, one column (size 1)")
+        yield case(tk.tensor([12.0, -12.0, 300.0, 0.0]).half(), label="half the memory (float16)")
+        mixed = tk.tensor([1.0, 0.0, -1000.0, 0.0, 1000.0])
+        yield case(mixed[::2], label="every second element (non-contiguous)")
+        yield case(tk.zeros(0, 2), label="no elements (empty)")
+
+
 def brighter(pixels: tk.Tensor, amount: float) -> tk.Tensor:
     """The pixels with `amount` added, no value below 0 or above 255."""
     return (pixels + amount).clamp(0, 255)
@@ -110,10 +219,15 @@ class Brighter(Exercise):
             label="any photo, brighter",
         )
         yield case(tk.tensor([0.0, 255.0, 250.0, 4.0]), -5.5, label="at both ends, darker")
-        yield case(tk.tensor(250.0), 10, label="a single pixel")
-        yield case(tk.tensor([1.0, 240.0, 3.0, 252.0])[::2], 30, label="every second pixel")
-        yield case(tk.tensor([10.0, 200.0], dtype=tk.float16), 100, label="float16")
-        yield case(tk.zeros(0, 3), 1, label="no pixels")
+        yield case(tk.tensor(250.0), 10, label="a single pixel (0-d)")
+        yield case(
+            tk.tensor([1.0, 240.0, 3.0, 252.0])[::2],
+            30,
+            label="every second pixel (non-contiguous)",
+        )
+        yield case(tk.tensor([[250.0]]), 10, label="one row, one column (size 1)")
+        yield case(tk.tensor([10.0, 200.0]).half(), 100, label="half the memory (float16)")
+        yield case(tk.zeros(0, 3), 1, label="no pixels (empty)")
 
     def advice(self, *args: Any) -> str | None:
         return "Look at the photo after the call: it must be what it was before."
@@ -215,11 +329,27 @@ class Dense(Exercise):
         yield case(*_layer(draw, 4, 3, 2), label="four samples")
         yield case(*_layer(draw, 3, 3, 3), label="as many outputs as inputs as samples")
         yield case(*_layer(draw, 2, 5, 1), label="one output")
-        yield case(tk.zeros(0, 2), tk.ones(3, 2), tk.ones(3), label="no samples")
+        yield case(tk.zeros(0, 2), tk.ones(3, 2), tk.ones(3), label="no samples (empty)")
+        one = tk.tensor([[2.0]])
+        yield case(one, one + 1, tk.tensor([5.0]), label="one of everything (size 1)")
+        yield case(
+            tk.tensor([[1.0, 2.0], [3.0, 4.0]]).half(),
+            tk.tensor([[2.0, 0.5], [1.0, 1.0], [0.0, 4.0]]).half(),
+            tk.tensor([0.5, 1.0, -2.0]).half(),
+            label="half the memory (float16)",
+        )
+        yield case(
+            tk.tensor([[1, 2], [3, 4]]),
+            tk.tensor([[1, 5], [2, -1]]),
+            tk.tensor([7, 9]),
+            label="whole numbers (int)",
+        )
         x, weight, bias = _layer(draw, 3, 4, 2)
         yield case(x.double(), weight.double(), bias.double(), label="float64")
         wide, weight, bias = _layer(draw, 3, 4, 2)
-        yield case(tk.cat([wide, wide])[::2], weight, bias, label="every second sample")
+        yield case(
+            tk.cat([wide, wide])[::2], weight, bias, label="every second sample (non-contiguous)"
+        )
 
 
 def _layer(draw: Draw, samples: int, inputs: int, outputs: int) -> tuple[tk.Tensor, ...]:
@@ -324,10 +454,15 @@ class BatchProduct(Exercise):
         )
         yield case(*_batch(draw, 3, 2, 4, 3), label="three of any numbers")
         yield case(*_batch(draw, 4, 2, 2, 2), label="square matrices")
-        yield case(*_batch(draw, 1, 3, 2, 2), label="a single pair")
+        yield case(*_batch(draw, 1, 3, 2, 2), label="a single pair (size 1)")
         yield case(*(it.double() for it in _batch(draw, 2, 1, 3, 1)), label="float64")
         turned = [it.mT for it in _batch(draw, 2, 3, 2, 3)]
-        yield case(*reversed(turned), label="matrices that are transposes")
+        yield case(*reversed(turned), label="transposes (non-contiguous)")
+        halves = tk.tensor([[[1.0, 2.0]], [[3.0, 0.5]]]).half()
+        yield case(halves, halves.mT, label="half the memory (float16)")
+        whole = tk.arange(12)
+        yield case(whole.reshape(2, 2, 3), whole.reshape(2, 3, 2), label="whole numbers (int)")
+        yield case(tk.zeros(2, 0, 3), tk.ones(2, 3, 4), label="no rows (empty)")
 
 
 def _batch(draw: Draw, n: int, rows: int, inner: int, columns: int) -> tuple[tk.Tensor, tk.Tensor]:
@@ -360,6 +495,7 @@ class WhichResult(Prediction):
         "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])": (
             "`@` of two vectors multiplies element by element and adds the products up."
         ),
+        "tk.tensor([1, 2]) / 2": "`/` divides each element, and whole numbers become floats.",
         "tk.tensor([1.0, 2.0, 3.0]) ** 2": "`**` raises each element to the power.",
         "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum()": "Without `dim` everything is added up.",
         "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": (
@@ -368,6 +504,10 @@ class WhichResult(Prediction):
         "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": (
             "`dim=1` is the dimension that disappears: each row becomes one number."
         ),
+        "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).amax(dim=-1)": (
+            "-1 is the last dimension, and it disappears: each row becomes one number."
+        ),
+        "tk.zeros(0).sum()": "A sum begins at 0 and adds what there is.",
         "tk.tensor([4.0, 9.0, 7.0]).argmax()": "`argmax` gives a position, counted from 0.",
         "tk.tensor([5.0, -3.0]).abs().sqrt().sum().round()": (
             "Go from left to right: absolute values, square roots, their sum, rounded."
@@ -383,6 +523,7 @@ class WhichResult(Prediction):
             {
                 "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": [3.0, 7.0],
                 "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": [4.0, 6.0],
+                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).amax(dim=-1)": [3.0, 4.0],
             },
             "You kept the dimension that is named. `dim=0` says which dimension disappears: after "
             "`sum(dim=0)` the rows are gone and one number for each column is left.",
@@ -516,10 +657,12 @@ class StandardRows(Exercise):
         yield case(tk.tensor([[1.0, 2.0, 3.0], [10.0, 30.0, 50.0]]), label="two sensors")
         yield case(_rows(draw, 3, 5), label="any three rows")
         yield case(_rows(draw, 4, 4), label="as many rows as columns")
-        yield case(_rows(draw, 1, 6), label="a single row")
-        yield case(_rows(draw, 5, 3).T, label="rows that lie apart in memory")
+        yield case(_rows(draw, 1, 6), label="a single row (size 1)")
+        yield case(_rows(draw, 5, 3).T, label="columns of a table (non-contiguous)")
+        halves = tk.tensor([[1.0, 2.0, 3.0], [50.0, 10.0, 30.0]]).half()
+        yield case(halves, label="half the memory (float16)")
         yield case(_rows(draw, 2, 4).double(), label="float64")
-        yield case(tk.zeros(0, 3), label="no rows")
+        yield case(tk.zeros(0, 3), label="no rows (empty)")
 
 
 def _rows(draw: Draw, rows: int, columns: int) -> tk.Tensor:
@@ -593,13 +736,20 @@ class BlockMeans(Exercise):
         yield case(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2, label="blocks of two")
         yield case(tk.tensor([float(it) for it in draw.distinct(12, 1, 60)]), 4, label="any twelve")
         yield case(tk.tensor([5.0, 1.0, 3.0]), 3, label="one block")
-        yield case(tk.tensor([5.0, 1.0, 3.0]), 1, label="blocks of one")
-        yield case(tk.arange(12.0)[::2], 3, label="every second element of a vector")
+        yield case(tk.tensor([5.0, 1.0, 3.0]), 1, label="blocks of one (size 1)")
+        yield case(tk.arange(12.0)[::2], 3, label="every second element (non-contiguous)")
         yield case(tk.tensor([0.0, 8.0, 4.0, 6.0]).double(), 2, label="float64")
+        yield case(tk.tensor([1.0, 3.0, 10.0, 20.0]).half(), 2, label="half the memory (float16)")
+        yield case(tk.zeros(0), 2, label="no elements (empty)")
+
+    def advice(self, *args: Any) -> str | None:
+        if len(args[0]) == 0:
+            return "No elements are no blocks: the result is an empty vector."
+        return None
 
 
 def ensemble(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
-    """The average prediction of several models, and the class that it gives each sample."""
+    """The average of several models, and the class that it gives each sample."""
     stacked = tk.stack(predictions)
     average = stacked.mean(dim=0)
     winners = average.argmax(dim=1)
@@ -725,11 +875,16 @@ class Ensemble(Exercise):
         )
         yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
         yield case(_tables(draw, 3, 2, 5), label="five classes")
-        yield case(_tables(draw, 2, 1, 3), label="a single sample")
+        yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
         yield case(
             [tk.tensor([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.0, 0.25, 0.75]])],
-            label="a single model",
+            label="a single model (size 1)",
         )
+        halves = [[[0.5, 0.25], [0.125, 0.75]], [[0.75, 0.5], [0.375, 0.25]]]
+        yield case([tk.tensor(it).half() for it in halves], label="half the memory (float16)")
+        wide = [tk.stack([it, -it], dim=2).flatten(1) for it in _tables(draw, 2, 3, 3)]
+        yield case([it[:, ::2] for it in wide], label="every second column (non-contiguous)")
+        yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
         yield case([it.double() for it in _tables(draw, 4, 3, 2)], label="float64")
 
     def advice(self, *args: Any) -> str | None:

@@ -113,14 +113,15 @@ class PositionOf(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((1, 2), (4, 1), 0, label="a matrix")
-        yield case((2, 1), (1, 3), 0, label="a transposed matrix")
+        yield case((2, 1), (1, 3), 0, label="a transposed matrix (non-contiguous)")
         yield case((1, 3), (8, 2), draw.integer(3, 9), label="every second column, with an offset")
         yield case(
             (draw.integer(3, 6), draw.integer(1, 4), 2), (20, 5, 1), 7, label="three dimensions"
         )
         yield case((5,), (3,), 1, label="a vector")
         yield case((3, 2), (0, 1), 4, label="a stride of 0")
-        yield case((), (), 6, label="a single number")
+        yield case((2, 0, 1), (4, 77, 1), 0, label="a dimension with one entry (size 1)")
+        yield case((), (), 6, label="a single number (0-d)")
 
 
 def transposed_layout(
@@ -237,14 +238,15 @@ class TransposedLayout(Exercise):
         shape = tuple(draw.distinct(3, 2, 6))
         yield case(shape, tuple(tk.empty(shape).stride()), 0, 2, label="first and last of three")
         yield case(shape, tuple(tk.empty(shape).stride()), 1, 2, label="the last two of three")
-        yield case((5, 2, 3), (6, 3, 1), -1, -3, label="negative dimensions")
-        yield case((3, 2, 4), (1, 12, 3), 0, 1, label="not contiguous before")
-        yield case((3, 2), (8, 2), 0, 1, label="every second column before")
+        yield case((5, 2, 3), (6, 3, 1), -1, -3, label="counted from the end (negative dims)")
+        yield case((3, 2, 4), (1, 12, 3), 0, 1, label="three dimensions (non-contiguous)")
+        yield case((3, 2), (8, 2), 0, 1, label="every second column (non-contiguous)")
         yield case((4, 2), (2, 1), 1, 1, label="a dimension with itself")
-        yield case((0, 5), (5, 1), 0, 1, label="an empty matrix")
+        yield case((0, 5), (5, 1), 0, 1, label="no rows (empty)")
+        yield case((1, 4), (4, 1), 0, 1, label="a single row (size 1)")
 
 
-@exercise("which-layout", points=2, difficulty=2, minutes=5)
+@exercise("which-layout", points=2, difficulty=2, minutes=6)
 class WhichLayout(Prediction):
     """Predict the layout
 
@@ -265,6 +267,10 @@ class WhichLayout(Prediction):
             "One step to the right is 1 element further, one row down a whole row of 5."
         ),
         "tk.zeros(3, 4).T.stride()": "A transpose exchanges the strides along with the sizes.",
+        "tk.zeros(2, 3, 4).transpose(-1, 0).stride()": (
+            "-1 is the last dimension. Write down the strides of [2, 3, 4] and exchange two."
+        ),
+        "tk.tensor(5).stride()": "One stride for each dimension, and here is none.",
         "tk.zeros(3, 4)[:, 1].stride()": (
             "The whole number removes the columns and their stride; the rows keep theirs."
         ),
@@ -277,6 +283,9 @@ class WhichLayout(Prediction):
         ),
         "tk.zeros(3, 4).T.is_contiguous()": (
             "Contiguous means: reading row after row walks through memory element by element."
+        ),
+        "tk.zeros(4, 1).T.is_contiguous()": (
+            "Nobody takes a step in a dimension of size 1: its stride does not matter."
         ),
         "tk.zeros(3, 4)[1:].is_contiguous()": (
             "Leaving out rows at the beginning leaves no gaps between the elements."
@@ -292,9 +301,10 @@ class WhichLayout(Prediction):
                 "tk.zeros(3, 4).T.stride()": [3, 1],
                 "tk.zeros(3, 4)[::2].stride()": [4, 1],
                 "tk.zeros(3, 4)[:, 1].stride()": [1],
+                "tk.zeros(2, 3, 4).transpose(-1, 0).stride()": [6, 2, 1],
             },
             "You gave the strides that a new tensor of that shape would have. These tensors lie in "
-            "the memory of the old one: start from its strides [4, 1].",
+            "the memory of the old one: start from its strides.",
         ),
         "permute the other way": (
             {
@@ -460,12 +470,12 @@ class ContiguousByHand(Exercise):
         shape = tuple(draw.distinct(4, 2, 6))
         yield case(shape, tuple(tk.empty(shape).stride()), label="four dimensions")
         yield case((2, 3, 4), (12, 1, 3), label="the last two exchanged")
-        yield case((1, 4), (99, 1), label="one row, any stride")
-        yield case((4, 1), (1, 7), label="one column, any stride")
-        yield case((2, 0, 3), (5, 9, 1), label="no elements")
-        yield case((0,), (7,), label="an empty vector")
-        yield case((5,), (2,), label="every second element")
-        yield case((), (), label="a single number")
+        yield case((1, 4), (99, 1), label="one row, any stride (size 1)")
+        yield case((4, 1), (1, 7), label="one column, any stride (size 1)")
+        yield case((2, 0, 3), (5, 9, 1), label="no elements (empty)")
+        yield case((0,), (7,), label="a vector of none (empty)")
+        yield case((5,), (2,), label="every second element (non-contiguous)")
+        yield case((), (), label="a single number (0-d)")
 
 
 def column_after_column(x: tk.Tensor) -> tk.Tensor:
@@ -558,13 +568,18 @@ class ColumnAfterColumn(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.tensor([[1, 2, 3], [4, 5, 6]]), label="two rows of three")
+        yield case(tk.tensor([[1, 2, 3], [4, 5, 6]]), label="two rows of three (int)")
         yield case(tk.tensor([draw.distinct(2, 1, 99) for _ in range(3)]), label="any three rows")
         yield case(tk.arange(9.0).reshape(3, 3), label="as many rows as columns")
-        yield case(tk.arange(12).reshape(3, 4)[:, ::2], label="every second column of a matrix")
-        yield case(tk.arange(6).reshape(2, 3).T, label="a matrix that is a transpose already")
-        yield case(tk.tensor([[1.5], [2.5]]), label="a single column")
-        yield case(tk.zeros(0, 3), label="no rows")
+        yield case(
+            tk.arange(12).reshape(3, 4)[:, ::2],
+            label="every second column of a matrix (non-contiguous)",
+        )
+        yield case(tk.arange(6).reshape(2, 3).T, label="a transpose already (non-contiguous)")
+        yield case(tk.tensor([[1.5], [2.5]]), label="a single column (size 1)")
+        halves = tk.tensor([[0.5, 1.0], [2.0, 3.0]]).half()
+        yield case(halves, label="half the memory (float16)")
+        yield case(tk.zeros(0, 3), label="no rows (empty)")
 
 
 def channels_first(photos: tk.Tensor) -> tk.Tensor:
@@ -698,8 +713,10 @@ class ChannelsFirst(Exercise):
         yield case(_photos(draw, 2, 2, 3, 3), label="two photos")
         yield case(_photos(draw, 1, 3, 3, 3), label="a square photo")
         yield case(_photos(draw, 2, 3, 2, 1), label="grey photos")
-        yield case(_photos(draw, 2, 4, 2, 3)[:, ::2], label="every second line of two photos")
-        yield case(tk.zeros(0, 4, 5, 3, dtype=tk.uint8), label="no photos")
+        yield case(_photos(draw, 1, 1, 1, 3), label="a single pixel (size 1)")
+        lines = _photos(draw, 2, 4, 2, 3)[:, ::2]
+        yield case(lines, label="every second line of two photos (non-contiguous)")
+        yield case(tk.zeros(0, 4, 5, 3, dtype=tk.uint8), label="no photos (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The photos, and whether they are contiguous."""
@@ -792,12 +809,19 @@ class WithoutBatch(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.arange(24.0).reshape(1, 3, 2, 4), label="a colour photo")
         yield case(tk.arange(8.0).reshape(1, 1, 2, 4), label="a grey photo")
-        yield case(tk.arange(3.0).reshape(1, 3, 1, 1), label="a single pixel")
+        yield case(tk.arange(3.0).reshape(1, 3, 1, 1), label="a single pixel (size 1)")
         yield case(tk.tensor(draw.floats(5, 0, 1)).reshape(1, 1, 1, 5), label="a single grey line")
+        last = tk.arange(24.0).reshape(1, 2, 4, 3).permute(0, 3, 1, 2)
+        yield case(last, label="channels last in memory (non-contiguous)")
+        halves = tk.arange(6.0).half().reshape(1, 1, 2, 3)
+        yield case(halves, label="half the memory (float16)")
+        whole = tk.tensor([[[[7, 255]]]], dtype=tk.uint8)
+        yield case(whole, label="two pixels as uint8 (int)")
+        yield case(tk.zeros(1, 3, 0, 4), label="no lines (empty)")
 
 
 def sliding_windows(x: tk.Tensor, size: int) -> tk.Tensor:
-    """All runs of `size` neighbours in the vector `x`, as rows that share its memory."""
+    """The runs of `size` neighbours in `x`, as rows that share its memory."""
     (step,) = x.stride()
     return x.as_strided((len(x) - size + 1, size), (step, step), x.storage_offset())
 
@@ -897,11 +921,13 @@ class SlidingWindows(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 2.0, 3.0, 4.0]), 2, label="pairs")
         yield case(tk.tensor(draw.floats(7, 1, 9)), 3, label="threes of any seven numbers")
-        yield case(tk.arange(10.0)[::2], 2, label="pairs of every second element")
+        yield case(tk.arange(10.0)[::2], 2, label="pairs of every second element (non-contiguous)")
         yield case(tk.arange(8.0)[3:], 2, label="pairs of the end of a vector")
         yield case(tk.arange(12.0)[1::3], 3, label="a step and an offset")
         yield case(tk.tensor([5.0, 6.0, 7.0]), 3, label="one window")
-        yield case(tk.tensor([5.0, 6.0, 7.0]), 1, label="windows of one")
+        yield case(tk.tensor([5.0, 6.0, 7.0]), 1, label="windows of one (size 1)")
+        halves = tk.tensor([1.0, 2.5, 3.0]).half()
+        yield case(halves, 2, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The windows, before and after `x` was changed."""
@@ -961,7 +987,7 @@ def _the_smallest(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
 class ProductChain(Exercise):
     """Product, transpose, flatten, argmax
 
-    **Input:** two square float matrices `A` and `B` of the same size.
+    **Input:** two square matrices `A` and `B` of the same size and dtype.
 
     **Output:** a pair: the product of the two, transposed and then flattened to a vector; and the
     index of the largest element in that vector, as a Python int.
@@ -1028,7 +1054,13 @@ class ProductChain(Exercise):
             tk.eye(2),
             label="the number farthest from 0 is negative",
         )
-        yield case(tk.tensor([[-2.0]]), tk.tensor([[3.0]]), label="one by one")
+        yield case(tk.tensor([[-2.0]]), tk.tensor([[3.0]]), label="one by one (size 1)")
+        A, B = _with_a_clear_winner(draw, 3)
+        yield case(A.T.contiguous().T, B, label="stored by columns (non-contiguous)")
+        halves = tk.tensor([[1.0, 2.0], [3.0, 4.0]]).half()
+        yield case(halves, halves.flip(1), label="half the memory (float16)")
+        whole = tk.tensor([[5, 1], [2, 3]])
+        yield case(whole, tk.tensor([[1, 4], [0, -2]]), label="whole numbers (int)")
 
 
 def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:

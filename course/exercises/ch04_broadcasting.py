@@ -133,16 +133,16 @@ class BroadcastShape(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((2, 3), (3,), label="a matrix and a row")
-        yield case((2, 3), (2, 1), label="a matrix and a column")
+        yield case((2, 3), (2, 1), label="a matrix and a column (size 1)")
         yield case((4, 1), (1, 5), label="a column and a row")
         n = draw.integer(6, 9)
         yield case((n, 1, 4), (5, 1), label="three dimensions and two")
         yield case((8, 1, 6, 1), (7, 1, 5), label="four dimensions and three")
-        yield case((), (2, 3), label="a single number and a matrix")
+        yield case((), (2, 3), label="a single number and a matrix (0-d)")
         yield case((2, 3), (2,), label="a vector as long as a column", raises=True)
         yield case((2, 3), (n, 3), label="two heights that differ", raises=True)
-        yield case((0, 3), (1, 3), label="no rows and one row")
-        yield case((1,), (0,), label="one number and none")
+        yield case((0, 3), (1, 3), label="no rows and one row (empty)")
+        yield case((1,), (0,), label="one number and none (empty)")
 
     def advice(self, *args: Any) -> str | None:
         a, b = args
@@ -239,8 +239,8 @@ class MultiplicationTable(Exercise):
         yield case(5, label="five")
         yield case(draw.integer(6, 12), label="any size")
         yield case(2, label="two")
-        yield case(1, label="one")
-        yield case(0, label="none")
+        yield case(1, label="one (size 1)")
+        yield case(0, label="none (empty)")
 
 
 def nearest(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
@@ -346,9 +346,13 @@ class NearestCentre(Exercise):
         yield case(_around(draw, four, [2, 0, 3, 1, 1]), four, label="five points, four centres")
         yield case(_around(draw, four, [3, 2, 0, 1]), four, label="as many points as centres")
         yield case(_around(draw, four, [3, 1]) - 25, four - 25, label="negative coordinates")
-        yield case(_around(draw, four, [1]), four, label="a single point")
-        yield case(tk.zeros(0, 2), four, label="no points")
-        yield case(_around(draw, four, [3, 0, 2, 0])[::2], four, label="every second point")
+        yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
+        halves = tk.tensor([[0.0, 0.5], [9.0, 9.0], [1.0, 0.0]]).half()
+        yield case(halves, centres.half(), label="half the memory (float16)")
+        yield case(halves.long(), centres.long(), label="whole numbers (int)")
+        yield case(tk.zeros(0, 2), four, label="no points (empty)")
+        points = _around(draw, four, [3, 0, 2, 0])
+        yield case(points[::2], four, label="every second point (non-contiguous)")
 
 
 def _around(draw: Draw, centres: tk.Tensor, owners: list[int]) -> tk.Tensor:
@@ -444,8 +448,12 @@ class TopScores(Exercise):
         yield case(tk.tensor(mixed), 50, label="any scores")
         yield case(tk.tensor([50.0, 51.0, 49.0, 50.0]), 50, label="scores at the limit")
         yield case(tk.tensor([1.0, 80.0, 80.0, 2.0, 90.0]), 80, label="at the limit and above")
-        yield case(tk.tensor([9.0, 1.0, 2.0, 5.0, 7.0])[::2], 5, label="every second score")
-        yield case(tk.tensor([]), 1, label="no scores")
+        yield case(
+            tk.tensor([9.0, 1.0, 2.0, 5.0, 7.0])[::2], 5, label="every second (non-contiguous)"
+        )
+        yield case(tk.tensor([85.0, 67.0]).half(), 80, label="half the memory (float16)")
+        yield case(tk.tensor([81.0]), 80, label="a single score (size 1)")
+        yield case(tk.tensor([]), 1, label="no scores (empty)")
 
 
 @exercise("which-index", points=2, difficulty=2, minutes=6)
@@ -474,6 +482,8 @@ class WhichIndex(Prediction):
             "Each number of the index is replaced by the row that it picks."
         ),
         "tk.arange(6)[tk.arange(6) > 3]": "A mask leaves as many elements as it has True.",
+        "tk.arange(6)[tk.arange(6) > 9]": "A mask without a True leaves nothing, as a vector.",
+        "tk.tensor(5) + tk.zeros(0)": "A number fits beside everything, also beside no elements.",
         "tk.zeros(4, 3)[None]": "`None` puts a new dimension of size 1 where it stands.",
         "tk.zeros(5, 4, 3)[..., 0]": "`...` stands for all dimensions that are not named.",
     }
@@ -499,7 +509,11 @@ class WhichIndex(Prediction):
             "the left.",
         ),
         "a mask keeps the shape": (
-            {"tk.arange(6)[tk.arange(6) > 3]": [6], "tk.zeros(4, 3)[[0, 2]]": [4, 3]},
+            {
+                "tk.arange(6)[tk.arange(6) > 3]": [6],
+                "tk.arange(6)[tk.arange(6) > 9]": [6],
+                "tk.zeros(4, 3)[[0, 2]]": [4, 3],
+            },
             "You left the shape as it was. A mask and a list pick: only what is picked remains.",
         ),
         "an index list removes": (
@@ -599,12 +613,13 @@ class OneHot(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.tensor([2, 0]), 3, label="two labels")
+        yield case(tk.tensor([2, 0]), 3, label="two labels (int)")
         yield case(tk.tensor([*draw.distinct(4, 0, 5), 5]), 6, label="any labels")
         yield case(tk.tensor([1, 1, 2, 1]), 3, label="a label again and again")
         yield case(tk.tensor([3, 1, 2]), 4, label="fewer labels than classes")
-        yield case(tk.tensor([1, 2, 1, 2, 2, 1])[::2], 3, label="every second label")
-        yield case(tk.tensor([], dtype=tk.int64), 4, label="no labels")
+        yield case(tk.tensor([1, 2, 1, 2, 2, 1])[::2], 3, label="every second (non-contiguous)")
+        yield case(tk.tensor([1]), 3, label="a single label (size 1)")
+        yield case(tk.tensor([], dtype=tk.int64), 4, label="no labels (empty)")
 
 
 def cleaned(readings: tk.Tensor) -> tk.Tensor:
@@ -711,5 +726,9 @@ class Cleaned(Exercise):
         )
         yield case(tk.tensor([-3.0, 0.0, 8.0]), label="a reading of 0 is good")
         yield case(tk.tensor([5.0, -2.0, -7.0, 6.0]).double(), label="float64")
-        yield case(tk.tensor([1.0, 99.0, -4.0, 99.0, 6.0, 99.0])[::2], label="every second reading")
+        yield case(tk.tensor([2.0, -1.0, 4.0]).half(), label="half the memory (float16)")
+        wide = tk.tensor([1.0, 99.0, -4.0, 99.0, 6.0, 99.0])
+        yield case(wide[::2], label="every second reading (non-contiguous)")
+        yield case(tk.tensor(3.5), label="a single reading (0-d)")
+        yield case(tk.tensor([[0.25]]), label="one row, one column (size 1)")
         yield case(tk.tensor([1.0, 2.0]), label="no fault")

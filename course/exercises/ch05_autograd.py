@@ -145,8 +145,160 @@ class NumericGradient(Exercise):
         yield case(tk.tensor([0.5, -1.5, 2.5], dtype=tk.float64), 0.1, label="a large step")
         yield case(tk.tensor([3.0, -2.0], dtype=tk.float64), 0.5, label="a very large step")
         yield case(
-            tk.tensor([1.0, 2.0, 3.0, 4.0]).double()[::2], 0.01, label="every second element"
+            tk.tensor([1.0, 2.0, 3.0, 4.0]).double()[::2],
+            0.01,
+            label="every second element (non-contiguous)",
         )
+        yield case(tk.tensor([2.0]).double(), 0.1, label="a single element (size 1)")
+
+
+def linear_gradients(
+    x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor
+) -> tuple[float, tk.Tensor, tk.Tensor]:
+    """The loss of a linear model, and its gradients with respect to `w` and `b`."""
+    w = w.clone().requires_grad_()
+    b = b.clone().requires_grad_()
+    prediction = x @ w + b
+    loss = ((prediction - target) ** 2).mean()
+    loss.backward()
+    return loss.item(), w.grad, b.grad
+
+
+@no_type_check
+def _linear_program(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    w = w.clone().requires_grad_()
+    b = b.clone().requires_grad_()
+    prediction = ...  # x @ w + b
+    loss = ...  # the mean of the squared differences between prediction and target
+    ...  # let autograd compute the gradients
+    return loss.item(), w.grad, b.grad
+
+
+def _with_loss(
+    x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor, loss_of: Any
+) -> tuple[float, tk.Tensor, tk.Tensor]:
+    w, b = w.clone().requires_grad_(), b.clone().requires_grad_()
+    loss = loss_of(x, w, b, target)
+    loss.backward()
+    return loss.item(), w.grad, b.grad
+
+
+def _sum_of_squares(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return _with_loss(x, target, w, b, lambda x, w, b, t: ((x @ w + b - t) ** 2).sum())
+
+
+def _not_squared(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).mean())
+
+
+def _absolute(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).abs().mean())
+
+
+def _squared_mean(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).mean() ** 2)
+
+
+def _without_backward(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return ((x @ w + b - target) ** 2).mean().item(), None, None
+
+
+@exercise(
+    "linear-gradients",
+    answer=linear_gradients,
+    stub=_linear_program,
+    kind="complete",
+    points=2,
+    difficulty=2,
+    minutes=6,
+)
+class LinearGradients(Exercise):
+    """A loss and its gradients
+
+    The heart of every training program: predict, measure the error, let autograd find the
+    gradients. Fill the three gaps.
+
+    **Input:** `x` of shape `[samples, inputs]`, `target` of shape `[samples, 1]`, `w` of shape
+    `[inputs, 1]`, `b` of shape `[1]`.
+
+    **Output:** three things: the loss as a Python number, the gradient with respect to `w`, the
+    gradient with respect to `b`. The loss is the mean of the squared differences.
+
+    ```python
+    x, target = tk.tensor([[1.0, 2.0]]), tk.tensor([[5.0]])
+    linear_gradients(x, target, tk.tensor([[0.5], [1.5]]), tk.tensor([0.1]))
+    # (1.96..., tensor([[-2.8000],
+    #         [-5.6000]]), tensor([-2.8000]))
+    ```
+
+    The prediction is 0.5 + 3 + 0.1 = 3.6, the error -1.4, the loss 1.96.
+    """
+
+    hints = (
+        "`(prediction - target) ** 2` are the squared differences, one for each sample.",
+        "`backward` is called on the one number that everything led to.",
+    )
+    usual_mistakes = {
+        "the sum": (
+            _sum_of_squares,
+            "You added the squares up. The mean divides by the number of samples, and so do its "
+            "gradients.",
+        ),
+        "not squared": (
+            _not_squared,
+            "The differences are not squared, so errors in both directions cancel out. Square them "
+            "before the mean.",
+        ),
+        "absolute values": (
+            _absolute,
+            "You took absolute values. That is another loss; here the differences are squared.",
+        ),
+        "the square of the mean": (
+            _squared_mean,
+            "You squared the mean of the differences. Square first, then take the mean.",
+        ),
+        "no backward": (
+            _without_backward,
+            "The loss is right, the gradients are None: nobody asked for them. Call "
+            "`loss.backward()`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(
+            tk.tensor([[1.0, 2.0]]),
+            tk.tensor([[5.0]]),
+            tk.tensor([[0.5], [1.5]]),
+            tk.tensor([0.1]),
+            label="one sample (size 1)",
+        )
+        yield case(
+            tk.tensor([[4.0, 5.0], [1.0, 1.0]]),
+            tk.tensor([[10.0], [5.0]]),
+            tk.tensor([[3.0], [-2.0]]),
+            tk.tensor([1.0]),
+            label="two samples",
+        )
+        yield case(*_linear_problem(draw, 5, 3), label="any five samples")
+        yield case(*_linear_problem(draw, 3, 1), label="one input (size 1)")
+        halves = (
+            tk.tensor([[1.0, 2.0], [3.0, 1.0]]).half(),
+            tk.tensor([[2.0], [-2.5]]).half(),
+            tk.tensor([[0.5], [1.5]]).half(),
+            tk.tensor([0.5]).half(),
+        )
+        yield case(*halves, label="half the memory (float16)")
+        x, target, w, b = _linear_problem(draw, 4, 2)
+        turned = x.T.contiguous().T
+        yield case(turned, target, w, b, label="stored by columns (non-contiguous)")
+        yield case(*(it.double() for it in _linear_problem(draw, 4, 2)), label="float64")
+
+
+def _linear_problem(draw: Draw, samples: int, inputs: int) -> tuple[tk.Tensor, ...]:
+    """Errors of both signs: some targets lie far above the predictions, some far below."""
+    x = tk.tensor([draw.floats(inputs, 0, 3) for _ in range(samples)])
+    target = tk.tensor([[30.0 if i % 2 else -40.0] for i in range(samples)])
+    return x, target, tk.tensor([[it] for it in draw.floats(inputs, -2, 2)]), tk.tensor([0.5])
 
 
 @exercise("which-leaf", points=2, difficulty=2, minutes=5)
@@ -179,6 +331,9 @@ class WhichLeaf(Prediction):
         "(tk.ones(2, requires_grad=True) > 0).requires_grad": (
             "True and False do not change a little when the input does: they have no gradient."
         ),
+        "tk.ones(2, requires_grad=True).long().requires_grad": (
+            "Whole numbers cannot change a little: only floats have gradients."
+        ),
         "tk.ones(2, requires_grad=True).sum().requires_grad": "A reduction is recorded as well.",
     }
     hints = (
@@ -202,6 +357,7 @@ class WhichLeaf(Prediction):
                 "tk.ones(2).requires_grad": True,
                 "(tk.ones(2) * 2).is_leaf": False,
                 "(tk.ones(2, requires_grad=True) > 0).requires_grad": True,
+                "tk.ones(2, requires_grad=True).long().requires_grad": True,
             },
             "Not everything is recorded: an input must ask for a gradient, and the result must be "
             "a float.",
@@ -259,7 +415,7 @@ class LostGradient(Exercise):
     The code below should give the gradient of `x³ + y³ + ...`, and gives `None`. Nothing is wrong
     with the formula. Ask which tensor is the leaf, then repair it.
 
-    **Input:** `values`, a list of at least one float.
+    **Input:** `values`, a list of Python numbers.
 
     **Output:** the gradient of the sum of their cubes at these values, a float64 vector.
 
@@ -297,7 +453,9 @@ class LostGradient(Exercise):
         yield case([it + 0.001 for it in draw.floats(4, 1, 9)], label="any four numbers")
         yield case([0.1, -0.7, 1.3], label="with fractions")
         yield case([2.3, 0.0, -3.1], label="with a zero")
-        yield case([5.7], label="a single number")
+        yield case([5.7], label="a single number (size 1)")
+        yield case([2, -3], label="whole numbers (int)")
+        yield case([], label="no numbers (empty)")
 
 
 def tanh_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
@@ -395,14 +553,110 @@ class TanhGradient(Exercise):
             label="a matrix with negative numbers",
         )
         yield case(tk.tensor([3.0, -2.0, 5.0]), tk.ones(3), label="where tanh is flat")
-        yield case(tk.tensor(2.0), tk.tensor(-0.5), label="a single number")
+        yield case(tk.tensor(2.0), tk.tensor(-0.5), label="a single number (0-d)")
+        yield case(tk.tensor([4.0]), tk.tensor([0.5]), label="a single element (size 1)")
         yield case(
             tk.tensor([2.0, 3.0]).double(), tk.tensor([0.25, -0.75]).double(), label="float64"
         )
-        yield case(tk.tensor([2.0, 4.0]).half(), tk.tensor([0.5, -0.5]).half(), label="float16")
-        wide = tk.tensor([0.5, 9.0, -0.25, 9.0])
-        yield case(tk.tensor([3.0, 0.0, 2.0, 0.0])[::2], wide[::2], label="every second element")
-        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
+        upstream, out = tk.tensor([2.0, 4.0]).half(), tk.tensor([0.5, -0.5]).half()
+        yield case(upstream, out, label="half the memory (float16)")
+        upstream, out = tk.tensor([3.0, 0.0, 2.0, 0.0]), tk.tensor([0.5, 9.0, -0.25, 9.0])
+        yield case(upstream[::2], out[::2], label="every second element (non-contiguous)")
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
+
+
+def sine_slope(value: float) -> tuple[float, float]:
+    """The slope of sin(x²) at `value`, by autograd and by hand."""
+    import math
+
+    x = tk.tensor(value, requires_grad=True)
+    tk.sin(x**2).backward()
+    by_hand = 2 * value * math.cos(value**2)
+    return x.grad.item(), by_hand
+
+
+def _without_the_inner(value: float) -> tuple[float, float]:
+    return sine_slope(value)[0], math.cos(value**2)
+
+
+def _sine_left(value: float) -> tuple[float, float]:
+    return sine_slope(value)[0], 2 * value * math.sin(value**2)
+
+
+def _square_of_the_sine(value: float) -> tuple[float, float]:
+    x = tk.tensor(value, requires_grad=True)
+    (tk.sin(x) ** 2).backward()
+    return x.grad.item(), 2 * math.sin(value) * math.cos(value)
+
+
+def _cosine_of_x(value: float) -> tuple[float, float]:
+    return sine_slope(value)[0], 2 * value * math.cos(value)
+
+
+def _the_value(value: float) -> tuple[float, float]:
+    return math.sin(value**2), 2 * value * math.cos(value**2)
+
+
+@exercise("sine-slope", answer=sine_slope, points=0, difficulty=2, minutes=5, further=True)
+class SineSlope(Exercise):
+    """Autograd and your own hand
+
+    **Input:** `value`, a Python float.
+
+    **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
+    finds it, once by the chain rule on paper, computed with Python's `math` (import it inside your
+    function).
+
+    ```python
+    sine_slope(1.0)
+    # (1.0806046..., 1.0806046...)
+    ```
+
+    At π both are about -5.67. They differ in the last digits: autograd works in float32 here.
+    """
+
+    hints = (
+        "A 0-d tensor that requires grad, `tk.sin(x ** 2)`, `backward`, `x.grad.item()`.",
+        "By hand: the derivative of the outer function at the inner one, times the derivative of "
+        "the inner one. `cos(x²)` times `2x`.",
+    )
+    usual_mistakes = {
+        "the inner derivative": (
+            _without_the_inner,
+            "By hand you took only the outer derivative, cos(x²). The chain rule multiplies it by "
+            "the inner one, 2x.",
+        ),
+        "sine instead of cosine": (
+            _sine_left,
+            "By hand: the derivative of the sine is the cosine.",
+        ),
+        "the square of the sine": (
+            _square_of_the_sine,
+            "You computed sin(x)², the square of the sine. Asked for is the sine of the square.",
+        ),
+        "the cosine of x": (
+            _cosine_of_x,
+            "By hand: the cosine is taken where the sine was taken, at x².",
+        ),
+        "the value": (
+            _the_value,
+            "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(1.0, label="at 1")
+        yield case(math.pi, label="at π")
+        yield case(draw.integer(110, 140) / 100, label="anywhere")
+        yield case(-0.5, label="at a negative number")
+        yield case(0.0, label="at 0")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """Both slopes with the digits that float32 has."""
+        pair = answer(*args)
+        if isinstance(pair, tuple) and all(isinstance(it, float) for it in pair):
+            return tuple(round(it, 4) + 0.0 for it in pair)
+        return pair
 
 
 def backward_order(graph: dict[str, list[str]], root: str) -> list[str]:
@@ -543,7 +797,7 @@ class BackwardOrder(Exercise):
             label="nodes that are not reached",
         )
         yield case({**DIAMOND, "unused": ["x"]}, "left", label="a root in the middle")
-        yield case({"alone": []}, "alone", label="a single node")
+        yield case({"alone": []}, "alone", label="a single node (size 1)")
         yield case(_ladder(draw.integer(9, 11)), "0", label="many diamonds on top of each other")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -674,11 +928,11 @@ class Visits(Exercise):
         doubling: Graph = {f"y{i}": [f"y{i - 1}"] * 2 if i else [] for i in range(n + 1)}
         yield case(doubling, f"y{n}", label="many doublings")
         yield case({**DIAMOND, "unused": ["x"]}, "loss", label="a node that is not reached")
-        yield case({"alone": []}, "alone", label="a single node")
+        yield case({"alone": []}, "alone", label="a single node (size 1)")
 
 
 def unbroadcast(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    """The gradient of an operand of this shape that was stretched to that of `gradient`."""
+    """The gradient of an operand of this shape, which was stretched."""
     while gradient.ndim > len(shape):
         gradient = gradient.sum(dim=0)
     for dim, size in enumerate(shape):
@@ -796,249 +1050,17 @@ class Unbroadcast(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         g = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         yield case(g, (3,), label="a row")
-        yield case(g, (2, 1), label="a column")
+        yield case(g, (2, 1), label="a column (size 1)")
         yield case(g, (1, 3), label="a row with two dimensions")
-        yield case(g, (), label="a single number")
+        yield case(g, (), label="a single number (0-d)")
+        yield case(g.half(), (3,), label="half the memory (float16)")
         yield case(g, (2, 3), label="nothing was stretched")
         h = tk.tensor(draw.floats(24, 1, 9), dtype=tk.float64).reshape(2, 3, 4)
         yield case(h, (3, 1), label="a dimension missing, another of size 1")
         yield case(h, (2, 1, 4), label="the middle one")
-        yield case(h.permute(2, 1, 0), (3, 2), label="a gradient that is not contiguous")
-        yield case(tk.zeros(0, 3), (1, 3), label="no rows")
+        yield case(h.permute(2, 1, 0), (3, 2), label="a permuted gradient (non-contiguous)")
+        yield case(tk.zeros(0, 3), (1, 3), label="no rows (empty)")
 
     def advice(self, *args: Any) -> str | None:
         gradient, shape = args
         return f"The result must have the shape {shape}; the gradient has {tuple(gradient.shape)}."
-
-
-def linear_gradients(
-    x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor
-) -> tuple[float, tk.Tensor, tk.Tensor]:
-    """The loss of a linear model, and its gradients with respect to `w` and `b`."""
-    w = w.clone().requires_grad_()
-    b = b.clone().requires_grad_()
-    prediction = x @ w + b
-    loss = ((prediction - target) ** 2).mean()
-    loss.backward()
-    return loss.item(), w.grad, b.grad
-
-
-@no_type_check
-def _linear_program(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    w = w.clone().requires_grad_()
-    b = b.clone().requires_grad_()
-    prediction = ...  # x @ w + b
-    loss = ...  # the mean of the squared differences between prediction and target
-    ...  # let autograd compute the gradients
-    return loss.item(), w.grad, b.grad
-
-
-def _with_loss(
-    x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor, loss_of: Any
-) -> tuple[float, tk.Tensor, tk.Tensor]:
-    w, b = w.clone().requires_grad_(), b.clone().requires_grad_()
-    loss = loss_of(x, w, b, target)
-    loss.backward()
-    return loss.item(), w.grad, b.grad
-
-
-def _sum_of_squares(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    return _with_loss(x, target, w, b, lambda x, w, b, t: ((x @ w + b - t) ** 2).sum())
-
-
-def _not_squared(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).mean())
-
-
-def _absolute(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).abs().mean())
-
-
-def _squared_mean(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).mean() ** 2)
-
-
-def _without_backward(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    return ((x @ w + b - target) ** 2).mean().item(), None, None
-
-
-@exercise(
-    "linear-gradients",
-    answer=linear_gradients,
-    stub=_linear_program,
-    kind="complete",
-    points=2,
-    difficulty=2,
-    minutes=6,
-)
-class LinearGradients(Exercise):
-    """A loss and its gradients
-
-    The heart of every training program: predict, measure the error, let autograd find the
-    gradients. Fill the three gaps.
-
-    **Input:** `x` of shape `[samples, inputs]`, `target` of shape `[samples, 1]`, `w` of shape
-    `[inputs, 1]`, `b` of shape `[1]`.
-
-    **Output:** three things: the loss as a Python number, the gradient with respect to `w`, the
-    gradient with respect to `b`. The loss is the mean of the squared differences.
-
-    ```python
-    x, target = tk.tensor([[1.0, 2.0]]), tk.tensor([[5.0]])
-    linear_gradients(x, target, tk.tensor([[0.5], [1.5]]), tk.tensor([0.1]))
-    # (1.96..., tensor([[-2.8000],
-    #         [-5.6000]]), tensor([-2.8000]))
-    ```
-
-    The prediction is 0.5 + 3 + 0.1 = 3.6, the error -1.4, the loss 1.96.
-    """
-
-    hints = (
-        "`(prediction - target) ** 2` are the squared differences, one for each sample.",
-        "`backward` is called on the one number that everything led to.",
-    )
-    usual_mistakes = {
-        "the sum": (
-            _sum_of_squares,
-            "You added the squares up. The mean divides by the number of samples, and so do its "
-            "gradients.",
-        ),
-        "not squared": (
-            _not_squared,
-            "The differences are not squared, so errors in both directions cancel out. Square them "
-            "before the mean.",
-        ),
-        "absolute values": (
-            _absolute,
-            "You took absolute values. That is another loss; here the differences are squared.",
-        ),
-        "the square of the mean": (
-            _squared_mean,
-            "You squared the mean of the differences. Square first, then take the mean.",
-        ),
-        "no backward": (
-            _without_backward,
-            "The loss is right, the gradients are None: nobody asked for them. Call "
-            "`loss.backward()`.",
-        ),
-    }
-
-    def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(
-            tk.tensor([[1.0, 2.0]]),
-            tk.tensor([[5.0]]),
-            tk.tensor([[0.5], [1.5]]),
-            tk.tensor([0.1]),
-            label="one sample",
-        )
-        yield case(
-            tk.tensor([[4.0, 5.0], [1.0, 1.0]]),
-            tk.tensor([[10.0], [5.0]]),
-            tk.tensor([[3.0], [-2.0]]),
-            tk.tensor([1.0]),
-            label="two samples",
-        )
-        yield case(*_linear_problem(draw, 5, 3), label="any five samples")
-        yield case(*_linear_problem(draw, 3, 1), label="one input")
-        yield case(*(it.double() for it in _linear_problem(draw, 4, 2)), label="float64")
-
-
-def _linear_problem(draw: Draw, samples: int, inputs: int) -> tuple[tk.Tensor, ...]:
-    """Errors of both signs: some targets lie far above the predictions, some far below."""
-    x = tk.tensor([draw.floats(inputs, 0, 3) for _ in range(samples)])
-    target = tk.tensor([[30.0 if i % 2 else -40.0] for i in range(samples)])
-    return x, target, tk.tensor([[it] for it in draw.floats(inputs, -2, 2)]), tk.tensor([0.5])
-
-
-def sine_slope(value: float) -> tuple[float, float]:
-    """The slope of sin(x²) at `value`, by autograd and by hand."""
-    import math
-
-    x = tk.tensor(value, requires_grad=True)
-    tk.sin(x**2).backward()
-    by_hand = 2 * value * math.cos(value**2)
-    return x.grad.item(), by_hand
-
-
-def _without_the_inner(value: float) -> tuple[float, float]:
-    return sine_slope(value)[0], math.cos(value**2)
-
-
-def _sine_left(value: float) -> tuple[float, float]:
-    return sine_slope(value)[0], 2 * value * math.sin(value**2)
-
-
-def _square_of_the_sine(value: float) -> tuple[float, float]:
-    x = tk.tensor(value, requires_grad=True)
-    (tk.sin(x) ** 2).backward()
-    return x.grad.item(), 2 * math.sin(value) * math.cos(value)
-
-
-def _cosine_of_x(value: float) -> tuple[float, float]:
-    return sine_slope(value)[0], 2 * value * math.cos(value)
-
-
-def _the_value(value: float) -> tuple[float, float]:
-    return math.sin(value**2), 2 * value * math.cos(value**2)
-
-
-@exercise("sine-slope", answer=sine_slope, points=0, difficulty=2, minutes=5, further=True)
-class SineSlope(Exercise):
-    """Autograd and your own hand
-
-    **Input:** `value`, a Python float.
-
-    **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it, once by the chain rule on paper, computed with Python's `math` (import it inside your
-    function).
-
-    ```python
-    sine_slope(1.0)
-    # (1.0806046..., 1.0806046...)
-    ```
-
-    At π both are about -5.67. They differ in the last digits: autograd works in float32 here.
-    """
-
-    hints = (
-        "A 0-d tensor that requires grad, `tk.sin(x ** 2)`, `backward`, `x.grad.item()`.",
-        "By hand: the derivative of the outer function at the inner one, times the derivative of "
-        "the inner one. `cos(x²)` times `2x`.",
-    )
-    usual_mistakes = {
-        "the inner derivative": (
-            _without_the_inner,
-            "By hand you took only the outer derivative, cos(x²). The chain rule multiplies it by "
-            "the inner one, 2x.",
-        ),
-        "sine instead of cosine": (
-            _sine_left,
-            "By hand: the derivative of the sine is the cosine.",
-        ),
-        "the square of the sine": (
-            _square_of_the_sine,
-            "You computed sin(x)², the square of the sine. Asked for is the sine of the square.",
-        ),
-        "the cosine of x": (
-            _cosine_of_x,
-            "By hand: the cosine is taken where the sine was taken, at x².",
-        ),
-        "the value": (
-            _the_value,
-            "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
-        ),
-    }
-
-    def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(1.0, label="at 1")
-        yield case(math.pi, label="at π")
-        yield case(draw.integer(110, 140) / 100, label="anywhere")
-        yield case(-0.5, label="at a negative number")
-        yield case(0.0, label="at 0")
-
-    def run(self, answer: Any, *args: Any) -> Any:
-        """Both slopes with the digits that float32 has."""
-        pair = answer(*args)
-        if isinstance(pair, tuple) and all(isinstance(it, float) for it in pair):
-            return tuple(round(it, 4) + 0.0 for it in pair)
-        return pair

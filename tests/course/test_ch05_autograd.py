@@ -9,11 +9,11 @@ import tensorkit as tk
 
 
 def numeric_by_rows(x, h):
-    def f(x):
-        return (x**3 + 2 * x).sum()
+    def f(rows):
+        return (rows**3 + 2 * rows).sum(dim=1)
 
     steps = h * tk.eye(len(x), dtype=x.dtype)
-    return tk.stack([(f(x + step) - f(x - step)) / (2 * h) for step in steps])
+    return (f(x + steps) - f(x - steps)) / (2 * h)
 
 
 def numeric_by_element(x, h):
