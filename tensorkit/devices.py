@@ -71,6 +71,7 @@ class Backend:
     empty_cache: Callable[[], None]
     expect: Callable[[Any, str], None]
     launch_on_lists: Callable[..., None]
+    product: Callable[[Any, Any], Any]
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
     generator: Callable[[int], Any]

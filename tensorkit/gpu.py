@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import ledger
+from tensorkit import cublas, ledger
 from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
 from tensorkit.kernels import Kernel, in_launches
 
@@ -32,6 +32,7 @@ class Gpu(Accelerator):
         self.cuda_version = f"{version // 1000}.{version % 1000 // 10}"
         self.pool = cupy.get_default_memory_pool()
         self.peak = self.peak_reserved = 0
+        self._tf32 = False
 
     # Arrays
 
@@ -96,6 +97,19 @@ class Gpu(Accelerator):
             return
         for some in in_launches(kernel, lists):
             kernel.on_lists(self.xp, numbers, some)
+
+    def product(self, x: Any, y: Any) -> Any:
+        """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
+        if x.dtype.kind != "f":
+            return x.dot(y) if y.ndim < 3 else self.xp.matmul(x, y)
+        if x.dtype.char == "e" and y.ndim < 3 and x.size == y.size == x.shape[-1]:
+            return x.astype("f").dot(y.astype("f")).astype("e")  # CuPy would round every product
+        if y.ndim < 3 and all(z.flags.c_contiguous or z.flags.f_contiguous for z in (x, y)):
+            return x.dot(y)
+        left = x if x.ndim == 3 else x.reshape(1, -1, x.shape[-1])
+        right = y if y.ndim == 3 else y.reshape(1, y.shape[0], -1)
+        found = cublas.product(self.cupy, left, right, self._tf32)
+        return found if y.ndim == 3 else found.reshape(*x.shape[:-1], *y.shape[1:])
 
     # To and from the host
 
@@ -192,6 +206,7 @@ class Gpu(Accelerator):
 
     def use_tf32(self, allow: bool) -> None:
         """Let float32 products use TF32."""
+        self._tf32 = allow
         linalg = self.cupy._core._routines_linalg
         kind = linalg.COMPUTE_TYPE_TF32 if allow else linalg.COMPUTE_TYPE_FP32
         linalg.set_compute_type(np.float32, kind)

@@ -435,6 +435,8 @@ _baddbmm.grad(
 
 def _product(xp: Any, x: Any, y: Any) -> Any:
     """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    if xp.__name__ == "cupy":
+        return backend_of(x).product(x, y)
     if x.dtype.char in "fd" or xp.__name__ != "numpy":
         return x.dot(y)
     wide = _wide(xp, x, y)
@@ -442,6 +444,8 @@ def _product(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:
+    if xp.__name__ == "cupy":
+        return backend_of(x).product(x, y)
     if x.dtype.char in "fd" or xp.__name__ != "numpy":
         return xp.matmul(x, y)
     wide = _wide(xp, x, y)

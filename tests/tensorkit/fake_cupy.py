@@ -131,13 +131,14 @@ class Cupy:
                 "name": b"A fake", "major": 9, "minor": 0, "multiProcessorCount": 132,
                 "totalGlobalMem": 2**40,
             },
-            runtimeGetVersion=lambda: 12090,
+            runtimeGetVersion=lambda: 12090, CUDA_R_16F=2, CUDA_R_32F=0, CUDA_R_64F=1,
         )  # fmt: skip
         self.cuda = SimpleNamespace(
             runtime=runtime, Device=lambda index: SimpleNamespace(synchronize=self._wait, use=int),
             Event=lambda: SimpleNamespace(record=int, done=True, time=self.waits),
             get_elapsed_time=lambda start, end: end.time - start.time,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError), set_allocator=lambda _: None,
+            cublas=self._cublas(), get_cublas_handle=lambda: 1,
         )  # fmt: skip
 
     def __getattr__(self, name):
@@ -147,6 +148,47 @@ class Cupy:
         if isinstance(found, type):
             return found
         return lambda *args, **options: _wrapped(found(*args, **options))
+
+    def _cublas(self):
+        names = "32F 32F_FAST_TF32 64F"
+        types = {f"CUBLAS_COMPUTE_{name}": name for name in names.split()}
+        product = self._gemm_strided_batched
+        return SimpleNamespace(**types, gemmStridedBatchedEx=product, CUBLAS_GEMM_DEFAULT=-1)
+
+    def _gemm_strided_batched(
+        self, handle, trans_a, trans_b, m, n, k, alpha, a, a_kind, lda, a_step, b, b_kind, ldb,
+        b_step, beta, c, c_kind, ldc, c_step, count, compute, algorithm,
+    ):  # fmt: skip
+        """As cuBLAS tells it: matrices lie column by column, ``ld`` apart; C = alpha A B + beta C.
+
+        Nothing outside of the matrices is touched.
+        """
+        kinds = {2: np.float16, 0: np.float32, 1: np.float64}
+        assert a_kind == b_kind == c_kind
+        assert (handle, algorithm) == (1, -1)
+        self.launched.append(f"gemm {compute}")
+        scale = np.float64 if compute == "64F" else np.float32
+
+        def matrix(start, rows, columns, ld, kind):
+            assert ld >= max(rows, 1)
+            kind, count = np.dtype(kinds[kind]), ld * (columns - 1) + rows
+            memory = (ctypes.c_char * (count * kind.itemsize)).from_address(start)
+            strides = (kind.itemsize, ld * kind.itemsize)
+            return np.ndarray((rows, columns), kind, memory, 0, strides), kind.itemsize
+
+        one, zero = (
+            np.ctypeslib.as_array((ctypes.c_char * 8).from_address(x)) for x in (alpha, beta)
+        )
+        assert (one.view(scale)[0], zero.view(scale)[0]) == (1, 0)
+        for place in range(count):
+            size = np.dtype(kinds[a_kind]).itemsize
+            left = (k, m) if trans_a else (m, k)
+            right = (n, k) if trans_b else (k, n)
+            x, _ = matrix(a + place * a_step * size, *left, lda, a_kind)
+            y, _ = matrix(b + place * b_step * size, *right, ldb, b_kind)
+            z, _ = matrix(c + place * c_step * size, m, n, ldc, c_kind)
+            x, y = x.T if trans_a else x, y.T if trans_b else y
+            z[...] = x.astype(scale) @ y.astype(scale)
 
     def _set_compute_type(self, dtype, kind):
         self.tf32 = dtype, kind

@@ -55,6 +55,62 @@ def test_classes_and_rows_are_normed_by_kernels(fake):
     assert {"nll_total", "nll_share", "nll_spread", "layer_norm"} < set(fake.launched)
 
 
+LAID_OUT = {
+    "as they are": lambda x: x,
+    "turned": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
+    "a part": lambda x: tk.cat([x, x], 2)[:, :, : x.shape[2]],
+    "a turned part": lambda x: (
+        tk.cat([x, x], 1).transpose(1, 2).contiguous().transpose(1, 2)[:, : x.shape[1]]
+    ),
+    "one for all": lambda x: x[:1].expand(x.shape),
+    "heads": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+    "neither": lambda x: tk.stack([x, x], 3)[..., 0],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shapes", [((3, 4, 5), (3, 5, 2)), ((2, 1, 4), (2, 4, 3)),
+                                    ((1, 3, 1), (1, 1, 4)), ((2, 3, 0), (2, 0, 2))])  # fmt: skip
+@pytest.mark.parametrize("right", LAID_OUT)
+@pytest.mark.parametrize("left", LAID_OUT)
+def test_products_in_pairs_are_made_as_the_matrices_lie(
+    fake, monkeypatch, left, right, shapes, dtype
+):
+    x, y = (
+        LAID_OUT[lies](tk.randn(shape).mul(4).to(getattr(tk, dtype)).cuda())
+        for lies, shape in zip((left, right), shapes, strict=True)
+    )
+    copied = []
+    monkeypatch.setattr(fake, "ascontiguousarray", lambda z: copied.append(z) or z.copy("C"), False)
+    found = tk.bmm(x, y)
+    assert found.stride() == tk.bmm(x.cpu(), y.cpu()).stride()
+    rtol = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}[dtype]
+    agree(found, tk.bmm(x.cpu(), y.cpu()), rtol)
+    if 1 not in shapes[0] and "neither" not in (left, right):
+        assert not copied
+
+
+def test_matrices_that_are_parts_of_others_are_not_copied_and_tf32_reaches_them(fake):
+    x, y = tk.randn(6, 8, device="cuda")[:, :4], tk.randn(4, 9, device="cuda")[:, 2:5]
+    expected = x.cpu() @ y.cpu()
+    agree(x @ y, expected, 1e-5)
+    tk.backends.cuda.matmul.allow_tf32 = True
+    agree(x @ y, expected, 1e-5)
+    tk.bmm(x[None], y[None])
+    tk.bmm(x[None].half(), y[None].half())
+    tk.backends.cuda.matmul.allow_tf32 = False
+    agree(x.mv(y[:, 0]), x.cpu().mv(y[:, 0].cpu()), 1e-5)
+    assert fake.launched == [
+        "gemm 32F", "gemm 32F_FAST_TF32", "gemm 32F_FAST_TF32", "gemm 32F", "gemm 32F",
+    ]  # fmt: skip
+
+
+def test_a_product_of_halves_that_is_one_number_is_added_in_float32(fake):
+    x = tk.full((4000,), 16.0, dtype=tk.float16, device="cuda")
+    y = tk.full((4000,), 1 / 128, dtype=tk.float16, device="cuda")
+    assert (x @ y).item() == (x[None] @ y[:, None]).item() == (x[None] @ y).item() == 500
+
+
 def test_a_class_that_does_not_exist_is_not_read(fake):
     x = tk.zeros(2, 3, device="cuda")
     loss = tk.nn.functional.nll_loss(x, tk.tensor([0, 3], device="cuda"), reduction="none")

@@ -24,6 +24,7 @@ LAYERS = [
     "kernels",
     "ledger",
     "simulated",
+    "cublas",
     "gpu",
     "version",
     "backends",
