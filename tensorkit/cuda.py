@@ -297,3 +297,35 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+
+class use_generator:
+    """Draw on the device, also where no ``generator=`` is named: in dropout, ``rand``, ``init``.
+
+    From now on, or until the end of the block. Nothing is sent then, but the numbers are other
+    ones than without it. ``tk.manual_seed`` seeds this generator, too.
+
+    >>> with tk.cuda.simulate(), tk.cuda.use_generator(tk.Generator("cuda").manual_seed(0)):
+    ...     with tk.cuda.record() as ledger:
+    ...         x = tk.rand(3, device="cuda")
+    >>> len(ledger.transfers)
+    0
+    """
+
+    def __init__(self, generator: random.Generator) -> None:
+        if generator.device.type != "cuda":
+            raise ValueError(
+                message(
+                    f"Expected a 'cuda' device type for generator but found '{generator.device}'",
+                    repair='tk.Generator("cuda")',
+                )
+            )
+        self._before = dict(random.of_devices)
+        random.of_devices[generator.device] = generator
+
+    def __enter__(self) -> "use_generator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        random.of_devices.clear()
+        random.of_devices.update(self._before)

@@ -74,7 +74,7 @@ class Backend:
     product: Callable[[Any, Any], Any]
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
-    generator: Callable[[int], Any]
+    draw: Callable[..., Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp

@@ -15,6 +15,7 @@ import numpy as np
 from tensorkit import cublas, ledger
 from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
 from tensorkit.kernels import Kernel, in_launches
+from tensorkit.philox import Draw
 
 
 class Gpu(Accelerator):
@@ -55,9 +56,10 @@ class Gpu(Accelerator):
         """An array on the memory of another library's."""
         return self.cupy.from_dlpack(array)
 
-    def generator(self, seed: int) -> Any:
-        """A source of random numbers that draws on the device."""
-        return self.cupy.random.Generator(self.cupy.random.Philox4x3210(seed))
+    def draw(self, draw: Draw, seed: int, start: int, count: int, dtype: Any, *numbers: int) -> Any:
+        """Random numbers that are drawn on this device."""
+        given = np.uint64(seed), np.uint64(start), *numbers
+        return draw.kernel(self.xp, *given, self.xp.empty(count, dtype))
 
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""

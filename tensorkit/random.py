@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorkit import philox
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
 from tensorkit.errors import DTypeError, NotSupportedError, message
 from tensorkit.ops import results
+from tensorkit.philox import Draw
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -271,43 +273,69 @@ class Generator:
 class OnDevice(Generator):
     """A source of a CUDA device, which draws there: ``tk.Generator("cuda")``.
 
-    Nothing is sent, but the numbers are those of the device's library: other ones than the CPU's
-    for this seed, and other ones than PyTorch's.
+    Nothing is sent, but the numbers are other ones than the CPU's for this seed, and other ones
+    than PyTorch's. A simulated device draws the same ones as a GPU.
     """
 
-    @property
-    def _source(self) -> Any:
-        if self._words is None:
-            self._words = self.device.backend.generator(self._seed)
-        return self._words
+    _drawn = 0  # how many numbers were drawn since the seed was set
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Start the stream that belongs to ``seed``."""
+        self._drawn = 0
+        return super().manual_seed(seed)
 
     def words(self, count: int) -> Any:
-        """Refuse: the words of a device's source are not to be seen, nor where it stands."""
+        """Refuse: the words of a device's source are not to be seen."""
         raise NotSupportedError(
             message(
-                "A generator of a CUDA device has no state that can be read or set",
+                "tensorkit draws this on the CPU only",
                 repair="tk.Generator()    # of the CPU; without generator= numbers come from there",
             )
         )
 
-    set_state = words  # type: ignore[assignment]
+    def get_state(self) -> "Tensor":
+        """Where the stream stands, as PyTorch writes it down: seed and offset, 16 bytes.
+
+        >>> with tk.cuda.simulate():
+        ...     generator = tk.Generator("cuda").manual_seed(5)
+        ...     generator.get_state().view(tk.int64)
+        tensor([5, 0])
+        """
+        # the offset counts words, of which each number takes four
+        state = np.array([self._seed, 4 * self._drawn], np.uint64).view(np.uint8)
+        return results.contiguous_result(state, CPU)
+
+    def set_state(self, new_state: "Tensor") -> "Generator":
+        """Go on from where ``get_state`` stood."""
+        if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if new_state._array.size != 16:
+            raise DTypeError("RNG state is wrong size")
+        seed, offset = np.frombuffer(new_state._array.tobytes(), np.uint64).tolist()
+        self.manual_seed(seed)
+        self._drawn = offset // 4
+        return self
+
+    def _draw(self, draw: Draw, count: int, dtype: Any, *numbers: int) -> Any:
+        start, self._drawn = self._drawn, self._drawn + count
+        backend = self.device.backend
+        return backend.draw(draw, self._seed, start, count, np.dtype(dtype), *numbers)
 
     def uniform(self, count: int, dtype: DType) -> Any:
         """Numbers in [0, 1)."""
-        return self._source.random(count, dtype=dtype.numpy)
+        return self._draw(philox.UNIFORM, count, dtype.numpy)
 
     def normal(self, count: int, dtype: DType, one_by_one: bool = False) -> Any:
         """Numbers of mean 0 and standard deviation 1."""
-        kind = (float64 if dtype is float64 else float32).numpy
-        return self._source.standard_normal(count, dtype=kind)
+        return self._draw(philox.NORMAL, count, (float64 if dtype is float64 else float32).numpy)
 
     def integers(self, low: int, high: int, count: int) -> Any:
         """Integers in [low, high)."""
-        return self._source.integers(low, high, count)
+        return self._draw(philox.INTEGERS, count, np.int64, low, high - low)
 
     def exponential(self, count: int) -> Any:
         """Numbers of the exponential distribution of mean 1."""
-        return self._source.exponential(1.0, count)
+        return self._draw(philox.EXPONENTIAL, count, np.float64)
 
     def any_integers(self, count: int, dtype: DType) -> Any:
         """Whole numbers out of those, from 0 on, that ``dtype`` holds."""
@@ -399,6 +427,15 @@ default_generator = Generator()
 default_generator._seed = int.from_bytes(os.urandom(8), "little") >> 1
 
 
+# The sources of CUDA devices that draw where a caller names none; see ``tk.cuda.use_generator``.
+of_devices: dict[Device, Generator] = {}
+
+
+def source_for(device: Device) -> Generator:
+    """The source for a tensor of ``device`` whose caller names none: nearly always the CPU's."""
+    return of_devices.get(device, default_generator) if of_devices else default_generator
+
+
 def manual_seed(seed: int) -> Generator:
     """Start the stream of random numbers that belongs to ``seed``; the same as PyTorch's on a CPU.
 
@@ -406,6 +443,8 @@ def manual_seed(seed: int) -> Generator:
     >>> tk.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
+    for each in of_devices.values():
+        each.manual_seed(seed)
     return default_generator.manual_seed(seed)
 
 

@@ -36,7 +36,7 @@ from tensorkit.ops.arguments import (
     no_such_call,
 )
 from tensorkit.ops.selection import zeros_as
-from tensorkit.random import Generator, default_generator
+from tensorkit.random import Generator, default_generator, source_for
 from tensorkit.rounding import multiply_add
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def _stream(generator: Any, device: Device) -> Generator:
     """The source for a tensor of ``device``; without one numbers are drawn on the CPU and sent."""
     if generator is None:
-        return default_generator
+        return source_for(device)
     if not isinstance(generator, Generator):
         raise TypeError(
             message(
@@ -511,7 +511,7 @@ def multinomial(
     need_tensor("multinomial", input)
     shape, dtype = tuple(input._form.shape), input._form.dtype
     n = need_int("multinomial", "num_samples", 2, num_samples)
-    stream = _stream(generator, input._form.device)
+    stream = default_generator if generator is None else _stream(generator, input._form.device)
     if stream.device is not CPU:
         raise NotSupportedError(
             message("tensorkit draws from weights on the CPU only", repair="generator=None")

@@ -18,10 +18,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from tensorkit import ledger
+from tensorkit import ledger, philox
 from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_memory, quietly
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel, in_launches
+from tensorkit.philox import Draw
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT = 512
@@ -108,12 +109,6 @@ METHODS = {
     "trace": "offset axis1 axis2 dtype out",
     "transpose": "*axes",
     "view": "dtype",
-}
-RANDOM = {
-    "exponential": "scale size",
-    "integers": "low high size dtype endpoint",
-    "random": "size dtype out",
-    "standard_normal": "size dtype out",
 }
 # These give host values, so the host waits; the others of a data-dependent size wait for the size.
 _TO_HOST = {"item", "tolist", "tobytes"}
@@ -520,9 +515,13 @@ class Simulated(Accelerator):
             self.clock.launch(name, array.nbytes + sum(each.nbytes for each in given))
         return made
 
-    def generator(self, seed: int) -> "_Random":
-        """A source of random numbers that draws on this device."""
-        return _Random(self, np.random.Generator(np.random.Philox(seed)))
+    def draw(self, draw: Draw, seed: int, start: int, count: int, dtype: Any, *numbers: int) -> Any:
+        """Random numbers that are drawn on this device."""
+
+        def form() -> Any:
+            return draw.form(philox.words(seed, start, count), dtype, *numbers)
+
+        return self.run(draw.kernel.name, form, (), {})
 
     def from_dlpack(self, array: Any) -> NoReturn:
         """Refuse: a simulated device cannot see a GPU's memory."""
@@ -626,20 +625,6 @@ class Simulated(Accelerator):
     def empty_cache(self) -> None:
         """Give back what is reserved and not used."""
         self.pool.reserved = self.pool.allocated
-
-
-class _Random:
-    """Random numbers of a simulated device: what ``RANDOM`` lists of CuPy's ``Generator``."""
-
-    def __init__(self, device: Simulated, source: Any) -> None:
-        self._device, self._source = device, source
-
-    def __getattr__(self, name: str) -> Any:
-        def draw(*args: Any, **options: Any) -> Any:
-            _check_keywords(name, RANDOM[name], args, options)
-            return self._device.run(name, getattr(self._source, name), args, options)
-
-        return draw
 
 
 _HOST = Backend(np)

@@ -112,7 +112,6 @@ class Cupy:
 
     def __init__(self, folder):
         self.folder, self.launched, self.waits = folder, [], 0
-        self.random = SimpleNamespace(Philox4x3210=np.random.Philox, Generator=_Random)
         self.linalg = SimpleNamespace(
             **{
                 name: lambda *args, name=name: _wrapped(
@@ -285,11 +284,3 @@ def _by_value(argument):
         return argument
     assert isinstance(argument, np.generic)  # a Python number would travel as float64 or int64
     return np.array([argument])
-
-
-class _Random:
-    def __init__(self, bits):
-        self._source = np.random.Generator(bits)
-
-    def __getattr__(self, name):
-        return lambda *args, **options: _wrapped(getattr(self._source, name)(*args, **options))

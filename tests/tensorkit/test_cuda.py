@@ -453,8 +453,66 @@ def test_a_generator_belongs_to_one_kind_of_device(gpu):
         tk.rand(2, device="cuda", generator=tk.Generator())
     with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found"):
         tk.rand(2, generator=tk.Generator("cuda"))
-    with pytest.raises(NotImplementedError, match="no state that can be read"):
-        tk.Generator("cuda").get_state()
+
+
+def test_a_generator_of_the_device_goes_on_from_a_state(gpu):
+    generator = tk.Generator("cuda").manual_seed(7)
+    kind = {"device": "cuda", "generator": generator}
+    tk.rand(5, **kind)
+    state = generator.get_state()
+    assert (state.device, state.dtype, state.shape) == (tk.device("cpu"), tk.uint8, (16,))
+    draws = [
+        lambda: tk.rand(3, **kind),
+        lambda: tk.randn(3, **kind),
+        lambda: tk.randint(0, 2**62, (3,), **kind),
+        lambda: tk.randperm(9, **kind),
+    ]
+    for draw in draws:
+        generator.set_state(state)
+        first, then = draw(), draw()
+        other = tk.Generator("cuda")
+        assert other.set_state(state) is other
+        assert other.initial_seed() == 7
+        generator.set_state(other.get_state())
+        assert tk.equal(first, draw())
+        assert not tk.equal(first, then)
+
+
+@pytest.mark.parametrize("state", [None, tk.zeros(16), tk.zeros(3, dtype=tk.uint8)])
+def test_what_is_no_state_of_a_device_is_refused_as_one_of_the_cpu_is(state):
+    with tk.cuda.simulate():
+        generator = tk.Generator("cuda")
+        kind, line = _first_line(lambda: tk.Generator().set_state(state))
+        assert _first_line(lambda: generator.set_state(state)) == (kind, line)
+
+
+def test_numbers_drawn_there_are_the_same_however_they_are_asked_for(gpu):
+    """Number i of a seed depends on i alone."""
+    kind = {"device": "cuda", "generator": tk.Generator("cuda").manual_seed(3)}
+    parts = [tk.rand(4, **kind), tk.rand(6, **kind)]
+    kind["generator"].manual_seed(3)
+    assert tk.equal(tk.cat(parts), tk.rand(10, **kind))
+
+
+def test_with_a_generator_in_use_dropout_draws_on_the_device(gpu):
+    x, dropout = tk.ones(1000, device="cuda"), nn.Dropout(0.25)
+    found = []
+    for _ in range(2):
+        generator = tk.Generator("cuda").manual_seed(1)
+        with tk.cuda.record() as ledger, tk.cuda.use_generator(generator):
+            found.append([dropout(x), tk.randn(3, device="cuda"), nn.init.uniform_(x.clone())])
+            tk.manual_seed(2)
+            found[-1].append(tk.rand(3, device="cuda"))
+        assert not ledger.transfers
+        assert generator.initial_seed() == 2
+    for one, other in zip(*found, strict=True):
+        assert tk.equal(one, other)
+    assert set(found[0][0].unique().tolist()) == {0.0, tk.ones(()).div(0.75).item()}
+    with tk.cuda.record() as ledger:
+        dropout(x)
+    assert len(ledger.transfers) == 1
+    with pytest.raises(ValueError, match="Expected a 'cuda' device type for generator but found"):
+        tk.cuda.use_generator(tk.Generator())
 
 
 # Where things are

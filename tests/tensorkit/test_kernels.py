@@ -9,7 +9,7 @@ from fake_cupy import Cupy
 from kernel_sources import COMPILER
 
 import tensorkit as tk
-from tensorkit import kernels
+from tensorkit import kernels, philox
 from tensorkit.devices import cuda as cuda_devices
 from tensorkit.devices import note_arrays
 from tensorkit.gpu import Gpu
@@ -237,8 +237,50 @@ def test_a_table_of_arrays_fits_among_the_arguments_of_a_launch():
         assert kernel.most <= 512  # what the search in the kernel covers
 
 
+# Random numbers
+
+
+def test_the_words_are_those_of_the_authors():
+    """The answers that come with Philox4x32-10 for a counter and a key of zeros, and another."""
+    assert [hex(w) for w in philox.words(0, 0, 1)[:, 0]] == [
+        "0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8",
+    ]  # fmt: skip
+    seed, at = 0x299F31D0A4093822, 0x85A308D3243F6A88
+    known = philox.words(seed, at, 2)
+    assert np.array_equal(known[:, 1:], philox.words(seed, at + 1, 1))
+    assert known.max() < 2**32
+
+
+DRAWS = {
+    "uniform": lambda **kind: tk.rand(50, **kind),
+    "uniform of float64": lambda **kind: tk.rand(50, dtype=tk.float64, **kind),
+    "normal": lambda **kind: tk.randn(50, **kind),
+    "normal of float64": lambda **kind: tk.randn(50, dtype=tk.float64, **kind),
+    "integers": lambda **kind: tk.randint(-5, 2**60, (50,), **kind),
+    "exponential": lambda **kind: tk.empty(50, device="cuda").exponential_(
+        generator=kind["generator"]
+    ),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_gpu_draws_the_numbers_of_the_simulated_device(cupy, name):
+    def drawn():
+        generator = tk.Generator("cuda").manual_seed(2**63 + 5)
+        tk.rand(3, device="cuda", generator=generator)
+        return DRAWS[name](device="cuda", generator=generator).cpu().numpy()
+
+    found = drawn()
+    assert cupy.launched[-1] == f"draw_{name.split()[0]}"
+    with tk.cuda.simulate():
+        expected = drawn()
+    rtol = {"float32": 1e-5, "float64": 1e-12, "int64": 0}[str(found.dtype)]
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol / 10)
+
+
 def test_every_kernel_is_tested_here():
     named = {name for _, there, back in CALLS.values() for name in [*there, *back]}
     named |= {name.split()[0] for name in STEPS}
-    named |= {"layer_norm_weight"}
+    named |= {"layer_norm_weight", *(f"draw_{name.split()[0]}" for name in DRAWS)}
     assert {each.name for each in kernels.ALL} == named

@@ -22,6 +22,7 @@ LAYERS = [
     "rounding",
     "devices",
     "kernels",
+    "philox",
     "ledger",
     "simulated",
     "cublas",
