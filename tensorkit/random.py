@@ -298,8 +298,8 @@ class OnDevice(Generator):
 
         >>> with tk.cuda.simulate():
         ...     generator = tk.Generator("cuda").manual_seed(5)
-        ...     generator.get_state().view(tk.int64)
-        tensor([5, 0])
+        ...     generator.get_state()[:8]
+        tensor([5, 0, 0, 0, 0, 0, 0, 0], dtype=torch.uint8)
         """
         # the offset counts words, of which each number takes four
         state = np.array([self._seed, 4 * self._drawn], np.uint64).view(np.uint8)

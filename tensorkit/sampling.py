@@ -287,7 +287,8 @@ def _quick(
                 return results.finished(base.new(array, form))
             result = call(*args, generator=generator, **named)
             form = result._form
-            if key is not None and form.is_contiguous and form.dtype in _QUICK:
+            on_cpu = form.device is CPU
+            if key is not None and on_cpu and form.is_contiguous and form.dtype in _QUICK:
                 planning.remember(_forms, key, (form, form.shape.numel()))
             return result
 
