@@ -312,7 +312,11 @@ def _grading_bar() -> Iterator[Callable[[Any, int, int], None]]:
             rate = f"{speed:.1f} a second" if speed else ""
             bar.update(task, completed=done, total=total, description=result.learner, rate=rate)
 
-        yield watch
+        try:
+            yield watch
+        except BaseException:
+            bar.remove_task(task)  # the sentence that follows says it, not half a bar
+            raise
 
 
 if __name__ == "__main__":

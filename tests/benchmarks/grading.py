@@ -32,12 +32,14 @@ import synthetic
 from traitlets.config import Config
 
 from course.grading import batch, linux
+from course.grading.sandbox import Limits
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "grading.md"
 CHAPTER = "01_tensors"
 NAMES = {
     "start": "two submissions, for what the start costs",
+    "start two": "the same with two workers",
     "command": "`nbgrader autograde`, once for each learner",
     "stock": "nbgrader's API, one process",
     "one": "`course grade`, one worker",
@@ -194,6 +196,7 @@ def main() -> None:
             possible.append(two_loops())
             found["command"].append(small.command())
             found["start"].append(small.ours(1))
+            found["start two"].append(small.ours(2))
             found["one"].append(plain.ours(1))
             found["stock"].append(plain.stock())
             found["two"].append(plain.ours(2))
@@ -226,7 +229,7 @@ def table(found: dict[str, list[Cost]], possible: float) -> str:
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name, words in NAMES.items():
-        if name == "start":
+        if name.startswith("start"):
             continue
         wall, cpu = (1000 * each(name, it) for it in ("wall", "cpu"))
         is_ours = name not in ("stock", "command")
@@ -236,23 +239,31 @@ def table(found: dict[str, list[Cost]], possible: float) -> str:
             f"{faster('command', name)} | {peak} |"
         )
     count, rounds = found["one"][0].count, len(found["one"])
-    speed = each("one", "wall") / each("two", "wall")
     load = os.getloadavg()[0]
-    few, many = found["start"], found["one"]
-    rise = [
-        statistics.median(getattr(it, what) for it in many)
-        - statistics.median(getattr(it, what) for it in few)
-        for what in ("wall", "cpu", "learners")
-    ]
-    wall, cpu, own = (1000 * it / (many[0].count - few[0].count) for it in rise)
+
+    def rise(few: str, many: str, what: str) -> float:
+        """What one more submission costs, in milliseconds."""
+        less, more = ([getattr(it, what) for it in found[name]] for name in (few, many))
+        step = statistics.median(more) - statistics.median(less)
+        return 1000 * step / (count - found[few][0].count)
+
+    wall, cpu, own = (rise("start", "one", it) for it in ("wall", "cpu", "learners"))
+    speed, started = (
+        wall / rise("start two", "two", "wall"),
+        each("one", "wall") / each("two", "wall"),
+    )
     by_cpu = [faster(it, "one", "cpu") for it in ("stock", "command")]
+    longer = count * (each("troubled", "wall") - each("two", "wall"))
+    troubled = max(1, count // 20)
     note = (
         f"Per submission, start of the workers included; {count} submissions of {CHAPTER}, "
         f"median of {rounds} interleaved rounds. Without the start, one more submission costs one "
         f"worker {wall:.0f} ms, {cpu:.0f} ms of CPU, of which {own:.0f} ms run the learner's own "
         f"cells: {cpu - own:.0f} ms on top. By CPU time one worker is {by_cpu[0]} times as fast as "
-        f"the API and {by_cpu[1]} times as the command. Two workers: {speed:.2f} times one; "
-        f"two plain loops at once: {possible:.2f} times one. "
+        f"the API and {by_cpu[1]} times as the command. Two workers: {speed:.2f} times one, "
+        f"{started:.2f} times with their start; two plain loops at once: {possible:.2f} times one. "
+        f"{troubled} of {count} with a loop, a crash or a flood lengthened the batch by "
+        f"{longer:.0f} s; their wall limits together are {troubled * Limits().seconds:.0f} s. "
         f"{machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}; "
         f"load at the end {load:.1f}."
     )
