@@ -106,7 +106,8 @@ def recorded_gradients(graph: "Graph", name: str, upstream: str) -> list[str]:
         return [apply(graph, "mul", [upstream, b]), apply(graph, "mul", [upstream, a])]
     if operation == "matmul":
         a, b = (apply(graph, "transpose", [it]) for it in inputs)
-        return [apply(graph, "matmul", [upstream, b]), apply(graph, "matmul", [a, upstream])]
+        left = apply(graph, "matmul", [upstream, b])
+        return [left, apply(graph, "matmul", [a, upstream])]
     if operation == "sum":
         return [apply(graph, "expand", [upstream], graph[inputs[0]]["value"].shape)]
     square = apply(graph, "mul", [name, name])  # tanh

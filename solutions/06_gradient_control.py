@@ -18,7 +18,8 @@
 # you from wrong gradients. At the end you can write a training step without help, and split a batch
 # that is too large into pieces.
 #
-# The core exercises take about 40 minutes. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes, reading and running the cells about 20 more. Exercises
+# marked *further* give no points.
 
 # %%
 import tensorkit as tk
@@ -70,6 +71,28 @@ print(w.grad)
 # > them to None, which saves the memory; `zero_grad(set_to_none=False)` gives zeros.
 
 # %% exercise="forgotten-zero"
+
+# %% [markdown]
+# The picture shows what the fault does. A number looks for its way from 0 to 2, in steps against
+# the gradient of $(w - 2)^2$: once each step has its own gradient, once it has those of all steps
+# before it as well.
+
+
+# %% role="show"
+def searched(clear):
+    w, seen = tk.tensor(0.0, requires_grad=True), []
+    for _ in range(12):
+        if clear:
+            w.grad = None
+        ((w - 2) ** 2).backward()
+        with tk.no_grad():
+            w -= 0.25 * w.grad
+        seen.append(w.item())
+    return seen
+
+
+ways = {"w, cleared": searched(True), "w, never cleared": searched(False)}
+viz.training(ways, per="step")
 
 # %% [markdown]
 # **What to notice.** Adding up is no accident: a parameter that is used in several places needs the
@@ -167,8 +190,16 @@ print(y.requires_grad, z.requires_grad, z.is_leaf)
 print(x.grad)
 
 # %% [markdown]
-# $y \cdot z$ is $x^4$, and its slope would be 108. With `z` as the constant 9 it is 9 · 6 = 54.
-#
+# $y \cdot z$ is $x^4$, and its slope would be 108. With `z` as the constant 9 it is 9 · 6 = 54. In
+# the graph only one way leads from the product back to `x`; of `z` nothing is left but the number.
+
+# %% role="show"
+x = tk.tensor(3.0, requires_grad=True)
+y = x**2
+z = y.detach()
+viz.graph(y * z)
+
+# %% [markdown]
 # Detached or not, the memory is the same. Writing to `z` changes `y`:
 
 # %%
@@ -187,24 +218,17 @@ try:
 except RuntimeError as error:
     print(str(error).splitlines()[0])
 
-# %% exercise="which-grad"
-
 # %% exercise="straight-through"
 
 # %% [markdown]
 # **What to notice.** Use `no_grad` for a block of code in which nothing should be recorded. Use
 # `detach` for one tensor that should count as a constant while everything around it is recorded: a
 # target, a number for the log, what you hand to another library.
-#
-# > **You will read elsewhere** that `detach` freezes layers. It cuts off everything in front of it
-# > as well. To freeze a layer, say `requires_grad_(False)` to its parameters; gradients then still
-# > pass through it to what comes before. That is how *transfer learning* keeps what a network has
-# > learnt elsewhere and trains a few layers of it on new data.
-
-# %% exercise="train-only"
 
 # %% [markdown]
-# ## inference_mode, and what eval is not
+# ## Which switch when: inference_mode, eval, freezing
+#
+# Three more switches are often taken for these two.
 #
 # `tk.inference_mode()` records nothing either and does a little less work. The price: its tensors
 # cannot be used in a recorded computation later.
@@ -237,8 +261,35 @@ model.train()
 print(tk.equal(model(x), model(x)))
 
 # %% [markdown]
-# **What to notice.** Evaluation needs both: `model.eval()` for the layers, `no_grad` or
-# `inference_mode` for the memory. And `model.train()` afterwards.
+# Evaluation needs both: `model.eval()` for the layers, `no_grad` or `inference_mode` for the
+# memory. And `model.train()` afterwards.
+
+# %% exercise="which-grad"
+
+# %% [markdown]
+# The third switch belongs to one tensor. To *freeze* a layer, say `requires_grad_(False)` to its
+# parameters: they get no gradient, so no step moves them, and a frozen layer with nothing to train
+# in front of it is not even recorded. Here the first of two layers is frozen:
+
+# %% role="show"
+tk.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 3), nn.Sigmoid(), nn.Linear(3, 1))
+for parameter in model[0].parameters():
+    parameter.requires_grad_(False)
+viz.graph(model(tk.ones(5, 4)).sum())
+
+# %% [markdown]
+# That is how *transfer learning* keeps what a network has learnt elsewhere and trains a few layers
+# of it on new data.
+#
+# > **You will read elsewhere** that `detach` freezes layers. It cuts off everything in front of it
+# > as well. Through a frozen layer gradients still pass to what comes before it.
+
+# %% exercise="train-only"
+
+# %% [markdown]
+# **What to notice.** `no_grad` and `inference_mode` are about a block of code, `detach` and
+# `requires_grad_` about one tensor, and `eval` about layers; it says nothing to autograd.
 
 # %% [markdown]
 # ## In place, and the version count
@@ -302,7 +353,7 @@ print(a.grad)
 # and its versions; the line to change is the one that wrote.
 
 # %% [markdown]
-# ## The graph is used once
+# ## The graph is used once, a batch in pieces
 #
 # After backward the saved tensors are freed, so a second walk fails, unless the first one was told
 # to keep them with `retain_graph=True`.
@@ -337,6 +388,14 @@ for _ in range(3):
     total = total + (w * 3) ** 2
 print(total.requires_grad)
 
+# %% role="show"
+viz.graph(total)
+
+# %% [markdown]
+# Three times the whole way from `w`, for a number that was only to be printed. With `.item()` each
+# graph goes as soon as its step is done:
+
+# %%
 total = 0.0
 for _ in range(3):
     total += ((w * 3) ** 2).item()
@@ -348,14 +407,9 @@ print(total)
 # > `loss`.
 
 # %% [markdown]
-# **What to notice.** If you need `retain_graph=True` to silence the error, ask first whether you
-# meant to go back through the same graph twice. In training loops you nearly never do.
-
-# %% [markdown]
-# ## A batch in pieces
-#
-# Gradients add up, so a batch that does not fit into memory can be computed in pieces, with one
-# `backward` for each and one update at the end. Each piece frees its graph before the next begins.
+# A graph that goes early makes room. Gradients add up, so a batch that does not fit into memory can
+# be computed in pieces, with one `backward` for each and one update at the end. Each piece frees
+# its graph before the next begins.
 #
 # > **You will read elsewhere** that this is the same as a large batch. For a loss that is a mean it
 # > is so only if each piece counts as much as its share of the samples.
@@ -363,8 +417,10 @@ print(total)
 # %% exercise="micro-batches"
 
 # %% [markdown]
-# **What to notice.** The memory that is needed is that of one piece; the time is the same. Layers
-# that look at the whole batch, such as batch normalisation, see only the piece.
+# **What to notice.** With pieces the memory that is needed is that of one piece; the time is the
+# same. Layers that look at the whole batch, such as batch normalisation, see only the piece. And if
+# you need `retain_graph=True` to silence an error, ask first whether you meant to go back through
+# the same graph twice. In training loops you nearly never do.
 
 # %% [markdown]
 # ## On one page

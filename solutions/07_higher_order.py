@@ -18,7 +18,8 @@
 # that it can be differentiated, multiply by a Hessian that nobody has written down, and let
 # Newton's method decide how far to step.
 #
-# The core exercises take about 40 minutes. Exercises marked *further* give no points.
+# The core exercises take about 40 minutes, reading and running the cells about 15 more. Exercises
+# marked *further* give no points.
 
 # %%
 import tensorkit as tk
@@ -92,6 +93,16 @@ for _ in range(3):
     orders.append(tk.autograd.grad(orders[-1], x, create_graph=True)[0])
 print([round(it.item(), 4) for it in orders])
 
+# %% [markdown]
+# In the graph of the slope the formula of the sigmoid stands behind the sigmoid itself, as 1 minus
+# its result, times its result: `out * (1 - out)`. Whoever differentiates once more walks through
+# these nodes.
+
+# %% role="show"
+x = tk.tensor(0.5, requires_grad=True)
+(slope,) = tk.autograd.grad(tk.sigmoid(x), x, create_graph=True)
+viz.graph(slope)
+
 # %% exercise="sigmoid-gradient"
 
 # %% [markdown]
@@ -123,7 +134,7 @@ print(asked)
 # NumPy, gives the right gradient and a wrong second one. The first derivative does not show it.
 
 # %% [markdown]
-# ## Jacobian and Hessian
+# ## Jacobian, Hessian, and a Hessian times a vector
 #
 # If the result has several elements there is a gradient for each: together they are the
 # **Jacobian**. The slopes of the slopes of one number are the **Hessian**, entry $[i, j]$ of which
@@ -151,16 +162,23 @@ print(hessian(f, x))
 # %% exercise="hessian-rows"
 
 # %% [markdown]
-# **What to notice.** Each row of a Hessian costs one walk back. For ten numbers that is nothing,
-# for a million it is a million walks and $10^{12}$ entries.
-
-# %% [markdown]
-# ## A Hessian times a vector
+# Each row of a Hessian costs one walk back. For ten numbers that is nothing, for a million it is a
+# million walks and $10^{12}$ entries.
 #
 # Often only the product $H v$ is needed: how the gradient changes if one moves in direction $v$.
 # And that takes a single further walk, because $v$ does not depend on $x$:
 #
 # $$H v = \nabla \left( \nabla f \cdot v \right)$$
+#
+# The picture shows this walk for $f$ above and $v = [1, 0]$. It begins at the one number
+# $\nabla f \cdot v$, goes back through the formulas that made the gradient, and each of its steps
+# carries a vector: no matrix is anywhere.
+
+# %% role="show"
+point = tk.tensor([1.0, 2.0], requires_grad=True)
+v = tk.tensor([1.0, 0.0])
+(gradient,) = tk.autograd.grad(f(point), point, create_graph=True)
+viz.backward((gradient * v).sum())
 
 # %% exercise="hessian-vector"
 

@@ -23,7 +23,8 @@
 # of a model; they say what waits for what, not how fast a GPU is. On a computer with a GPU the same
 # cells use the GPU.
 #
-# The core exercises take about 35 minutes. Exercises marked *further* give no points.
+# The core exercises take about 35 minutes, reading and running the cells about 20 more. Exercises
+# marked *further* give no points.
 
 # %%
 import numpy as np
@@ -37,7 +38,7 @@ if not tk.cuda.is_available():
     tk.cuda.simulate()
 
 # %% [markdown]
-# ## A device
+# ## A device, and how tensors get there
 #
 # Every tensor lies on a device: `x.device`. CUDA is NVIDIA's platform for computing on its cards,
 # and `cuda` the name of the device. `tk.cuda.is_available()` says whether one can be used,
@@ -64,15 +65,10 @@ print(f"{tk.cuda.get_device_properties(0).total_memory / 1e9:.1f} GB")
 # %% [markdown]
 # > **You will read elsewhere** of `total_mem`. The attribute is called `total_memory`.
 #
-# **What to notice.** Without `device=` everything is on the CPU. A GPU that nobody names does
-# nothing.
-
-# %% [markdown]
-# ## Moving tensors
-#
-# A tensor can be made on the device, or moved there. `x.to(device)` gives a tensor there; `x` stays
-# where it was. `x.cuda()` and `x.cpu()` are short for the two common cases, and `x.is_cuda` asks
-# whether it is on a GPU.
+# Without `device=` everything is on the CPU. A GPU that nobody names does nothing. A tensor can be
+# made on the device, or moved there. `x.to(device)` gives a tensor there; `x` stays where it was.
+# `x.cuda()` and `x.cpu()` are short for the two common cases, and `x.is_cuda` asks whether it is on
+# a GPU.
 #
 # > **You will read elsewhere** a plain `x.cuda()` as the way to move. Without a GPU that line is an
 # > error, and the rest of the program does not run. `x.to(device)` works in both cases.
@@ -86,8 +82,15 @@ print(x_there + y)
 print((x_there + y).cpu())
 
 # %% [markdown]
-# The printed tensor says where it is. Results stay where they were computed, however small they
-# are; and what is there already is not moved again: `x_there.to(device) is x_there`.
+# The printed tensor says where it is. Moving it made a second storage, on the other side of the
+# bus: a later write to one is not seen by the other.
+
+# %% role="show"
+viz.memory(x=x, x_there=x_there)
+
+# %% [markdown]
+# Results stay where they were computed, however small they are; and what is there already is not
+# moved again: `x_there.to(device) is x_there`.
 
 # %%
 print(x_there.to(device) is x_there, x_there.is_cuda)
@@ -125,8 +128,23 @@ except RuntimeError as error:
     print(str(error).partition("!")[0])
 
 # %% [markdown]
-# A hidden transfer would cost more than the operation. So you decide which one moves.
-#
+# A hidden transfer would cost more than the operation. So you decide what moves, and when. In the
+# picture a constant is sent in each of four steps, above, and once before all of them, below. A bar
+# `to` is a transfer, a bar `multiply` the operation for which it was made:
+
+# %% role="show"
+with tk.cuda.record() as each_time:
+    for _ in range(4):
+        b * tk.arange(3.0).to(device)
+
+with tk.cuda.record() as once:
+    constant = tk.arange(3.0).to(device)
+    for _ in range(4):
+        b * constant
+
+viz.timeline(each_time, once)
+
+# %% [markdown]
 # > **You will read elsewhere** that operands must always be on one device. There is an exception: a
 # > CPU tensor without dimensions counts as a number, and may meet a GPU tensor.
 
@@ -146,8 +164,9 @@ print((b * tk.tensor(2.0)).device)
 # there once. And constants made where the tensor is: `device=x.device`, or `zeros_like`.
 
 # %%
+tk.manual_seed(0)
 X = tk.randn(64, 10, device=device)
-W = tk.randn(10, 5, device=device)
+W = tk.randn(10, 5, device=device, requires_grad=True)
 bias = tk.zeros(5, device=device)
 
 output = X @ W + bias
@@ -156,20 +175,16 @@ print(output.shape, output.device == X.device)
 result = output.detach().cpu().numpy()
 print(type(result).__name__, result.shape)
 
-# %% exercise="any-device"
+# %% [markdown]
+# The history of the result says where each part of it lies, all on one device:
 
-# %% exercise="to-device"
+# %% role="show"
+viz.graph(output)
 
 # %% [markdown]
-# **What to notice.** A function should ask its arguments for their device, not the program for its
-# default. Then it also works in a program with two GPUs.
-
-# %% [markdown]
-# ## Other devices
-#
-# With several GPUs, `cuda:1` is the second. On a Mac with Apple silicon PyTorch has the device
-# `mps`; `tk.backends.mps.is_available()` asks for it, and in tensorkit the answer is always no: it
-# knows NVIDIA's cards only.
+# With several GPUs, `cuda:1` is the second; write `"cuda"` where you mean the current one. On a Mac
+# with Apple silicon PyTorch has the device `mps`; `tk.backends.mps.is_available()` asks for it, and
+# in tensorkit the answer is always no: it knows NVIDIA's cards only.
 
 # %%
 print(tk.device("cuda:0"), tk.device("cpu").type, tk.device("cuda", 0).index)
@@ -187,9 +202,14 @@ for name in ("gpu", "cuda:99"):
     except RuntimeError as error:
         print(name, "->", type(error).__name__)
 
+# %% exercise="any-device"
+
+# %% exercise="to-device"
+
 # %% [markdown]
-# **What to notice.** Write `"cuda"` where you mean the current GPU. `set_default_device` changes
-# where *new* tensors are made; it moves nothing, and functions of other people's may not expect it.
+# **What to notice.** A function should ask its arguments for their device, not the program for its
+# default: `set_default_device` changes where *new* tensors are made and moves nothing, and
+# functions of other people's may not expect it. A function that asks also works with two GPUs.
 
 # %% [markdown]
 # ## What a transfer costs
@@ -276,8 +296,18 @@ with tk.cuda.simulate(total_memory=1_000_000):
 # %% exercise="largest-batch"
 
 # %% [markdown]
-# **What to notice.** A tensor lives as long as a name for it. In notebooks results of old cells
-# hold memory; `del` them, or restart the kernel.
+# `del` takes a name away, not a storage. Here one row of a hundred is kept. The row is a view and
+# keeps all 40,000 bytes; `big[0].clone()` would have kept 400.
+
+# %% role="show"
+big = tk.zeros(100, 100, device=device)
+row = big[0]
+del big
+viz.memory(row=row)
+
+# %% [markdown]
+# **What to notice.** A storage lives as long as a name for any tensor on it. In notebooks results
+# of old cells hold memory; `del` them, or restart the kernel.
 
 # %% [markdown]
 # ## Measuring
@@ -360,8 +390,19 @@ print((gradient * 1024).half().float() / 1024)
 
 # %% [markdown]
 # The smallest float16 above 0 is about 6e-8. So 2e-8 became 0, and 3e-8 was rounded up to twice its
-# size; multiplied by 1024 on the way, both came through.
-#
+# size; multiplied by 1024 on the way, both came through. Side by side, with the bytes that they
+# take:
+
+# %% role="show"
+viz.memory(single=gradient, half=gradient.half(), scaled=(gradient * 1024).half())
+
+# %% [markdown]
+# What was multiplied before backward has to be divided before the step. If the number was too
+# large, something is `inf` by then, and such a step is left out.
+
+# %% exercise="unscaled"
+
+# %% [markdown]
 # **What to notice.** In PyTorch `torch.autocast` and a gradient scaler do this for you. Now you
 # know what they do.
 

@@ -21,7 +21,8 @@
 # Each step runs on the course's own versions of the others. So you can do them in any order, and
 # one that you leave out holds nothing up.
 #
-# The core exercises take about 45 minutes. Exercises marked *further* give no points.
+# The core exercises take about 45 minutes, reading and running the cells about 30 more. Exercises
+# marked *further* give no points.
 
 # %%
 import numpy as np
@@ -49,7 +50,12 @@ from tensorkit.utils.data import DataLoader, TensorDataset, random_split
 
 # %%
 w = {"operation": "leaf", "inputs": [], "value": tk.tensor(3.0), "requires_grad": True}
-x = {"operation": "constant", "inputs": [], "value": tk.tensor(2.0), "requires_grad": False}
+x = {
+    "operation": "constant",
+    "inputs": [],
+    "value": tk.tensor(2.0),
+    "requires_grad": False,
+}
 graph = {"w": w, "x": x}
 
 product = w["value"] * x["value"]
@@ -212,6 +218,13 @@ g = tk.tensor(2.5)
 print(g.expand(2, 3))
 print(tk.tensor([[1.0], [2.0]]).expand(2, 3))
 
+# %% [markdown]
+# Six gradients in the space of one: a write to any of them would change them all. So whoever gets
+# a gradient reads it and does not write into it, which step 3 comes back to.
+
+# %% role="show"
+viz.memory(g=g, stretched=g.expand(2, 3))
+
 # %% exercise="five-formulas"
 
 # %% role="show"
@@ -248,6 +261,9 @@ print(gradients["x"])
 # %%
 print(gradients["y"] is gradients["z"])
 
+# %% role="show"
+viz.memory(z=gradients["z"], y=gradients["y"], x=gradients["x"])
+
 # %% exercise="gradients-added"
 
 # %% [markdown]
@@ -272,7 +288,14 @@ with engine:
 #
 # The formulas of `add` and `mul` pass on gradients of the shape of the *result*. If an input was
 # stretched, that is not its own shape. Each of its elements was read several times, so its
-# gradient is a sum:
+# gradient is a sum. A bias of shape `[2]` meets three rows; below, each element of it is read three
+# times:
+
+# %% role="show"
+viz.broadcast(tk.ones(3, 2), tk.tensor([0.1, 0.2]))
+
+# %% [markdown]
+# So three gradients come back to each, one from every row, and they add up:
 
 # %%
 x = tk.ones(3, 2)
@@ -454,7 +477,14 @@ viz.training(history)
 #
 # A new operation needs its value and one formula. Often a composition of old operations would do,
 # and a formula of its own is shorter, faster and safer in floating point. The best known case is
-# the loss of a classifier. Through softmax, logarithm and mean the way back has several formulas.
+# the loss of a classifier. Through softmax, logarithm and mean the way back has several formulas:
+
+# %% role="show"
+scores = tk.tensor([[2.0, 1.0, 0.0]], requires_grad=True)
+shares = scores.exp() / scores.exp().sum(dim=1, keepdim=True)
+viz.graph(-shares[0, 0].log())
+
+# %% [markdown]
 # Together they shrink to a subtraction:
 
 # %%
@@ -480,6 +510,25 @@ print(scores.grad)
 #
 # A network has a million parameters and one loss. Reverse mode finds the gradient in one walk,
 # forward mode in a million. With one input and a million results it would be the other way round.
+#
+# Here is $z = x w + x$ at $x = 2$, $w = 3$, with the slopes with respect to $x$ found on the way:
+
+# %%
+x, slope_x = tk.tensor(2.0), tk.tensor(1.0)
+w, slope_w = tk.tensor(3.0), tk.tensor(0.0)
+
+y, slope_y = x * w, slope_x * w + x * slope_w
+z, slope_z = y + x, slope_y + slope_x
+print(z, slope_z)
+
+# %% [markdown]
+# In the graph forward mode goes down, from the leaves to the result, and reverse mode goes up:
+
+# %% role="show"
+graph = {}
+x, w = leaves(graph, x=tk.tensor(2.0), w=tk.tensor(3.0))
+z = x * w + x
+picture(graph)
 
 # %% exercise="forward-slopes"
 

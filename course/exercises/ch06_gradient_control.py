@@ -124,7 +124,7 @@ class ForgottenZero(Exercise):
     The program below fits a line through 0. It should walk towards the best slope; instead it
     swings around it, wider and wider. Find what is missing and add it.
 
-    **Input:** `x` and `y`, two float vectors of the same length; `steps`, how many steps to take;
+    **Input:** `x` and `y`, two vectors of the same length; `steps`, how many steps to take;
     `lr`, the learning rate.
 
     **Output:** the slope after these steps, a Python float. In each step the slope moves by minus
@@ -197,6 +197,11 @@ class ForgottenZero(Exercise):
         yield case(x, -3 * x, 20, 0.25, label="a negative slope, twenty steps")
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 1, 0.25, label="a single step")
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 0, 0.25, label="no step")
+        apart = tk.tensor([1.0, 9.0, -2.0, 9.0])[::2]
+        yield case(apart, 3 * apart, 3, 0.125, label="not contiguous: every second point")
+        yield case(tk.tensor([1, 2]), tk.tensor([3, 6]), 3, 0.1, label="int64: whole numbers")
+        half = tk.tensor([1.0, -1.0], dtype=tk.float16)
+        yield case(half, 2 * half, 2, 0.25, label="float16")
 
 
 def sgd_step(
@@ -365,6 +370,20 @@ class SgdStep(Exercise):
             2.0,
             label="float64, one without a gradient",
         )
+        yield case(
+            [tk.tensor([1.0, 2.0], dtype=tk.float16)],
+            [tk.tensor([4.0, -8.0], dtype=tk.float16)],
+            0.25,
+            label="float16",
+        )
+        yield case(
+            [tk.zeros(0, 3), tk.tensor([1.0])],
+            [tk.zeros(0, 3), tk.tensor([6.0])],
+            0.5,
+            label="one without elements",
+        )
+        turned = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        yield case([turned.T], [2 * turned.T], 0.25, label="not contiguous: a transposed parameter")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What has become of the parameters."""
@@ -379,83 +398,6 @@ class SgdStep(Exercise):
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
             "still leaves": all(it.is_leaf and it.requires_grad for it in parameters),
         }
-
-
-@exercise("which-grad", points=2, difficulty=3, minutes=5)
-class WhichGrad(Prediction):
-    """Predict: does it require grad?
-
-    Every answer is True or False. `tk.no_grad()(f)` is the function `f` with recording switched off
-    while it runs.
-
-    One is done for you:
-
-    ```python
-    (tk.ones(1, requires_grad=True) * 2).requires_grad      # True: recorded
-    ```
-    """
-
-    name = "asks"
-    ask = "Replace each ... by True or False."
-    questions = {
-        "(tk.ones(1, requires_grad=True) * 2).detach().requires_grad": (
-            "`detach` gives the numbers without their history."
-        ),
-        "tk.ones(1, requires_grad=True).detach().is_leaf": (
-            "What has no history is a leaf, whether it asks for a gradient or not."
-        ),
-        "(tk.ones(1, requires_grad=True).detach() * 2).requires_grad": (
-            "Its only input asks for nothing."
-        ),
-        "(tk.ones(1).detach() + tk.ones(1, requires_grad=True)).requires_grad": (
-            "One input that asks is enough, whatever the other one is."
-        ),
-        "tk.no_grad()(lambda: tk.ones(1, requires_grad=True) * 2)().requires_grad": (
-            "Inside `no_grad` no operation is recorded."
-        ),
-        "tk.no_grad()(lambda: tk.ones(1, requires_grad=True))().requires_grad": (
-            "`no_grad` switches recording off. A new tensor that asks for a gradient still asks."
-        ),
-        "tk.inference_mode()(lambda: tk.ones(1, requires_grad=True) * 2)().requires_grad": (
-            "`inference_mode` records nothing either."
-        ),
-        "(tk.ones(1, requires_grad=True).requires_grad_(False) * 2).requires_grad": (
-            "`requires_grad_(False)` takes the wish back: the tensor is frozen."
-        ),
-    }
-    hints = (
-        "Ask two things: was the operation recorded, and did one of its inputs ask for a gradient?",
-        "`detach`, `no_grad`, `inference_mode` and `requires_grad_(False)` all end in False, with "
-        "one exception: a tensor that is *made* with `requires_grad=True` inside `no_grad`.",
-    )
-    usual_mistakes = {
-        "detach changes nothing": (
-            {
-                "(tk.ones(1, requires_grad=True) * 2).detach().requires_grad": True,
-                "(tk.ones(1, requires_grad=True).detach() * 2).requires_grad": True,
-            },
-            "A detached tensor has no history and asks for nothing; what is made of it alone has "
-            "none either.",
-        ),
-        "no_grad freezes everything": (
-            {
-                "tk.no_grad()(lambda: tk.ones(1, requires_grad=True))().requires_grad": False,
-                "(tk.ones(1).detach() + tk.ones(1, requires_grad=True)).requires_grad": False,
-            },
-            "These switches stop the recording of operations. A tensor that asks for a gradient "
-            "still asks, and one such input is enough outside of them.",
-        ),
-        "no_grad is only for the update": (
-            {
-                "tk.no_grad()(lambda: tk.ones(1, requires_grad=True) * 2)().requires_grad": True,
-                "tk.inference_mode()(lambda: tk.ones(1, requires_grad=True) * 2)().requires_grad": (
-                    True
-                ),
-            },
-            "Nothing that is computed inside `no_grad` or `inference_mode` is recorded, so its "
-            "results require no grad.",
-        ),
-    }
 
 
 def rounded_straight_through(x: tk.Tensor) -> tk.Tensor:
@@ -539,6 +481,8 @@ class StraightThrough(Exercise):
         yield case(tk.tensor(3.3), label="a single number")
         yield case(tk.tensor([0.7, 9.0, -2.2, 9.0])[::2], label="every second number")
         yield case(tk.zeros(0), label="no numbers", weight=0.25)
+        yield case(tk.tensor([[1.75]]), label="size 1: a matrix of one number")
+        yield case(tk.tensor([0.25, 1.75], dtype=tk.float16), label="float16")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The values, and the gradient that comes back when the upstream gradients differ."""
@@ -555,8 +499,84 @@ class StraightThrough(Exercise):
         return seen
 
 
+@exercise("which-grad", points=2, difficulty=3, minutes=5)
+class WhichGrad(Prediction):
+    """Predict: does it require grad?
+
+    Every answer is True or False. `tk.no_grad()(f)` is the function `f` with recording switched off
+    while it runs.
+
+    One is done for you:
+
+    ```python
+    w = tk.ones(1, requires_grad=True)
+    (w * 2).requires_grad  # True: recorded
+    ```
+    """
+
+    name = "asks"
+    ask = "Replace each ... by True or False."
+    questions = {
+        "(w * 2).detach().requires_grad": ("`detach` gives the numbers without their history."),
+        "w.detach().is_leaf": (
+            "What has no history is a leaf, whether it asks for a gradient or not."
+        ),
+        "(w.detach() * 2).requires_grad": ("Its only input asks for nothing."),
+        "(tk.ones(1).detach() + w).requires_grad": (
+            "One input that asks is enough, whatever the other one is."
+        ),
+        "tk.no_grad()(lambda: w * 2)().requires_grad": (
+            "Inside `no_grad` no operation is recorded."
+        ),
+        "tk.no_grad()(lambda: tk.ones(1, requires_grad=True))().requires_grad": (
+            "`no_grad` switches recording off. A new tensor that asks for a gradient still asks."
+        ),
+        "tk.inference_mode()(lambda: w * 2)().requires_grad": (
+            "`inference_mode` records nothing either."
+        ),
+        "(tk.ones(1, requires_grad=True).requires_grad_(False) * 2).requires_grad": (
+            "`requires_grad_(False)` takes the wish back: the tensor is frozen."
+        ),
+    }
+    hints = (
+        "Ask two things: was the operation recorded, and did one of its inputs ask for a gradient?",
+        "`detach`, `no_grad`, `inference_mode` and `requires_grad_(False)` all end in False, with "
+        "one exception: a tensor that is *made* with `requires_grad=True` inside `no_grad`.",
+    )
+    usual_mistakes = {
+        "detach changes nothing": (
+            {
+                "(w * 2).detach().requires_grad": True,
+                "(w.detach() * 2).requires_grad": True,
+            },
+            "A detached tensor has no history and asks for nothing; what is made of it alone has "
+            "none either.",
+        ),
+        "no_grad freezes everything": (
+            {
+                "tk.no_grad()(lambda: tk.ones(1, requires_grad=True))().requires_grad": False,
+                "(tk.ones(1).detach() + w).requires_grad": False,
+            },
+            "These switches stop the recording of operations. A tensor that asks for a gradient "
+            "still asks, and one such input is enough outside of them.",
+        ),
+        "no_grad is only for the update": (
+            {
+                "tk.no_grad()(lambda: w * 2)().requires_grad": True,
+                "tk.inference_mode()(lambda: w * 2)().requires_grad": (True),
+            },
+            "Nothing that is computed inside `no_grad` or `inference_mode` is recorded, so its "
+            "results require no grad.",
+        ),
+    }
+
+    def evaluate(self, expression: str) -> Any:
+        w = tk.ones(1, requires_grad=True)
+        return eval(expression, {"tk": tk, "w": w})
+
+
 def train_only(parameters: dict[str, tk.Tensor], names: list[str]) -> list[str]:
-    """Freeze all parameters but the named ones; the names of all that can be trained."""
+    """Freeze all but the named parameters; the names of those that can be trained."""
     for name, p in parameters.items():
         p.requires_grad_(name in names)
     return [name for name, p in parameters.items() if p.requires_grad]
@@ -807,6 +827,8 @@ class SavedAndChanged(Exercise):
         yield case(tk.tensor(1.5), label="a single number")
         yield case(tk.tensor([0.25, 0.75], dtype=tk.float64), label="float64")
         yield case(tk.tensor([1.0, 9.0, 2.0, 9.0])[::2], label="every second element")
+        yield case(tk.zeros(0, 2), label="no elements", weight=0.25)
+        yield case(tk.zeros(3, dtype=tk.float16), label="float16")
 
 
 def micro_batch_gradient(
@@ -985,6 +1007,11 @@ class MicroBatches(Exercise):
         yield case(*_samples(draw, 5, 2), 4, label="a large piece and a small one")
         yield case(*_samples(draw, 3, 1), 1, label="one sample at a time")
         yield case(*_samples(draw, 4, 2), 10, label="everything in one piece")
+        x, y, w = _samples(draw, 5, 2)
+        apart = tk.stack([x, -x, y.unsqueeze(1) * x], dim=2)[..., 0]
+        yield case(apart, y, w, 2, label="not contiguous")
+        x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
+        yield case(x, x.flatten(), tk.zeros(1, dtype=tk.float16), 2, label="float16")
 
 
 def _samples(draw: Draw, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor, tk.Tensor]:

@@ -108,6 +108,7 @@ class SecondDerivative(Exercise):
         yield case([float(it) for it in draw.integers(5, 1, 5)], 2.0, label="any polynomial")
         yield case([0.0, 0.0, -2.0, 1.0], -1.5, label="at a negative number")
         yield case([4.0, 5.0], 3.0, label="a straight line")
+        yield case([2, 0, 1, 3], 2, label="whole numbers")
 
 
 def penalty_gradient(x: tk.Tensor, w: tk.Tensor) -> tk.Tensor:
@@ -239,6 +240,9 @@ class GradientPenalty(Exercise):
             tk.tensor([0.6, 1.1]),
             label="every second column",
         )
+        yield case(tk.zeros(0, 2), tk.tensor([0.5, 1.5]), label="no samples", weight=0.25)
+        half = tk.tensor([[0.0, 0.0]], dtype=tk.float16)
+        yield case(half, tk.tensor([2.0, -0.5], dtype=tk.float16), label="float16, at 0")
 
 
 def sigmoid_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
@@ -335,6 +339,10 @@ class SigmoidGradient(Exercise):
         yield case(tk.tensor([3.0, -4.0]).double(), tk.tensor([0.1, 0.8]).double(), label="float64")
         wide = tk.tensor([0.5, 9.0, 0.25, 9.0])
         yield case(tk.tensor([3.0, 0.0, 2.0, 0.0])[::2], wide[::2], label="every second element")
+        yield case(tk.tensor([[2.0]]), tk.tensor([[0.75]]), label="size 1: a matrix of one number")
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
+        half = tk.tensor([2.0, -4.0], dtype=tk.float16)
+        yield case(half, tk.tensor([0.25, 0.75], dtype=tk.float16), label="float16")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradient, and the gradient of its sum with respect to `out`."""
@@ -476,7 +484,7 @@ class HessianRows(Exercise):
 
     Take `f(x) = (x**3).sum() + x.sum() ** 2`; write it down inside your function.
 
-    **Input:** `x`, a float vector with at least 2 elements.
+    **Input:** `x`, a float vector with at least one element.
 
     **Output:** its Hessian at `x`: the matrix whose row `i` is the gradient of slope `i`.
 
@@ -523,6 +531,7 @@ class HessianRows(Exercise):
         yield case(tk.tensor([0.5, 1.5]).double(), label="float64")
         yield case(tk.tensor([1.0, 9.0, 3.0])[::2], label="every second element")
         yield case(tk.tensor([2.0]), label="a single element")
+        yield case(tk.tensor([1.0, -2.0], dtype=tk.float16), label="float16")
 
 
 def hessian_vector(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
@@ -650,6 +659,9 @@ class HessianVector(Exercise):
         yield case(tk.tensor([2.0]), tk.tensor([3.0]), label="one element")
         apart = tk.tensor([1.0, 9.0, 2.0])[::2]
         yield case(apart, tk.tensor([0.0, 9.0, 3.0])[::2], label="every second element")
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
+        half = tk.tensor([1.0, -2.0], dtype=tk.float16)
+        yield case(half, tk.tensor([2.0, 1.0], dtype=tk.float16), label="float16")
 
 
 def newton_step(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:
@@ -694,9 +706,8 @@ class NewtonStep(Exercise):
     **Output:** the next point, `x` minus that step: a new tensor of shape `[n]`.
 
     ```python
-    newton_step(
-        tk.tensor([1.0, 1.0]), tk.tensor([2.0, 8.0]), tk.tensor([[2.0, 0.0], [0.0, 4.0]])
-    )
+    H = tk.tensor([[2.0, 0.0], [0.0, 4.0]])
+    newton_step(tk.tensor([1.0, 1.0]), tk.tensor([2.0, 8.0]), H)
     # tensor([ 0., -1.])
     ```
 
@@ -763,3 +774,11 @@ class NewtonStep(Exercise):
         yield case(
             tk.tensor([3.0]), tk.tensor([10.0]), tk.tensor([[4.0]]), label="a single element"
         )
+        wide = tk.tensor([[5.0, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, 4.0]])
+        yield case(
+            tk.tensor([1.0, 9.0, 2.0])[::2],
+            tk.tensor([9.0, 0.0, 6.0])[::2],
+            wide[::2, ::2].T,
+            label="not contiguous, not symmetric",
+        )
+        yield case(tk.zeros(0), tk.zeros(0), tk.zeros(0, 0), label="no elements", weight=0.25)

@@ -113,6 +113,10 @@ class AsArray(Exercise):
         yield case(tk.tensor([[1, 2], [3, 4]]), "cuda", False, label="whole numbers on cuda")
         yield case(tk.tensor(2.5), "cuda", True, label="a single number on cuda")
         yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda")
+        turned = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)]).T
+        yield case(turned, "cuda", True, label="not contiguous, with a history")
+        half = tk.tensor([[0.5]], dtype=tk.float16)
+        yield case(half, "cuda", True, label="one element, float16, with a history")
 
     def run(self, answer: Any, *args: Any) -> Any:
         values, device, asks = args
@@ -285,6 +289,8 @@ class AnyDevice(Exercise):
         yield case(x, "cpu", label="any numbers on the CPU")
         yield case(x.double(), "cuda", label="float64 on cuda")
         yield case(tk.ones(4, 1), "cuda", label="one column on cuda")
+        yield case(tk.zeros(0, 3), "cuda", label="no rows on cuda", weight=0.25)
+        yield case(x.repeat(3, 1).T, "cuda", label="not contiguous on cuda")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The result's numbers, and where it is."""
@@ -483,6 +489,9 @@ class ToDevice(Exercise):
         yield case({"x": x, "pair": (x, 7)}, "cpu", label="back on the CPU")
         yield case([x, {"y": x + 1}], "cpu", label="a list back on the CPU")
         yield case([1, "two", None], "cuda", label="no tensor at all")
+        yield case({"x": [], "y": (), "z": {}}, "cuda", label="empty lists and dictionaries")
+        few = (tk.tensor(2.5), [tk.zeros(0, 2)])
+        yield case(few, "cuda", label="a single number, and no elements")
 
     def run(self, answer: Any, *args: Any) -> Any:
         batch, device = args
@@ -643,12 +652,16 @@ class FewerWaits(Exercise):
         )
         yield case([[2.0, 4.0], [1.0, 3.0], [5.0]], "cpu", label="three batches on the CPU")
         yield case([[0.5, 1.5]] * 8, "cuda", label="eight batches on cuda")
+        yield case([[3.0, 4.0]], "cuda", label="a single batch on cuda")
+        yield case([[[1.0, 2.0], [3.0, 5.0]], [[4.0]]], "cuda", label="matrices on cuda")
+        halves = [tk.tensor([1.0, 3.0], dtype=tk.float16), tk.tensor([2.0], dtype=tk.float16)]
+        yield case(halves, "cuda", label="float16 on cuda")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The number, and how often the host waited for it."""
         batches, device = args
         with some_cuda():
-            tensors = [tk.tensor(it, device=device) for it in batches]
+            tensors = [_tensor(it).to(device) for it in batches]
             with tk.cuda.record() as ledger:
                 result = answer(tensors)
             waits = sum(it.direction != "host to device" for it in ledger.transfers)
@@ -659,8 +672,12 @@ class FewerWaits(Exercise):
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         batches, device = args
-        shown = ", ".join(_on(device, tk.tensor(it), show) for it in batches)
+        shown = ", ".join(_on(device, _tensor(it), show) for it in batches)
         return f"{self.name}([{shown}])"
+
+
+def _tensor(batch: Any) -> tk.Tensor:
+    return batch if isinstance(batch, tk.Tensor) else tk.tensor(batch)
 
 
 def largest_batch(free: int, fixed: int, per_sample: int) -> int:
@@ -706,7 +723,7 @@ class LargestBatch(Exercise):
 
     ```python
     largest_batch(2048, 512, 400)
-    # 3: there are three blocks, 1536 bytes; three samples take 1200, four would take 1600
+    # 3: three blocks are left, 1536 bytes; three samples take 1200, four take 1600
     ```
     """
 
@@ -849,3 +866,133 @@ class BreakEven(Exercise):
         yield case(0.5, 1.0, 10.0, label="slower in every run")
         yield case(1.0, 1.0, 0.0, label="as fast as the CPU")
         yield case(100.0, 1.0, 10.0, label="it pays at once")
+
+
+def unscaled(gradients: list[tk.Tensor], scale: float) -> list[tk.Tensor]:
+    """The gradients of the loss, from those of `scale` times it; [] to skip the step."""
+    divided = [it.float() / scale for it in gradients]
+    if all(tk.isfinite(it).all() for it in divided):
+        return divided
+    return []
+
+
+def _divided_in_half(gradients: Any, scale: float) -> Any:
+    divided = [(it / scale).float() for it in gradients]
+    return divided if all(tk.isfinite(it).all() for it in divided) else []
+
+
+def _still_half(gradients: Any, scale: float) -> Any:
+    divided = unscaled(gradients, scale)
+    return divided and [it.half() for it in divided]
+
+
+def _never_skipped(gradients: Any, scale: float) -> Any:
+    return [it.float() / scale for it in gradients]
+
+
+def _only_inf(gradients: Any, scale: float) -> Any:
+    divided = [it.float() / scale for it in gradients]
+    return [] if any(tk.isinf(it).any() for it in divided) else divided
+
+
+def _only_the_first(gradients: Any, scale: float) -> Any:
+    divided = [it.float() / scale for it in gradients]
+    return divided if tk.isfinite(divided[0]).all() else []
+
+
+def _broken_ones_left_out(gradients: Any, scale: float) -> Any:
+    divided = [it.float() / scale for it in gradients]
+    return [it for it in divided if tk.isfinite(it).all()]
+
+
+def _multiplied(gradients: Any, scale: float) -> Any:
+    found = unscaled(gradients, scale)
+    return found and [it * scale * scale for it in found]
+
+
+@exercise("unscaled", answer=unscaled, points=0, difficulty=3, minutes=7, further=True)
+class Unscaled(Exercise):
+    """Before the step: divide, or skip
+
+    With mixed precision the loss was multiplied by `scale` before backward, and so is every
+    gradient. What a gradient scaler does before the optimizer's step is this.
+
+    **Input:** `gradients`, a list of float16 tensors, at least one; `scale`, a number.
+
+    **Output:** a list of float32 tensors, each gradient divided by `scale`. If any element of any
+    of them is `inf` or `nan`, the scale was too large and the whole step is skipped: then the
+    list is empty.
+
+    ```python
+    unscaled([tk.tensor([512.0, 0.5]).half()], 1024.0)
+    # [tensor([0.5000, 0.0005])]
+    unscaled([tk.tensor([512.0]).half(), tk.tensor([1e6]).half()], 1024.0)
+    # []: in float16 1e6 is inf
+    ```
+
+    `tk.isfinite(t)` is True where an element is neither `inf` nor `nan`.
+    """
+
+    hints = (
+        "Which comes first, the division or the cast to float32? Remember what becomes of 2e-8 in "
+        "float16.",
+        "`it.float() / scale` for each tensor. Then ask all of them: `tk.isfinite(it).all()`.",
+    )
+    usual_mistakes = {
+        "divided in float16": (
+            _divided_in_half,
+            "You divide in float16 and cast afterwards, so what is small has become 0 already: the "
+            "scale was for nothing. First `.float()`, then divide.",
+        ),
+        "still float16": (
+            _still_half,
+            "Your result is float16 again, where small gradients are 0. Leave it in float32.",
+        ),
+        "never skipped": (
+            _never_skipped,
+            "A step with `inf` or `nan` in it destroys the parameters. Return an empty list if any "
+            "element is not finite.",
+        ),
+        "only inf": (
+            _only_inf,
+            "You look for `inf` only. `nan` is not finite either: `tk.isfinite` finds both.",
+        ),
+        "only the first": (
+            _only_the_first,
+            "You look at the first tensor alone. One element in any of them spoils the step.",
+        ),
+        "left out": (
+            _broken_ones_left_out,
+            "You leave the broken gradients out and keep the others, so half of the model would "
+            "move. Skip the whole step: `[]`.",
+        ),
+        "multiplied": (
+            _multiplied,
+            "You multiply by the scale once more. The gradients were multiplied already: divide.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def half(*values: float) -> tk.Tensor:
+            return tk.tensor(values).half()
+
+        inf, nan = float("inf"), float("nan")
+        numbers = half(*(float(it) for it in draw.integers(3, 1, 9)))
+        yield case([half(512, 0.5)], 1024.0, label="one tensor")
+        yield case([numbers, half(-4, 8)], 16.0, label="two tensors")
+        yield case([half(2e-5, 4), half(3e-5)], 65536.0, label="small ones")
+        yield case([half(6e-8)], 8.0, label="the smallest float16")
+        yield case([half(512), half(1, inf)], 2.0, label="inf in the second")
+        yield case([half(-inf, 1), half(2)], 4.0, label="minus inf in the first")
+        yield case([half(nan, 1)], 2.0, label="nan")
+        yield case([half(3), half(1, nan)], 4.0, label="nan in the second")
+        yield case([half(5)[0], tk.zeros(0).half()], 2.0, label="a single number, and no elements")
+        wide = half(1, 2, 3, 4, 5, 6).reshape(2, 3)
+        yield case([wide.T], 4.0, label="not contiguous")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The gradients, and how many of them are 0."""
+        found = answer(*args)
+        if not isinstance(found, list) or not all(isinstance(it, tk.Tensor) for it in found):
+            return found
+        return {"gradients": found, "elements that are 0": [int((it == 0).sum()) for it in found]}

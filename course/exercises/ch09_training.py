@@ -121,7 +121,7 @@ class TrainedLine(Exercise):
 
     ```python
     trained_line(tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25)
-    # tensor([1.0000, 0.5000]): the gradients are 2 · (0 - 1) · 2 = -4 and 2 · (0 - 1) = -2
+    # tensor([1.0000, 0.5000]): the gradients are 2 · (0 - 1) · 2 = -4 and -2
     ```
 
     Look at the shapes of `model(x)` and `y` before you subtract.
@@ -177,21 +177,25 @@ class TrainedLine(Exercise):
         yield case(
             tk.tensor([[0.5]]), tk.tensor([3.0]), 2, 0.5, label="one point, two steps", weight=0.5
         )
-
-
-NET = "tk.nn.Sequential(tk.nn.Linear(64, 32), tk.nn.ReLU(), tk.nn.Linear(32, 10))"
+        apart = tk.tensor([[1.0, 9.0], [0.0, 9.0], [-2.0, 9.0]])
+        yield case(
+            apart[:, :1], tk.tensor([2.0, 9.0, 1.0, 9.0, 3.0, 9.0])[::2], 4, 0.25,
+            label="not contiguous",
+        )  # fmt: skip
 
 
 @exercise("how-many-parameters", points=2, difficulty=2, minutes=5)
 class HowManyParameters(Prediction):
     """Predict: parameters and shapes
 
-    Write a whole number, or a shape as a list, before you run anything.
+    Write a whole number, or a shape as a list, before you run anything. `net` is the network that
+    reads the digits further below.
 
     One is done for you:
 
     ```python
-    sum(p.numel() for p in tk.nn.Linear(3, 2).parameters())      # 8: 2 · 3 weights, 2 biases
+    net = tk.nn.Sequential(tk.nn.Linear(64, 32), tk.nn.ReLU(), tk.nn.Linear(32, 10))
+    sum(p.numel() for p in tk.nn.Linear(3, 2).parameters())  # 8: 2 · 3 weights, 2 biases
     ```
     """
 
@@ -212,8 +216,8 @@ class HowManyParameters(Prediction):
             "The last dimension becomes the outputs; whatever stands before it stays."
         ),
         "sum(p.numel() for p in tk.nn.ReLU().parameters())": "ReLU has nothing to learn.",
-        f"len(list({NET}.parameters()))": "A weight and a bias for each linear layer.",
-        f"sum(p.numel() for p in {NET}.parameters())": (
+        "len(list(net.parameters()))": "A weight and a bias for each linear layer.",
+        "sum(p.numel() for p in net.parameters())": (
             "Count both linear layers by the rule above, and add."
         ),
     }
@@ -226,8 +230,8 @@ class HowManyParameters(Prediction):
         "no biases": (
             {
                 "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 640,
-                f"len(list({NET}.parameters()))": 2,
-                f"sum(p.numel() for p in {NET}.parameters())": 2368,
+                "len(list(net.parameters()))": 2,
+                "sum(p.numel() for p in net.parameters())": 2368,
             },
             "You left out the biases. Unless it is told `bias=False`, a linear layer has one for "
             "each output.",
@@ -235,7 +239,7 @@ class HowManyParameters(Prediction):
         "a bias for each input": (
             {
                 "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 704,
-                f"sum(p.numel() for p in {NET}.parameters())": 2464,
+                "sum(p.numel() for p in net.parameters())": 2464,
             },
             "You counted a bias for each input. A bias is added to the result, so there is one for "
             "each output.",
@@ -256,6 +260,10 @@ class HowManyParameters(Prediction):
             "A layer answers for every sample: all dimensions but the last stay.",
         ),
     }
+
+    def evaluate(self, expression: str) -> Any:
+        net = tk.nn.Sequential(tk.nn.Linear(64, 32), tk.nn.ReLU(), tk.nn.Linear(32, 10))
+        return eval(expression, {"tk": tk, "net": net})
 
 
 def batches_of_pairs(
@@ -313,7 +321,8 @@ class ShuffledApart(Exercise):
     ten classes, and a guess among them. Find out what is wrong with the batches, and repair it.
 
     **Input:** `x` of shape `[samples, inputs]`; `y` of shape `[samples]`, the label of each row of
-    `x`; `size`, how many samples are in a batch; `seed` for the random order.
+    `x`; `size`, how many samples are in a batch; `seed` for the random order. There is at least one
+    sample.
 
     **Output:** a list of pairs `(inputs, labels)`. Together they hold every sample once, in random
     order, each with its own label. All batches have `size` samples; only the last one may have
@@ -370,6 +379,10 @@ class ShuffledApart(Exercise):
         yield case(*_numbered(14, 1), 1, draw.integer(1, 9999), label="one sample at a time")
         yield case(*_numbered(13, 2), 20, draw.integer(1, 9999), label="everything in one batch")
         yield case(*_numbered(1, 4), 3, 5, label="a single sample", weight=0.5)
+        x, y = _numbered(10, 3)
+        seed = draw.integer(1, 9999)
+        yield case(x[:, ::2], y, 3, seed, label="not contiguous: every second column")
+        yield case(x.half(), y, 4, draw.integer(1, 9999), label="float16")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
@@ -421,7 +434,7 @@ def _numbered(n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
 
 
 def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
-    """The mean over the samples of minus the log of the share that the right class gets."""
+    """The mean over the samples of minus the log of the share of the right class."""
     shifted = logits - logits.amax(dim=1, keepdim=True)
     log_total = shifted.exp().sum(dim=1).log()
     own = shifted[tk.arange(len(labels)), labels]
@@ -582,6 +595,11 @@ class CrossEntropyByHand(Exercise):
         wide = tk.tensor([draw.floats(3, -2, 2) for _ in range(2)], dtype=tk.float64)
         wide[1] -= 5000
         yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
+        turned = tk.tensor([[1.0, -2.0], [3.0, 0.5], [0.0, 2.0]]).T
+        yield case(turned, tk.tensor([0, 1]), label="not contiguous")
+        yield case(tk.tensor([[3.0], [1.0]]), tk.tensor([0, 0]), label="a single class")
+        half = tk.zeros(2, 4, dtype=tk.float16)
+        yield case(half, tk.tensor([3, 1]), label="float16, all scores alike")
 
     def advice(self, *args: Any) -> str | None:
         logits, _ = args
@@ -597,7 +615,7 @@ def momentum_step(
     lr: float,
     momentum: float,
 ) -> None:
-    """Renew each velocity, then move each parameter by minus `lr` times its velocity."""
+    """Renew each velocity, then move each parameter by minus `lr` times it."""
     with tk.no_grad():
         for p, g, v in zip(parameters, gradients, velocities, strict=True):
             if g is not None:
@@ -689,7 +707,8 @@ class MomentumStep(Exercise):
     ```python
     p, v = tk.tensor([1.0], requires_grad=True), tk.tensor([10.0])
     momentum_step([p], [tk.tensor([1.0])], [v], 0.1, 0.5)
-    # v: tensor([6.]), 0.5 · 10 + 1     p: tensor([0.4000], requires_grad=True), 1 - 0.1 · 6
+    # v is tensor([6.]), 0.5 · 10 + 1
+    # p is tensor([0.4000], requires_grad=True), 1 - 0.1 · 6
     ```
 
     Your function runs inside tensorkit's own optimizer below.
@@ -759,6 +778,17 @@ class MomentumStep(Exercise):
             2.0,
             0.75,
             label="float64, one without a gradient",
+        )
+        half = tk.tensor([1.0, -2.0], dtype=tk.float16)
+        yield case([half], [4 * half], [2 * half], 0.25, 0.5, label="float16")
+        wide = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        yield case(
+            [wide.T, tk.zeros(0, 3)],
+            [2 * wide.T, tk.zeros(0, 3)],
+            [8 - wide.T, tk.zeros(0, 3)],
+            0.5,
+            0.25,
+            label="not contiguous, and one without elements",
         )
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -837,7 +867,7 @@ class MeanOfMeans(Exercise):
     ```python
     scores = [tk.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), tk.tensor([[2.0, 0.0]])]
     epoch_loss(scores, [tk.tensor([0, 1, 0]), tk.tensor([0])])
-    # about 0.5516: three samples with 0.6931 and one with 0.1269, not the mean of the two
+    # about 0.5516: three samples with 0.6931, one with 0.1269; not the mean of both
     ```
     """
 
@@ -888,6 +918,11 @@ class MeanOfMeans(Exercise):
         uneven = [_scored(draw, -3.0, 1), _scored(draw, 2.0, 6), _scored(draw, 1.0, 3)]
         yield case(uneven, _labels([0], [0] * 6, [0] * 3), label="a small first batch")
         yield case([_scored(draw, 1.0, 3)], _labels([0, 1, 1]), label="a single batch")
+        yield case([_scored(draw, 2.0, 1)], _labels([1]), label="a single sample")
+        turned = [tk.stack([*_scored(draw, 3.0, 2).T]).T, _scored(draw, -1.0, 3)]
+        yield case(turned, _labels([0, 1], [0, 0, 1]), label="not contiguous")
+        halves = [tk.zeros(3, 2, dtype=tk.float16), tk.zeros(1, 2, dtype=tk.float16)]
+        yield case(halves, _labels([0, 1, 1], [0]), label="float16, all scores alike")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned for scores that require grad."""
@@ -1026,6 +1061,11 @@ class Confusion(Exercise):
         yield case(tk.tensor([[0.5, 2.0, 1.0]]), tk.tensor([0]), label="a single sample")
         no_labels = tk.zeros(0, dtype=tk.int64)
         yield case(tk.zeros(0, 3), no_labels, label="no samples", weight=0.25)
+        turned = tk.tensor([[3.0, 1.0, 5.0, 1.0], [2.0, 4.0, 0.0, 6.0]]).T
+        yield case(turned, tk.tensor([1, 0, 0, 1]), label="not contiguous")
+        half = _as_scores([1, 0, 0], 2).half()
+        yield case(half, tk.tensor([1, 1, 0]), label="float16")
+        yield case(tk.tensor([[2.0], [3.0]]), tk.tensor([0, 0]), label="a single class")
 
 
 def _as_scores(guesses: list[int], classes: int) -> tk.Tensor:
@@ -1037,7 +1077,10 @@ def scores_of(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
     """What a saved network says about `x`."""
     inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
     model = tk.nn.Sequential(
-        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+        tk.nn.Linear(inputs, 8),
+        tk.nn.ReLU(),
+        tk.nn.Dropout(0.5),
+        tk.nn.Linear(8, outputs),
     )
     model.load_state_dict(state)
     model.eval()
@@ -1049,7 +1092,10 @@ def scores_of(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
 def _as_in_training(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
     inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
     model = tk.nn.Sequential(
-        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+        tk.nn.Linear(inputs, 8),
+        tk.nn.ReLU(),
+        tk.nn.Dropout(0.5),
+        tk.nn.Linear(8, outputs),
     )
     model.load_state_dict(state)
     return model(x)
@@ -1058,7 +1104,10 @@ def _as_in_training(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
 def _used(state: dict[str, tk.Tensor], x: tk.Tensor, last: str) -> Any:
     inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
     model = tk.nn.Sequential(
-        tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Dropout(0.5), tk.nn.Linear(8, outputs)
+        tk.nn.Linear(inputs, 8),
+        tk.nn.ReLU(),
+        tk.nn.Dropout(0.5),
+        tk.nn.Linear(8, outputs),
     )
     model.load_state_dict(state)
     if last == "no_grad":
@@ -1141,6 +1190,8 @@ class AnotherAnswerEachTime(Exercise):
         yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input")
         yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class")
         yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples", weight=0.25)
+        turned = tk.tensor([[1.0, 0.5], [2.0, 1.5], [0.5, 1.0]]).T
+        yield case(_state(6, 3, 2), turned, label="not contiguous")
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         return f"{self.name}(state, {show(args[1])})"

@@ -122,7 +122,7 @@ def _record_stub(graph, operation, inputs, value):
     requires_grad = ...  # whether at least one of the inputs does
     name = f"{operation}{len(graph)}"
     if not requires_grad:
-        operation, inputs = ...  # nobody will ask how it was made: "constant", without inputs
+        operation, inputs = ...  # nobody asks how it was made: "constant", no inputs
     graph[name] = ...  # the node: a dictionary with the four entries
     return name
 
@@ -215,8 +215,13 @@ class RecordNode(Exercise):
     `"constant"`, its inputs an empty list.
 
     ```python
-    two = {"operation": "leaf", "inputs": [], "value": tk.tensor(2.0), "requires_grad": True}
-    graph = {"x": two}
+    graph = {}
+    graph["x"] = {
+        "operation": "leaf",
+        "inputs": [],
+        "value": tk.tensor(2.0),
+        "requires_grad": True,
+    }
     record(graph, "mul", ["x", "x"], tk.tensor(4.0))
     # "mul1"
     graph["mul1"]["inputs"]
@@ -289,6 +294,8 @@ class RecordNode(Exercise):
         twice = _leaves(x=tk.tensor(3.0))
         parts.apply(twice, "add", ["x", "x"])
         yield case(twice, "add", ["add1", "add1"], tk.tensor(12.0), label="a node used twice")
+        none = tk.zeros(0, 3)
+        yield case(_leaves(x=none), "tanh", ["x"], none.tanh(), label="no elements")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The name, the names that are new in the graph, and the entries of the new node."""
@@ -726,6 +733,9 @@ class FiveFormulas(Exercise):
         yield case("mul", up.double() + 1, [c, d], c * d, label="float64")
         empty = tk.zeros(0, 3)
         yield case("sum", tk.tensor(2.0), [empty], empty.sum(), label="sum of nothing")
+        yield case("mul", up.T + 1, [a.T, (b + 2).T], a.T * (b + 2).T, label="mul, not contiguous")
+        half = tk.tensor([[1.0, -2.0], [0.5, 4.0]], dtype=tk.float16)
+        yield case("matmul", half + 1, [half, half.T], half @ half.T, label="matmul in float16")
 
 
 @no_type_check
@@ -872,6 +882,13 @@ class GradientsAdded(Exercise):
         doubles = _leaves(x=tk.tensor(draw.floats(2, 2, 9)).double())
         yield case(*_built(doubles, ("add", "x x"), ("add", "1 x"), ("sum", "2")), label="float64")
         yield case(*_built(_leaves(x=tk.tensor(5.0))), label="a leaf alone")
+        turned = _leaves(x=tk.tensor([draw.floats(3, 2, 9) for _ in range(2)]).T)
+        added = ("add", "x x"), ("add", "1 x"), ("sum", "2")
+        yield case(*_built(turned, *added), label="not contiguous")
+        half = _leaves(x=tk.tensor([2.0, -0.5], dtype=tk.float16))
+        yield case(*_built(half, ("mul", "x x"), ("add", "1 x"), ("sum", "2")), label="float16")
+        none = _leaves(x=tk.zeros(0, 2))
+        yield case(*_built(none, ("add", "x x"), ("sum", "1")), label="no elements")
 
     def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
         graph, order = args
@@ -1003,6 +1020,8 @@ class SumTo(Exercise):
         yield case(g, (2, 1, 1), label="two of size 1")
         yield case(g.permute(2, 1, 0), (3, 1), label="a gradient that is not contiguous")
         yield case(tk.zeros(0, 3), (1,), label="no rows")
+        half = tk.arange(6.0).reshape(2, 3).half()
+        yield case(half, (2, 1), label="float16")
 
     def advice(self, *args: Any) -> str | None:
         gradient, shape = args
@@ -1199,6 +1218,11 @@ class RecordedGradients(Exercise):
         yield case(*_node(one, "tanh"), "up", label="tanh of a number")
         doubles = {"x": some(2, 1).double(), "up": some(2, 1).double() + 2}
         yield case(*_node(doubles, "tanh"), "up", label="tanh in float64")
+        turned = {"x": some(3, 2).T, "y": some(3, 2).T + 1, "up": some(3, 2).T + 2}
+        yield case(*_node(turned, "mul"), "up", label="mul, not contiguous")
+        exact = {"x": [1.0, -2.0], "y": [4.0, 0.5], "up": [2.0, 1.0]}
+        halves = {name: tk.tensor(it, dtype=tk.float16) for name, it in exact.items()}
+        yield case(*_node(halves, "mul"), "up", label="mul in float16")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradients, and the gradients of the sum of their squares."""
@@ -1337,6 +1361,10 @@ class SixthOperation(Exercise):
         yield case(
             tk.tensor(-1.0).double(), wide, tk.tensor([0, 2, 1, 1]), label="not contiguous, float64"
         )
+        one = tk.tensor(3.0)
+        yield case(one, tk.tensor([[2.0], [1.0]]), tk.tensor([0, 0]), label="a single class")
+        half, two = tk.zeros(2, 4, dtype=tk.float16), tk.tensor(2.0, dtype=tk.float16)
+        yield case(two, half, tk.tensor([3, 0]), label="float16, equal scores")
 
 
 def forward_slopes(
@@ -1399,7 +1427,8 @@ class ForwardSlopes(Exercise):
 
     ```python
     # y = x * w with x = 2 and w = 3, z = y + x
-    slopes = {"x": {}, "w": {}, "y": {"x": 3.0, "w": 2.0}, "z": {"y": 1.0, "x": 1.0}}
+    y, z = {"x": 3.0, "w": 2.0}, {"y": 1.0, "x": 1.0}
+    slopes = {"x": {}, "w": {}, "y": y, "z": z}
     forward_slopes(slopes, ["x", "w", "y", "z"], "x")
     # {"x": 1.0, "w": 0.0, "y": 3.0, "z": 4.0}
     ```

@@ -80,6 +80,21 @@ def even_by_search(cpu, gpu, transfer):
     return next(found, 0)
 
 
+def unscaled_by_a_loop(gradients, scale):
+    divided = []
+    for it in gradients:
+        if it.isnan().any() or it.isinf().any():
+            return []
+        divided.append(it.to(tk.float32).div(scale))
+    return divided
+
+
+def unscaled_by_the_sum(gradients, scale):
+    divided = [it.float() * (1 / scale) for it in gradients]
+    total = sum(it.abs().sum().item() for it in divided)
+    return divided if total < float("inf") else []
+
+
 RIGHT = [
     ("as-array", array_forced),
     ("as-array", array_under_no_grad),
@@ -93,4 +108,6 @@ RIGHT = [
     ("largest-batch", batch_by_blocks),
     ("break-even", even_by_formula),
     ("break-even", even_by_search),
+    ("unscaled", unscaled_by_a_loop),
+    ("unscaled", unscaled_by_the_sum),
 ]
