@@ -16,25 +16,16 @@ from tensorkit import simulated
 
 TABLE = Path(__file__).with_name("cupy_signatures.txt")
 # what the backend of a GPU asks of objects that CuPy gave it
-_OF_OBJECTS = [
-    "ElementwiseKernel.__call__",
-    "RawKernel.__call__",
-    "add.at",
-    "add.reduce",
-    "multiply.reduce",
-    "ndarray.data",
-    "ndarray.device",
-    "cuda.Device.synchronize",
-    "cuda.Device.use",
-    "cuda.Event.done",
-    "cuda.Event.record",
-    "cuda.MemoryPool.free_all_blocks",
-    "cuda.MemoryPool.malloc",
-    "cuda.MemoryPool.total_bytes",
-    "cuda.MemoryPool.used_bytes",
-    "broadcast_shapes",
-    "may_share_memory",
-]
+_OF_OBJECTS = {
+    "ElementwiseKernel": "__call__",
+    "RawKernel": "__call__",
+    "add": "at reduce",
+    "multiply": "reduce",
+    "ndarray": "data device",
+    "cuda.Device": "synchronize use",
+    "cuda.Event": "done record",
+    "cuda.MemoryPool": "free_all_blocks malloc total_bytes used_bytes",
+}
 _PLACES = {
     "cupy": "", "xp": "", "cublas": "cuda.cublas.", "runtime": "cuda.runtime.",
     "linalg": "_core._routines_linalg.",
@@ -61,8 +52,11 @@ def backend_names():
     for name in ("gpu", "cublas", "kernels"):
         found |= {*_attributes(package / f"{name}.py")}
     found -= {"__name__", "cuda.cublas.product"}  # of tensorkit
-    found |= {*_OF_OBJECTS}
-    return sorted(each for each in found if not any(x.startswith(f"{each}.") for x in found))
+    found |= {f"{kind}.{name}" for kind, told in _OF_OBJECTS.items() for name in told.split()}
+    found |= {"broadcast_shapes", "may_share_memory"}
+    places = {each for each in found if any(other.startswith(f"{each}.") for other in found)}
+    classes = {each for each in places if each.rpartition(".")[2][0].isupper()}
+    return sorted(found - (places - classes))
 
 
 class Signature(NamedTuple):
