@@ -22,6 +22,10 @@ def _divides_first(fahrenheit: tk.Tensor) -> tk.Tensor:
     return fahrenheit / 1.8 - 32
 
 
+def _without_brackets(fahrenheit: tk.Tensor) -> tk.Tensor:
+    return fahrenheit - 32 / 1.8
+
+
 def _the_other_way(fahrenheit: tk.Tensor) -> tk.Tensor:
     return fahrenheit * 1.8 + 32
 
@@ -69,6 +73,11 @@ class Celsius(Exercise):
             _divides_first,
             "You divided before you subtracted. Python does `/` before `-`: put brackets around "
             "`fahrenheit - 32`.",
+        ),
+        "brackets missing": (
+            _without_brackets,
+            "Python divided 32 by 1.8 and subtracted that: it does `/` before `-`. Put brackets "
+            "around `fahrenheit - 32`.",
         ),
         "the other way round": (
             _the_other_way,

@@ -251,6 +251,17 @@ def _float_board(rows: int, columns: int) -> tk.Tensor:
     return board
 
 
+def _counts_on(rows: int, columns: int) -> tk.Tensor:
+    return (tk.arange(rows * columns) % 2).reshape(rows, columns)
+
+
+def _whole_rows_and_columns(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[1::2] = 1
+    board[:, 1::2] = 1
+    return board
+
+
 def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
     return checkerboard(columns, rows)
 
@@ -305,6 +316,16 @@ class Checkerboard(Exercise):
             "The pattern is right, the dtype is not: `tk.zeros` makes float32 unless you ask. "
             "Give it `dtype=tk.int64`.",
         ),
+        "counts on": (
+            _counts_on,
+            "You count on from row to row. With an even number of columns every row then begins "
+            "with the same number: every second row must be shifted by one.",
+        ),
+        "whole rows": (
+            _whole_rows_and_columns,
+            "You fill whole rows and whole columns, so there are ones where both meet. In rows 1, "
+            "3, 5, ... fill only columns 0, 2, 4, ...: name both in one index.",
+        ),
         "columns first": (
             _columns_by_rows,
             "The board lies on its side: rows and columns are exchanged. The first number of a "
@@ -315,6 +336,7 @@ class Checkerboard(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(4, 4, label="a square board")
         yield case(3, 5, label="odd sides")
+        yield case(3, 6, label="an even number of columns")
         yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
         yield case(1, 6, label="a single row (size 1)")
         yield case(5, 1, label="a single column (size 1)")
@@ -450,6 +472,10 @@ def _through_numpy(image: tk.Tensor) -> tk.Tensor:
     return tk.from_numpy(image.numpy() / 255)
 
 
+def _by_the_brightest(image: tk.Tensor) -> tk.Tensor:
+    return image.float() / image.max()
+
+
 def _from_minus_one(image: tk.Tensor) -> tk.Tensor:
     return image.float() / 127.5 - 1
 
@@ -501,6 +527,11 @@ class Pixels(Exercise):
             _through_numpy,
             "The numbers are right and their dtype is float64, because NumPy divided. Stay with "
             "the tensor and divide there: its float is float32.",
+        ),
+        "by the brightest": (
+            _by_the_brightest,
+            "You divide by the brightest pixel of this photo, so a dark photo becomes a bright "
+            "one. The same number must mean the same in every photo: divide by 255.",
         ),
         "from -1 to 1": (
             _from_minus_one,
@@ -554,6 +585,10 @@ def _answers_in_float16(x: tk.Tensor) -> tk.Tensor:
     for value in x:
         total += value
     return total.to(tk.float16)
+
+
+def _sums_in_float16(x: tk.Tensor) -> tk.Tensor:
+    return x.sum().float()
 
 
 def _starts_with_an_int(x: tk.Tensor) -> tk.Tensor:
@@ -617,6 +652,11 @@ class HalfPrecision(Exercise):
             _answers_in_float16,
             "You add up well and then cast the result back to float16, which cannot hold it. "
             "Return the float32 total.",
+        ),
+        "sums in float16": (
+            _sums_in_float16,
+            "`x.sum()` answers in the dtype of `x`, so the sum is rounded to float16 before your "
+            "cast. Cast first, then add up.",
         ),
         "starts with a whole number": (
             _starts_with_an_int,
@@ -795,6 +835,10 @@ def _cast_to_float(array: np.ndarray) -> tk.Tensor:
     return tk.from_numpy(array).float()
 
 
+def _copied_as_float32(array: np.ndarray) -> tk.Tensor:
+    return tk.tensor(array, dtype=tk.float32)
+
+
 def _still_an_array(array: np.ndarray) -> np.ndarray:
     return array.copy()
 
@@ -847,6 +891,11 @@ class PrivateCopy(Exercise):
             _cast_to_float,
             "`.float()` changes the dtype, and where the array has float32 already it returns the "
             "same tensor, still shared. To copy and change nothing else is the work of `.clone()`.",
+        ),
+        "a float32 copy": (
+            _copied_as_float32,
+            "Your copy has memory of its own, and it is float32 whatever the array was. Keep the "
+            "dtype: copy without naming one.",
         ),
         "still an array": (
             _still_an_array,

@@ -42,6 +42,16 @@ def _in_float64(x: tk.Tensor) -> tk.Tensor:
     return tk.log(1 + tk.exp(x.double())).to(x.dtype)
 
 
+def _some_number_for_inf(x: tk.Tensor) -> tk.Tensor:
+    result = tk.log(1 + tk.exp(x))
+    result[result == float("inf")] = 1000
+    return result
+
+
+def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
+    return tk.where(x > 50, x, tk.log(1 + tk.exp(x)))
+
+
 @exercise(
     "softplus",
     answer=softplus,
@@ -101,6 +111,16 @@ class Softplus(Exercise):
             "The right half is right now, and the `inf` has moved to the left: for -1000 you ask "
             "for exp(1000). Use this form only where `x` is positive.",
         ),
+        "some number for inf": (
+            _some_number_for_inf,
+            "You put one number in the place of every `inf`. Far to the right the softplus is `x` "
+            "itself: what stands there depends on `x`.",
+        ),
+        "a limit for float32": (
+            _a_limit_for_float32,
+            "This is right for float32. In float16 `exp` is `inf` from 12 on, long before your "
+            "limit. Choose a smaller one, or a formula that needs none.",
+        ),
         "a wider dtype": (
             _in_float64,
             "float64 only moves the limit: exp(1000) is `inf` there too. Write the formula so that "
@@ -117,6 +137,7 @@ class Softplus(Exercise):
         yield case(tk.tensor(1000.0), label="a single number (0-d)")
         yield case(tk.tensor([[-1000.0]]), label="one row, one column (size 1)")
         yield case(tk.tensor([12.0, -12.0, 300.0, 0.0]).half(), label="half the memory (float16)")
+        yield case(tk.tensor([[11.5], [15.0]]).half(), label="a column of halves (float16)")
         mixed = tk.tensor([1.0, 0.0, -1000.0, 0.0, 1000.0])
         yield case(mixed[::2], label="every second element (non-contiguous)")
         yield case(tk.zeros(0, 2), label="no elements (empty)")
@@ -262,6 +283,10 @@ def _bias_inside(x: tk.Tensor, weight: tk.Tensor, bias: tk.Tensor) -> tk.Tensor:
     return x @ (weight.T + bias)
 
 
+def _bias_before_the_turn(x: tk.Tensor, weight: tk.Tensor, bias: tk.Tensor) -> tk.Tensor:
+    return (weight @ x.T + bias).T
+
+
 @exercise("dense", answer=dense, points=5, difficulty=3, minutes=8)
 class Dense(Exercise):
     """A dense layer
@@ -308,6 +333,11 @@ class Dense(Exercise):
             _transposed_result,
             "The numbers are right and lie the wrong way round: rows should be samples. Leave out "
             "the last `.T`.",
+        ),
+        "bias before the turn": (
+            _bias_before_the_turn,
+            "You add the bias while the samples stand in columns, so it goes along the samples, "
+            "or does not fit. Turn the product first, then add the bias to its rows.",
         ),
         "no bias": (
             _forgets_the_bias,
@@ -798,6 +828,11 @@ def _the_sum(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
     return total, total.argmax(dim=1)
 
 
+def _values_and_places(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, Any]:
+    average = tk.stack(predictions).mean(dim=0)
+    return average, average.max(dim=1)
+
+
 @exercise(
     "ensemble",
     answer=ensemble,
@@ -857,6 +892,11 @@ class Ensemble(Exercise):
             _one_winner,
             "`argmax()` without `dim` gives one position in the whole table. Name the dimension of "
             "the classes to get one for each sample.",
+        ),
+        "values and places": (
+            _values_and_places,
+            "`max(dim=1)` answers twice: the largest averages and where they stand. You want the "
+            "places alone: `argmax(dim=1)`.",
         ),
         "the largest value": (
             _values_of_the_winners,

@@ -279,6 +279,10 @@ def _pair_by_pair(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
     return (points - centres).square().argmin(dim=1)
 
 
+def _distances_and_places(points: tk.Tensor, centres: tk.Tensor) -> Any:
+    return (points.unsqueeze(1) - centres).square().sum(dim=2).min(dim=1)
+
+
 @exercise(
     "nearest-centre",
     answer=nearest,
@@ -325,6 +329,11 @@ class NearestCentre(Exercise):
             _not_squared,
             "You add the differences without squaring them, so negative ones pull the sum down. "
             "Square first.",
+        ),
+        "distances and places": (
+            _distances_and_places,
+            "`min(dim=1)` answers twice: the smallest distances and where they stand. You want the "
+            "places alone: `argmin(dim=1)`.",
         ),
         "the distance": (
             _the_distances,
@@ -732,3 +741,9 @@ class Cleaned(Exercise):
         yield case(tk.tensor(3.5), label="a single reading (0-d)")
         yield case(tk.tensor([[0.25]]), label="one row, one column (size 1)")
         yield case(tk.tensor([1.0, 2.0]), label="no fault")
+
+    def advice(self, *args: Any) -> str | None:
+        (readings,) = args
+        if (readings == 0).any():
+            return "0 is not negative: it is a good reading, stays, and counts in the mean."
+        return None

@@ -471,6 +471,10 @@ def _not_the_square(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream * (1 - out)
 
 
+def _difference_squared(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
+    return upstream * (1 - out) ** 2
+
+
 def _upstream_added(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream + (1 - out * out)
 
@@ -520,6 +524,10 @@ class TanhGradient(Exercise):
         "not squared": (
             _not_the_square,
             "The derivative is 1 minus the *square* of the result: `1 - out * out`.",
+        ),
+        "the difference squared": (
+            _difference_squared,
+            "`(1 - out) ** 2` squares the difference. Square `out` alone, then subtract it from 1.",
         ),
         "added": (
             _upstream_added,
