@@ -24,7 +24,7 @@ from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, shown
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
-from tensorkit.devices import CPU, Device, as_device, quietly
+from tensorkit.devices import CPU, Device, as_device, cuda_device, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     DTypeError,
@@ -710,7 +710,7 @@ class Tensor(TensorBase):
 
     def cuda(self, device: Any = None, non_blocking: Any = False) -> "Tensor":
         """This tensor on a CUDA device; itself if it is there already."""
-        return self.to(Device("cuda") if device is None else device)
+        return self.to(cuda_device(device))
 
     float = _as(dtypes.float32)
     double = _as(dtypes.float64)

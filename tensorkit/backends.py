@@ -1,5 +1,7 @@
 """``tk.backends``: what can be computed where, and how exactly."""
 
+import warnings
+
 from tensorkit.devices import cuda as _cuda
 
 
@@ -23,7 +25,7 @@ class _Matmul:
     @property
     def allow_tf32(self) -> bool:
         """Whether float32 products may round their operands to 10 bits; off unless set."""
-        return _cuda.allow_tf32
+        return _cuda.matmul_precision != "highest"
 
     @allow_tf32.setter
     def allow_tf32(self, allow: bool) -> None:
@@ -31,9 +33,7 @@ class _Matmul:
             raise RuntimeError(
                 f"set_allow_tf32_cublas expects a bool, but got {type(allow).__name__}"
             )
-        _cuda.allow_tf32 = allow
-        for each in _cuda.backends():
-            each.use_tf32(allow)
+        set_float32_matmul_precision("high" if allow else "highest")
 
 
 class _Cuda:
@@ -48,3 +48,29 @@ class _Cuda:
 
 
 mps, cuda = _Mps(), _Cuda()
+
+
+def get_float32_matmul_precision() -> str:
+    """How exactly float32 products are computed on CUDA devices.
+
+    >>> tk.get_float32_matmul_precision()
+    'highest'
+    """
+    return _cuda.matmul_precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Let float32 products on CUDA devices round their operands: "high" and "medium" take TF32.
+
+    >>> tk.set_float32_matmul_precision("highest")
+    """
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
+            "setFloat32MatmulPrecision call has no effect.",
+            stacklevel=2,
+        )
+        return
+    _cuda.matmul_precision = precision
+    for each in _cuda.backends():
+        each.use_tf32(precision != "highest")

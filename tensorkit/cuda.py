@@ -3,16 +3,19 @@
 Without a GPU, and unless ``simulate`` is asked for, there are no devices, and this says so.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorkit import random
+from tensorkit.devices import Device, as_device, in_words
 from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
-from tensorkit.devices import as_device, in_words
 from tensorkit.devices import cuda as _cuda
 from tensorkit.errors import message
 from tensorkit.ledger import Ledger as Ledger
 from tensorkit.ledger import record as record
 from tensorkit.simulated import simulate as simulate
+
+if TYPE_CHECKING:
+    from tensorkit._tensor import Tensor
 
 
 def is_available() -> bool:
@@ -23,6 +26,16 @@ def is_available() -> bool:
     True
     """
     return bool(_cuda.backends())
+
+
+def init() -> None:
+    """Look for CUDA devices now; raises if there are none."""
+    _cuda.backend(None)
+
+
+def is_initialized() -> bool:
+    """Whether CUDA devices have been looked for and found."""
+    return _cuda.is_known()
 
 
 def is_simulated() -> bool:
@@ -53,6 +66,10 @@ def _backend(device: Any = None) -> Any:
     if device.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {device}")
     return device.backend
+
+
+def _place(device: Any) -> Device:
+    return as_device(Device("cuda", _backend(device).index))
 
 
 def current_device() -> int:
@@ -231,6 +248,9 @@ def current_stream(device: Any = None) -> Stream:
     return Stream(device)
 
 
+default_stream = current_stream
+
+
 def stream(stream: Stream) -> Stream:
     """``with tk.cuda.stream(s):`` changes nothing: there is one stream."""
     return stream
@@ -297,6 +317,16 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+
+def get_rng_state(device: Any = "cuda") -> "Tensor":
+    """Where the source stands that tensors of this device draw from; see ``use_generator``."""
+    return random.source_for(_place(device)).get_state()
+
+
+def set_rng_state(new_state: "Tensor", device: Any = "cuda") -> None:
+    """Let that source go on from where ``get_rng_state`` stood."""
+    random.source_for(_place(device)).set_state(new_state)
 
 
 class use_generator:

@@ -326,7 +326,7 @@ class _Cuda:
     def __init__(self) -> None:
         self._found: list[Backend] | None = None
         self.current = 0  # the device that "cuda" without a number means
-        self.allow_tf32 = False
+        self.matmul_precision = "highest"  # or "high", "medium": of float32 products
 
     def backends(self) -> list[Backend]:
         """One per device; looks for devices when first asked."""
@@ -335,6 +335,10 @@ class _Cuda:
             module = importlib.import_module("tensorkit." + ("simulated" if wanted else "gpu"))
             self._found = module.find()
         return self._found
+
+    def is_known(self) -> bool:
+        """Whether devices have been looked for and found."""
+        return bool(self._found)
 
     def use(self, backends: list[Backend] | None) -> list[Backend] | None:
         """Let these be the CUDA devices, None: look again. Gives what they were."""
@@ -404,7 +408,9 @@ def refuse_mix(*devices: "Device") -> None:
                 message(
                     "Expected all tensors to be on the same device, but found at least two "
                     f"devices, {devices[0]} and {other}!",
-                    "Data move between devices only when told; a 0-d tensor of the CPU may mix.",
+                    "Data move between devices only when told; a 0-d tensor of the CPU may mix."
+                    if str(other) != str(devices[0])
+                    else "One of them is from a simulation that has ended.",
                     repair=f"x.to('{devices[0]}')",
                 )
             )
@@ -450,6 +456,18 @@ def set_default_device(device: Any) -> None:
     """
     global _default
     _default = CPU if device is None else as_device(device)
+
+
+def cuda_device(value: Any) -> Device:
+    """The device that ``.cuda(value)`` means."""
+    if value is not None and not isinstance(value, (str, int, Device)):
+        raise must_be("cuda", "device", 1, "torch.device", value)
+    device = Device("cuda" if value is None else value)  # type: ignore[arg-type]
+    if device.type != "cuda":
+        raise DeviceNameError(
+            message("Invalid device, must be cuda device", repair=f"x.to('{device}')")
+        )
+    return as_device(device)
 
 
 def as_device(value: Any) -> Device:

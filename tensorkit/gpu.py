@@ -237,5 +237,5 @@ def find() -> list[Backend]:
     found = [Gpu(cupy, index) for index in range(count)]
     note_arrays(cupy.ndarray, lambda array: found[array.device.id])
     found[0].make_current()
-    found[0].use_tf32(False)
+    found[0].use_tf32(False)  # whatever CUPY_TF32 says
     return list(found)

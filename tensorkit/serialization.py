@@ -146,8 +146,10 @@ def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What ``save`` wrote to ``f``: a path, or a file opened for reading bytes.
 
-    Tensors return to the device they were on, or to that of ``map_location``: a device, or a
-    dict from device to device. A safetensors file of other origin gives a dict of its tensors.
+    Tensors return to the device they were on, or to that of ``map_location``: a device, a dict
+    from device to device, or a function of a flat tensor on the CPU and the name of the device it
+    was on, which gives that tensor where it should be, or None. A safetensors file of other origin
+    gives a dict of its tensors.
     Raises RuntimeError if the file is of another kind or cut off, or that device is not here.
 
     >>> tk.load("missing.tk")
@@ -206,6 +208,17 @@ def _place(wanted: Any) -> Device:
     )
 
 
+def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
+    """What was read, on the device that ``map_location`` says."""
+    if isinstance(where, dict):
+        where = where.get(device)
+    elif callable(where):
+        where = where(whole, device)
+        if isinstance(where, Tensor):
+            return where
+    return whole.to(device=_place(device if where is None else where))
+
+
 def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
     if not isinstance(described, dict):
         return described
@@ -215,9 +228,10 @@ def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
     if kind in _MAPPINGS:
         return _MAPPINGS[kind]((key, _restored(part, storages, where)) for key, part in value)
     device = described["device"]
-    if isinstance(where, dict):
-        where = where.get(device)
-    whole = storages[value] = storages[value].to(device=_place(where or device))
+    placed = f"{value} on its device"  # several tensors may share it
+    if placed not in storages:
+        storages[placed] = _placed(storages[value], device, where)
+    whole = storages[placed]
     with no_grad():
         x = strided(
             whole, tuple(described["shape"]), tuple(described["strides"]), described["offset"], 1

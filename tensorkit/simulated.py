@@ -655,6 +655,8 @@ class simulate:
     """
 
     def __init__(self, devices: int = 1, total_memory: int = 16 * 2**30) -> None:
+        if devices < 0 or total_memory < 0:
+            raise ValueError(f"{devices} devices of {total_memory} bytes cannot be simulated")
         self.backends: list[Backend] = [Simulated(i, total_memory) for i in range(devices)]
         self._before = cuda.use(self.backends)
 

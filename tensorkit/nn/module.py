@@ -13,6 +13,7 @@ from tensorkit._tensor import Tensor, conversion
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import TensorBase
+from tensorkit.devices import cuda_device
 from tensorkit.errors import TensorkitError, message
 from tensorkit.nn.parameter import Parameter
 
@@ -374,7 +375,8 @@ class Module:
 
     def cuda(self, device: Any = None) -> Self:
         """All parameters and buffers on the CUDA device."""
-        return self._apply(lambda t: t.to("cuda" if device is None else device))
+        place = cuda_device(device)
+        return self._apply(lambda t: t.to(place))
 
     # Saving
 

@@ -235,16 +235,18 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
+        numbers = chain.from_iterable(group["params"] for group in others)
+        param_of = dict(zip(numbers, self._params(), strict=True))
+        states = {}  # all of them are there before anything is taken over: memory may run out
+        for number, state in saved["state"].items():
+            param = param_of[number]
+            states[param] = {name: _fitted(name, x, param) for name, x in state.items()}
+        self.state.clear()
+        self.state.update(states)
         self.param_groups = [
             {**_without_params(theirs), "params": mine["params"]}
             for mine, theirs in zip(own, others, strict=True)
         ]
-        numbers = chain.from_iterable(group["params"] for group in others)
-        param_of = dict(zip(numbers, self._params(), strict=True))
-        self.state.clear()
-        for number, state in saved["state"].items():
-            param = param_of[number]
-            self.state[param] = {name: _fitted(name, x, param) for name, x in state.items()}
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

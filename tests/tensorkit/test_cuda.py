@@ -84,6 +84,58 @@ def test_without_a_device_the_questions_have_answers():
     assert not tk.backends.mps.is_available()
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda m: m.ones(1).cuda("cpu"),
+        lambda m: m.ones(1).cuda(1.5),
+        lambda m: m.ones(1).cuda(-1),
+        lambda m: m.ones(1).cuda("gpu"),
+        lambda m: m.device("cuda", 1.0),
+        lambda m: m.Generator("gpu"),
+        lambda m: m.cuda.set_device("cpu"),
+    ],
+)
+def test_what_is_no_cuda_device_is_refused_as_in_pytorch(gpu, run):
+    kind, line = _first_line(lambda: run(torch))
+    ours, our_line = _first_line(lambda: run(tk))
+    assert issubclass(ours, kind)
+    assert our_line == line
+
+
+def test_the_precision_of_products_has_pytorchs_names():
+    assert tk.get_float32_matmul_precision() == torch.get_float32_matmul_precision() == "highest"
+    tk.set_float32_matmul_precision("medium")
+    assert tk.backends.cuda.matmul.allow_tf32
+    assert tk.get_float32_matmul_precision() == "medium"
+    tk.backends.cuda.matmul.allow_tf32 = False
+    assert tk.get_float32_matmul_precision() == "highest"
+    for m in (torch, tk):
+        with pytest.warns(UserWarning, match="^low is not one of 'highest', 'high', or 'medium'"):
+            m.set_float32_matmul_precision("low")
+        assert m.get_float32_matmul_precision() == "highest"
+
+
+def test_devices_that_cannot_be_are_not_simulated():
+    for wrong in ({"devices": -1}, {"total_memory": -1}):
+        with pytest.raises(ValueError, match="cannot be simulated"):
+            tk.cuda.simulate(**wrong)
+    with tk.cuda.simulate(devices=0):
+        assert not tk.cuda.is_available()
+
+
+def test_a_tensor_outlives_its_simulation_and_does_not_mix_with_the_next():
+    with tk.cuda.simulate():
+        x = tk.ones(2, device="cuda", requires_grad=True)
+        y = x * 2
+    y.sum().backward()
+    assert x.grad.cpu().tolist() == [2, 2]
+    with tk.cuda.simulate():
+        with pytest.raises(RuntimeError, match="One of them is from a simulation that has ended"):
+            x + tk.ones(2, device="cuda")
+        assert (x.to("cuda") + tk.ones(2, device="cuda")).tolist() == [2, 2]
+
+
 # Memory that runs out
 
 
@@ -129,6 +181,54 @@ def test_an_operation_in_place_that_does_not_fit_changes_nothing():
             x.add_(tk.ones(512, device="cuda")[:, None].expand(512, 512).sum(0) + 1)
         assert x.sum().item() == 512
         assert x._version == 0
+
+
+def _trained():
+    """A network that was trained for a step where there is memory, and its optimizer."""
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)).cuda()
+    optimizer = tk.optim.Adam(net.parameters())
+    net(tk.ones(1, 8, device="cuda")).sum().backward()
+    return net, optimizer
+
+
+def _left(units):
+    """Tensors that leave so many units of memory."""
+    free = (tk.cuda.mem_get_info()[1] - tk.cuda.memory_allocated()) // 512
+    return [tk.zeros(1, device="cuda") for _ in range(free - units)]
+
+
+def test_a_step_without_memory_for_its_state_changes_nothing():
+    with tk.cuda.simulate(total_memory=2**13):
+        net, optimizer = _trained()
+        before = [p.tolist() for p in net.parameters()]
+        full = _left(3)
+        with pytest.raises(tk.cuda.OutOfMemoryError):
+            optimizer.step()
+        assert [p.tolist() for p in net.parameters()] == before
+        assert not optimizer.state
+        del full
+        optimizer.step()
+        assert {int(state["step"]) for state in optimizer.state.values()} == {1}
+
+
+def test_a_state_that_does_not_fit_is_not_taken_over():
+    with tk.cuda.simulate(total_memory=2**13):
+        _net, optimizer = _trained()
+        optimizer.step()
+        saved = optimizer.state_dict()
+        saved["state"] = {
+            number: {name: x.cpu().clone() for name, x in state.items()}
+            for number, state in saved["state"].items()
+        }
+        saved["param_groups"][0]["lr"] = 7.0
+        steps = [state["exp_avg"] for state in optimizer.state.values()]
+        full = _left(3)
+        with pytest.raises(tk.cuda.OutOfMemoryError):
+            optimizer.load_state_dict(saved)
+        assert optimizer.param_groups[0]["lr"] == 1e-3
+        for old, state in zip(steps, optimizer.state.values(), strict=True):
+            assert state["exp_avg"] is old
+        del full
 
 
 def test_memory_is_given_back_when_the_last_tensor_on_it_goes():
@@ -199,6 +299,28 @@ def test_a_file_from_a_device_beyond_those_here_says_how_to_load_it():
             tk.load(file)
         file.seek(0)
         assert tk.load(file, map_location={"cuda:1": "cuda:0"})["x"].device.index == 0
+
+
+def test_a_function_says_where_what_is_loaded_goes():
+    with tk.cuda.simulate(devices=2):
+        x = tk.ones(4, device="cuda:1")
+        file = _saved_on(None, {"x": x, "part": x[1:3], "y": tk.ones(2)})
+        seen = []
+
+        def where(storage, location):
+            seen.append((location, storage.device.type, storage.numel()))
+            return storage.cuda(0) if location == "cuda:1" else None
+
+        found = tk.load(file, map_location=where)["x"]
+        assert sorted(seen) == [("cpu", "cpu", 2), ("cuda:1", "cpu", 4)]
+        assert [x.device.type for x in found.values()] == ["cuda", "cuda", "cpu"]
+        found["part"].zero_()
+        assert found["x"].tolist() == [1, 0, 0, 1]
+        file.seek(0)
+        assert tk.load(file, map_location=0)["x"]["y"].device == tk.device("cuda:0")
+        file.seek(0)
+        kept = tk.load(file, map_location=lambda storage, location: storage)["x"]
+        assert {x.device.type for x in kept.values()} == {"cpu"}
 
 
 # Mixing devices
