@@ -178,6 +178,10 @@ def _limits_first(pixels: tk.Tensor, amount: float) -> tk.Tensor:
     return pixels.clamp(0, 255) + amount
 
 
+def _min_and_max_of_python(pixels: tk.Tensor, amount: float) -> Any:
+    return min(max(pixels + amount, 0), 255)
+
+
 @exercise("brighter", answer=brighter, stub=_changes_the_photo, points=4, difficulty=2, minutes=6)
 class Brighter(Exercise):
     """Brighter, without touching the photo
@@ -211,6 +215,11 @@ class Brighter(Exercise):
             _only_the_clamp_is_new,
             "`pixels += amount` still writes into the photo: for tensors `+=` is `add_`. Write "
             "`pixels + amount`, which makes a new tensor.",
+        ),
+        "min and max of Python": (
+            _min_and_max_of_python,
+            "Python's `min` and `max` want one answer for the whole tensor. `clamp` compares each "
+            "element with the limits.",
         ),
         "the result is lost": (
             _result_thrown_away,
@@ -249,9 +258,6 @@ class Brighter(Exercise):
         yield case(tk.tensor([[250.0]]), 10, label="one row, one column (size 1)")
         yield case(tk.tensor([10.0, 200.0]).half(), 100, label="half the memory (float16)")
         yield case(tk.zeros(0, 3), 1, label="no pixels (empty)")
-
-    def advice(self, *args: Any) -> str | None:
-        return "Look at the photo after the call: it must be what it was before."
 
 
 def dense(x: tk.Tensor, weight: tk.Tensor, bias: tk.Tensor) -> tk.Tensor:

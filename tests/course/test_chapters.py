@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from course.exercise import chapters, load
+from course.exercise import Draw, Prediction, chapters, load
+from course.text import TextCell, read
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -45,6 +46,61 @@ def test_the_minutes_in_the_text_are_those_of_the_core_exercises(chapter):
 @pytest.mark.parametrize("chapter", chapters()[1:])
 def test_a_chapter_has_a_live_picture(chapter):
     assert re.search(r'^# %% role="show"\n(?:.+\n|\n(?!#))*?viz\.', text_of(chapter), re.MULTILINE)
+
+
+WITHOUT = {"What a tensor is": "exercise"}
+"""What the section that opens a course's first chapter does without."""
+
+
+def sections_of(chapter: str) -> dict[str, list[TextCell]]:
+    """The cells of each section, by its heading."""
+    found: dict[str, list[TextCell]] = {}
+    for cell in read(SOLUTIONS / f"{chapter}.py"):
+        if cell.source.startswith("## "):
+            found[cell.source.splitlines()[0][3:]] = []
+        if found:
+            [*found.values()][-1].append(cell)
+    return found
+
+
+def lacks(section: list[TextCell]) -> set[str]:
+    shown = [it.source for it in section if it.marks.get("role") == "show"]
+    examples = [it for it in section if it.kind == "code" and not it.marks]
+    has = {
+        "picture": any(re.search(r"\b(viz|explain)\.", source) for source in shown),
+        "example": bool(examples),
+        "exercise": any("exercise" in it.marks for it in section),
+        "what to notice": any("**What to notice.**" in it.source for it in section),
+    }
+    return {name for name, there in has.items() if not there}
+
+
+@pytest.mark.parametrize("chapter", chapters()[1:6])
+def test_a_section_has_a_picture_an_example_an_exercise_and_what_to_notice(chapter):
+    *taught, _ = sections_of(chapter).items()
+    found = {(heading, it) for heading, section in taught for it in lacks(section)}
+    assert found <= set(WITHOUT.items())
+
+
+@pytest.mark.parametrize("chapter", chapters()[:6])
+def test_no_code_is_wider_than_a_cell_of_jupyterlab(chapter):
+    code = [it.source for it in read(SOLUTIONS / f"{chapter}.py") if it.kind == "code"]
+    for it in load(chapter).values():
+        code += [it.released_source, it.solution_source]
+        code += re.findall(r"```python\n(.*?)```", it.statement, re.DOTALL)
+    assert [line for text in code for line in text.splitlines() if len(line) > 88] == []
+
+
+EDGE = re.compile(r"\((empty|0-d|size 1|non-contiguous|negative dims|float16|int)\)$")
+
+
+@pytest.mark.parametrize("chapter", chapters()[:6])
+def test_edge_cases_are_named(chapter):
+    for it in load(chapter).values():
+        labels = [each.label for each in it.cases(Draw(0))]
+        named = {found[1] for found in map(EDGE.search, labels) if found}
+        # a slope at one Python number has no edge but 0
+        assert named or isinstance(it, Prediction) or it.id == "sine-slope", it.id
 
 
 @pytest.mark.parametrize("chapter", chapters())
