@@ -481,11 +481,17 @@ class Tensor(TensorBase):
         >>> x.grad
         tensor([2., 4.])
         """
-        return leaves.get_grad(self)
+        try:
+            return self._grad
+        except AttributeError:  # never set
+            return None
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        leaves.set_grad(self, value)
+        if value is None:
+            self._grad = None
+        else:
+            leaves.set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -527,7 +533,7 @@ class Tensor(TensorBase):
         tensor([1., 1.])
         """
         result = base.new(self._array, self._form)
-        result._storage = base.storage_of(self)
+        result._storage = self._storage or base.storage_of(self)
         result._offset = self._offset
         if self._node is INFERENCE:
             result._node = INFERENCE

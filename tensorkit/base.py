@@ -36,6 +36,7 @@ class Form:
         "device",
         "dtype",
         "is_contiguous",
+        "is_whole",
         "parts",
         "shape",
         "strides",
@@ -47,6 +48,7 @@ class Form:
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
     views: dict[Any, tuple[Any, ...]]
     whole: Layout  # of a contiguous tensor of this shape
+    is_whole: bool  # these are its strides
     xp: Any  # the array library of the device
 
     def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
@@ -58,6 +60,7 @@ class Form:
         self.parts = {}
         self.views = {}
         self.whole = Layout(shape, contiguous_strides(shape), 0)
+        self.is_whole = strides == self.whole.strides
         self.xp = device.backend.xp
 
 
@@ -142,6 +145,7 @@ def bind(cls: type) -> None:
     public = cls
 
 
+keeper: Any = ()  # the kind of node that keeps the array of its result and wants its storage
 watch: Any = None  # while a recording is on: told of every tensor that `new` makes
 
 
@@ -160,8 +164,14 @@ def new(array: Any, form: Form) -> "Tensor":
 def storage_of(x: TensorBase) -> Storage:
     """The storage of ``x``, made now if nobody needed it before."""
     if x._storage is None:
-        form = x._form
-        x._storage = Storage(x._array, form.device, form.dtype, form.strides)
+        form, node = x._form, x._node
+        keeps_result = isinstance(node, keeper)
+        storage = node.storage if keeps_result else None
+        if storage is None:
+            storage = Storage(x._array, form.device, form.dtype, form.strides)
+            if keeps_result:
+                node.storage = storage
+        x._storage = storage
         x._offset = 0
     return x._storage
 

@@ -24,6 +24,7 @@ from tensorkit.autograd.graph import (
     SavedResult,
     as_it_was,
     maker_of,
+    next_order,
     refuse_freed,
     refuse_stale,
     version_of,
@@ -238,7 +239,7 @@ class FunctionNode(Node):
         results: tuple[Any, ...],
     ) -> None:
         self.rule = Rule(function.__name__, f"{function.__name__}Backward", (), {})
-        self.hooks = None
+        self.hooks, self.order = None, next_order()
         self.function, self.ctx = function, ctx
         # the arguments that are tensors have edges
         self.places = [place for place, x in enumerate(args) if isinstance(x, TensorBase)]
@@ -405,6 +406,7 @@ class OutputNode(Node):
 
     def __init__(self, function: FunctionNode, place: int, form: Form) -> None:
         self.rule, self.hooks, self._form = function.rule, None, form
+        self.order = next_order()
         self.function, self.output_nr = function, place
 
     @property

@@ -19,6 +19,7 @@ needs its own result keeps the array and the storage, not the tensor.
 """
 
 import builtins
+import itertools
 import re
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -231,14 +232,18 @@ def refuse_inference(x: TensorBase) -> None:
 # Nodes
 
 
+next_order = itertools.count().__next__
+
+
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("_form", "hooks", "rule")
+    __slots__ = ("_form", "hooks", "order", "rule")
 
     rule: Rule
     _form: Form  # of the result, which is also the form of the gradient that arrives here
     hooks: Attached | None
+    order: int  # a node is younger than those its edges lead to: backward takes the youngest first
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -460,6 +465,11 @@ _X: tuple[str, ...] = ("x",)
 _Y: tuple[str, ...] = ("y",)
 
 
+def _picked(needs: tuple[str, ...], x: Any, y: Any) -> Any:
+    # an alpha other than 1 makes a GeneralNode
+    return [x if name == "x" else y if name == "y" else 1 for name in needs] if needs else needs
+
+
 class PairNode(Node):
     """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
 
@@ -482,48 +492,31 @@ class PairNode(Node):
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for both edges."""
-        rule = self.rule
+        rule, x, y = self.rule, self.x, self.y
         formulas = rule._on_arrays or rule.on_arrays
+        if y is not None:
+            y = y._array if isinstance(y, TensorBase) and y._storage is None else self.array("y")
+        if x is not None:
+            x = x._array if isinstance(x, TensorBase) and x._storage is None else self.array("x")
         first = second = None
         if self.left is not None:
             needs = rule.needs[0]
-            if not needs:
-                first = formulas[0](g)
-            elif (
-                needs is _Y and isinstance(y := self.y, TensorBase) and y._storage is None
-            ):  # the commonest, without a call
-                first = formulas[0](g, y._array)
-            else:
-                first = formulas[0](g, *map(self.array, needs))
+            # the commonest without a list
+            first = formulas[0](g, y) if needs is _Y else formulas[0](g, *_picked(needs, x, y))
         if self.right is not None:
             needs = rule.needs[1]
-            if not needs:
-                second = formulas[1](g)
-            elif needs is _X and isinstance(x := self.x, TensorBase) and x._storage is None:
-                second = formulas[1](g, x._array)
-            else:
-                second = formulas[1](g, *map(self.array, needs))
+            second = formulas[1](g, x) if needs is _X else formulas[1](g, *_picked(needs, x, y))
         return first, second
 
     def array(self, name: str) -> Any:
         """A saved input as an array; a number as it is."""
-        # an alpha other than 1 makes a GeneralNode
-        saved: Any = self.x if name == "x" else self.y if name == "y" else 1
-        try:
-            storage = saved._storage
-        except AttributeError:  # a number
-            if saved is FREED:
-                refuse_freed()
+        saved: Any = self.x if name == "x" else self.y
+        if saved is FREED:
+            refuse_freed()
+        if not isinstance(saved, TensorBase):
             return saved
-        if storage is not None:
-            versions = self.versions
-            if storage.version != (versions and versions[name == "y"]):
-                self._check(name, saved)
+        self._check(name, saved)
         return saved._array
-
-    def _saved(self, name: str) -> Any:
-        # an alpha other than 1 makes a GeneralNode
-        return self.x if name == "x" else self.y if name == "y" else 1
 
     def _check(self, name: str, saved: TensorBase) -> None:
         expected = self.versions and self.versions[name == "y"]
@@ -532,7 +525,8 @@ class PairNode(Node):
 
     def value(self, name: str) -> Any:
         """A saved input as a tensor or number."""
-        saved = self._saved(name)
+        # an alpha other than 1 makes a GeneralNode
+        saved = self.x if name == "x" else self.y if name == "y" else 1
         if saved is FREED:
             refuse_freed()
         if not isinstance(saved, TensorBase):
@@ -550,42 +544,47 @@ class PairNode(Node):
 
 
 class ResultNode(Node):
-    """A node of one input that keeps nothing but its own result."""
+    """A node of one input that keeps nothing but its own result.
 
-    __slots__ = ("left", "saved")
+    Its storage, which counts the writes to it, is most often never made: see ``base.storage_of``.
+    """
+
+    __slots__ = ("left", "saved", "storage")
 
     left: Any
-    saved: Any  # a tuple of array, storage and version, or FREED
+    saved: Any  # the array, or FREED
+    storage: Storage | None
 
     @property
     def edges(self) -> tuple[Any, ...]:
         """The one edge."""
         return (self.left,)
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradient for the edge."""
+    def _checked(self) -> Any:
         if self.saved is FREED:
             refuse_freed()
-        array, storage, version = self.saved
-        if storage.version != version:
-            refuse_stale(self, "out", self._form, storage, version, self)
+        if self.storage is not None and self.storage.version:
+            refuse_stale(self, "out", self._form, self.storage, 0, self)
+        return self.saved
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradient for the edge."""
         rule = self.rule
-        return (rule.on_arrays[0](g, array),)
+        return ((rule._on_arrays or rule.on_arrays)[0](g, self._checked()),)
 
     def value(self, name: str) -> Any:
         """The saved result, as a tensor that this node made."""
-        if self.saved is FREED:
-            refuse_freed()
-        array, storage, version = self.saved
-        if storage.version != version:
-            refuse_stale(self, "out", self._form, storage, version, self)
-        result = base.new(array, self._form)
-        result._storage, result._offset, result._node = storage, 0, self
+        result = base.new(self._checked(), self._form)
+        result._node = self
+        base.storage_of(result)
         return result
 
     def release(self) -> None:
         """Forget the saved result."""
         self.saved = FREED
+
+
+base.keeper = ResultNode
 
 
 class GeneralNode(Node):
@@ -786,6 +785,7 @@ def make_node(
     node.rule = rule
     node._form = form
     node.hooks = None
+    node.order = next_order()
     node._edges = edges
     node.saved = saved
     if base.watch is not None:

@@ -31,14 +31,13 @@ from tensorkit.autograd.graph import (
     Saved,
     SavedResult,
     make_node,
+    next_order,
     refuse_freed,
-    version_of,
 )
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message
 from tensorkit.layout import Layout
-from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
@@ -136,6 +135,7 @@ def known_recorder(
         node.rule = rule
         node._form = result._form
         node.hooks = None
+        node.order = next_order()
         node._edges = tuple(edges)
         node.saved = kept
         if tensors or keeps_result:
@@ -177,13 +177,15 @@ def pair_recorder(rule: Rule) -> Callable[..., None]:
         node.rule = rule
         node._form = result._form
         node.hooks = None
+        node.order = next_order()
         node.left = left
         node.right = right
         node.x = x if (x_for_x and left is not None) or (x_for_y and right is not None) else None
         node.y = y if (y_for_x and left is not None) or (y_for_y and right is not None) else None
         node.versions = 0
-        if not (x._storage is None and y._storage is None):
-            node.versions = (version_of(x), version_of(y))
+        own, other = x._storage, y._storage
+        if own is not None or other is not None:
+            node.versions = own.version if own else 0, other.version if other else 0
         result._node = node
 
     return record_pair
@@ -213,6 +215,7 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
         node.rule = rule
         node._form = result._form
         node.hooks = None
+        node.order = next_order()
         version = 0 if x._storage is None else x._storage.version
         kept, given = x if keeps_own else None, number if keeps_number else None
         if number_first:
@@ -248,13 +251,9 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
         if edge is None:
             return
         if keeps_result:
-            form = result._form
-            storage = result._storage = Storage(
-                result._array, form.device, form.dtype, form.strides
-            )
-            result._offset = 0
             node: Any = _new(ResultNode)
-            node.saved = (result._array, storage, 0)
+            node.saved = result._array
+            node.storage = None
         else:
             node = _new(PairNode)
             node.right = node.y = None
@@ -264,6 +263,7 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
         node.rule = rule
         node._form = result._form
         node.hooks = None
+        node.order = next_order()
         node.left = edge
         result._node = node
 
@@ -335,6 +335,7 @@ def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
         node.rule = rule
         node._form = form
         node.hooks = None
+        node.order = next_order()
         node._edges = (edge,)
         node.saved = known
         if base.watch is not None:
@@ -449,6 +450,7 @@ def rebase(x: TensorBase, node: Node) -> None:
     whole.rule = _COPY_SLICES
     whole._form = origin._form
     whole.hooks = None
+    whole.order = next_order()
     whole.inner = node
     whole.freed = False
     whole.base_edge = edge_of(origin) if origin._node is not None else None

@@ -96,9 +96,6 @@ def get_grad(x: "Tensor") -> "Tensor | None":
 
 def set_grad(x: "Tensor", value: Any) -> None:
     """Replace the gradient; it must fit the tensor."""
-    if value is None:
-        x._grad = None
-        return
     if not isinstance(value, TensorBase):
         raise TypeError(
             f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"

@@ -47,20 +47,18 @@ def is_inference_mode_enabled() -> bool:
 class _Mode:
     """A change of mode: a context, or a decorator whose function runs inside it."""
 
-    __slots__ = ("_before", "_grad", "_inference")
+    __slots__ = ("_before", "_grad")
 
-    def __init__(self, grad: bool, inference: bool | None = None) -> None:
-        self._grad = grad
-        self._inference = inference
-        self._before: list[tuple[bool, bool]] = []  # a stack: one object may be entered twice
+    _grad: bool
+    _before: list[Any]  # a stack: one object may be entered twice
 
     def __enter__(self) -> Self:
-        self._before.append((state.grad, state.inference))
-        _set(self._grad, self._inference)
+        self._before.append(state.grad)
+        state.grad = self._grad
         return self
 
     def __exit__(self, *error: object) -> None:
-        _set(*self._before.pop())
+        state.grad = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if _is_generator(function):
@@ -105,15 +103,15 @@ def _is_generator(function: Any) -> bool:
 _CO_GENERATOR = 0x20
 
 
-def _set(grad: bool, inference: bool | None) -> None:
-    state.grad = grad
-    if inference is not None and inference != state.inference:
-        state.inference = inference
-        close_or_open_fast_paths()
+def _of(cls: type[_Mode], grad: bool, function: Callable[..., Any] | None) -> Any:
+    """The context; or, as a decorator without brackets, the decorated function."""
+    mode: Any = object.__new__(cls)
+    mode._grad, mode._before = grad, []
+    return mode if function is None else mode(function)
 
 
 def close_or_open_fast_paths() -> None:
-    """In inference mode and while recording, every call takes the general path."""
+    """In inference mode and while recording every call takes the general path, in all threads."""
     if state.inference or state.watching:
         quiet.decline()
     else:
@@ -132,16 +130,9 @@ class no_grad(_Mode):
 
     __slots__ = ()
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
         """The context; or, as ``@no_grad`` without brackets, the decorated function."""
-        mode = object.__new__(cls)
-        if function is None:
-            return mode
-        _Mode.__init__(mode, grad=False)
-        return mode(function)
-
-    def __init__(self) -> None:
-        super().__init__(grad=False)
+        return _of(cls, False, function)
 
 
 class enable_grad(_Mode):
@@ -156,16 +147,9 @@ class enable_grad(_Mode):
 
     __slots__ = ()
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
         """The context; or, as ``@enable_grad`` without brackets, the decorated function."""
-        mode = object.__new__(cls)
-        if function is None:
-            return mode
-        _Mode.__init__(mode, grad=True)
-        return mode(function)
-
-    def __init__(self) -> None:
-        super().__init__(grad=True)
+        return _of(cls, True, function)
 
 
 class set_grad_enabled(_Mode):
@@ -181,18 +165,17 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise must_be("set_grad_enabled", "enabled", 1, "bool", mode)
-        super().__init__(grad=mode)
-        self._before.append((state.grad, state.inference))
-        _set(self._grad, None)
+        self._grad, self._before = mode, [state.grad]
+        state.grad = mode
 
     def __enter__(self) -> Self:
         if not self._before:  # entered a second time
-            self._before.append((state.grad, state.inference))
-        _set(self._grad, None)
+            self._before.append(state.grad)
+        state.grad = self._grad
         return self
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        _set(*self._before.pop())  # a decorator changes nothing outside its function
+        state.grad = self._before.pop()  # a decorator changes nothing outside its function
         return super().__call__(function)
 
 
@@ -205,15 +188,28 @@ class inference_mode(_Mode):
     True
     """
 
-    __slots__ = ()
+    __slots__ = ("_inference",)
 
-    def __new__(cls, mode: Any = True) -> Any:
+    _inference: bool
+
+    def __new__(cls, mode: Any = True) -> Self:
         """The context; or, as ``@inference_mode`` without brackets, the decorated function."""
-        made = object.__new__(cls)
-        if isinstance(mode, bool):
-            return made
-        _Mode.__init__(made, grad=False, inference=True)
-        return made(mode)
+        made: Any = object.__new__(cls)
+        made._inference = mode is not False
+        made._grad, made._before = not made._inference, []
+        return made if isinstance(mode, bool) else made(mode)
 
-    def __init__(self, mode: bool = True) -> None:
-        super().__init__(grad=not mode, inference=mode)
+    def __enter__(self) -> Self:
+        self._before.append((state.grad, state.inference))
+        self._set(self._grad, self._inference)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(*self._before.pop())
+
+    @staticmethod
+    def _set(grad: bool, inference: bool) -> None:
+        state.grad = grad
+        if inference != state.inference:
+            state.inference = inference
+            close_or_open_fast_paths()

@@ -187,10 +187,10 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
 
 def filled(form: Form, number: float) -> "Tensor":
     """A contiguous tensor of the shape, dtype and device of ``form``, filled with one number."""
-    shape, strides, _ = form.whole
-    array = form.device.backend.xp.empty(shape, form.dtype.numpy)
+    array = form.xp.empty(form.shape, form.dtype.numpy)
     array.fill(number)
-    if strides != form.strides:
+    if not form.is_whole:
+        shape, strides, _ = form.whole
         form = base.form_of(form.device, form.dtype, shape, strides)
     return base.new(array, form)
 

@@ -3,8 +3,11 @@
 Integers give the default dtype; relu and rounding keep them.
 """
 
+from functools import partial
 from math import log as log_of
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tensorkit import dtypes, kernels
 from tensorkit.dtypes import DType
@@ -278,7 +281,13 @@ def _check_relu(operands: tuple[Operand, ...], promoted: DType) -> None:
         raise DTypeError("Boolean inputs not supported for relu")
 
 
-@op(kind="unary", refuse=_check_relu)
+def _larger_than_zero(dtype: DType) -> Any:
+    if dtype is dtypes.float16:  # which is computed in float32
+        return None
+    return partial(np.maximum, np.zeros((), dtype.numpy))
+
+
+@op(kind="unary", refuse=_check_relu, shortcut=_larger_than_zero)
 def relu(xp: Any, x: Any) -> Any:
     """Each element where it is positive, 0 elsewhere. Its slope at 0 is taken as 0.
 

@@ -212,6 +212,8 @@ def _kernel(
     forward = partial(definition.forward, xp, **options)
     if is_ufunc:
         forward = getattr(xp, str(definition.ufunc))
+    elif not options:
+        forward = definition.shortcut_for(device, dtype) or forward
     if half:
 
         def in_half(*arrays: Any) -> Any:

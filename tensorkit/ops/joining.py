@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, layout
-from tensorkit.autograd.graph import Node, Rule
+from tensorkit.autograd.graph import Node, Rule, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
@@ -178,6 +178,7 @@ def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[
     if any(edge is not None for edge in edges):
         node = object.__new__(Joined)
         node.rule, node._form, node.hooks = rule, result._form, None
+        node.order = next_order()
         node._edges, node.dim, node.parts = edges, dim, parts
         result._node = node
     return result

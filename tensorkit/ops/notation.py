@@ -24,6 +24,7 @@ from tensorkit.autograd.graph import INFERENCE, Rule
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
+from tensorkit.dtypes import DType
 from tensorkit.layout import Layout
 from tensorkit.ops import general, planning, results, writing
 from tensorkit.ops.arguments import need_tensor
@@ -94,6 +95,7 @@ def op(
     ufunc: str | None = None,
     exact_number: bool = False,
     takes_numbers: bool = True,
+    shortcut: Callable[[DType], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
 
@@ -106,9 +108,10 @@ def op(
     its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
     unary operation, with one as first argument its result is contiguous. ``exact_number``: in
     float16, a number as second argument is not rounded first. ``takes_numbers``: False where both
-    must be tensors. ``on_arrays``: what a view does to
-    an array. ``ufunc``: the array function that the forward is without options; fast paths call it
-    directly, which takes 8 % less time.
+    must be tensors. ``on_arrays``: what a view or function does to arrays, where that is more
+    direct than the forward. ``ufunc``: the array function that the forward is without options;
+    fast paths call it directly, which takes 8 % less time. ``shortcut``: gives for a dtype what
+    NumPy has for the forward without options, or None.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -131,6 +134,7 @@ def op(
             ufunc=ufunc,
             exact_number=exact_number,
             takes_numbers=takes_numbers,
+            shortcut=shortcut,
         )
         return _FACTORIES[kind](definition)
 
@@ -231,7 +235,7 @@ def _binary(definition: Definition) -> Operation:
     operation = _dress(_with_options(definition, general.binary), definition)
     operation.operator = _of_two(definition, general.operator)
     operation.method = _with_options(definition, general.method)
-    operation.reflected = _reflected(definition, operation.operator)
+    operation.reflected = _reflected(definition)
     operation.inplace = _inplace_of_two(definition, general.binary_inplace)
     operation.inplace_operator = _inplace_of_two(definition, general.inplace_operator)
     operation.method.__doc__ = definition.forward.__doc__
@@ -288,16 +292,19 @@ def _with_options(definition: Definition, otherwise: Callable[..., Any]) -> Any:
     return apply
 
 
-def _reflected(definition: Definition, operator: Any) -> Any:
+def _reflected(definition: Definition) -> Any:
     """``number <operator> tensor``; sums and products are turned round, as in PyTorch."""
-    plans, commutes = definition.plans, definition.symbol in ("+", "*")
+    plans = definition.plans
+    if definition.symbol in ("+", "*"):
+        turned = _of_two(definition, lambda *args: general.reflected(*args[:3]))
+        # by this name a recording sees that the number stands first
+        turned.__code__ = turned.__code__.replace(co_name="reflected")
+        return turned
 
     def reflected(self: "Tensor", other: Any) -> Any:
         kind = other.__class__
         if not (kind is float or kind is int):
             return general.reflected(definition, self, other)
-        if commutes:
-            return operator(self, other)
         try:
             plan = plans[kind, other or repr(other), self._form]
             result = base.new(quiet.run(plan.compute, plan.number, self._array), plan.form)
@@ -452,7 +459,7 @@ def _function(definition: Definition) -> Operation:
                 return results.recorded(definition, result, values)
         return results.finished(result)
 
-    return _dress(call, definition)
+    return _dress(call, definition, definition.on_arrays)
 
 
 def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tensor]"]:
@@ -483,7 +490,7 @@ def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int)
             form, compute, record = plans[key]
             array = quiet.run(compute, input._array)
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.device.backend.xp.asarray(array, order="C")
+                array = form.xp.asarray(array, order="C")
             result = _new(base.public)
             result._array = array
             result._form = form
@@ -501,13 +508,12 @@ def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int)
 def _plan_two(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
     with_options = _plan_several(choose, plans, n_tensors)
 
-    def of_two(*args: Any, **options: Any) -> Any:
+    def plain(input: Any, other: Any) -> Any:
         try:
-            input, other = args if not options else ()
             form, compute, record = plans[input._form, other._form]
             array = quiet.run(compute, input._array, other._array)
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.device.backend.xp.asarray(array, order="C")
+                array = form.xp.asarray(array, order="C")
             result = _new(base.public)
             result._array = array
             result._form = form
@@ -515,12 +521,16 @@ def _plan_two(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int)
             if input._node is not None or other._node is not None:
                 record(result, input, other)
             return result
-        except (AttributeError, KeyError, RuntimeError, ValueError):
-            pass  # also: other arguments
+        except (AttributeError, KeyError, RuntimeError):
+            pass
+        return _chosen(choose, plans, n_tensors, (input, other), {})
+
+    def of_two(*args: Any, **options: Any) -> Any:
         if options or len(args) != n_tensors:
             return with_options(*args, **options)
-        return _chosen(choose, plans, n_tensors, args, options)
+        return plain(*args)
 
+    of_two.plain = plain  # type: ignore[attr-defined]
     return of_two
 
 
@@ -534,7 +544,7 @@ def _plan_several(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: 
             form, compute, record = plans[key]
             array = quiet.run(compute, *[each._array for each in inputs])
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.device.backend.xp.asarray(array, order="C")
+                array = form.xp.asarray(array, order="C")
             result = _new(base.public)
             result._array = array
             result._form = form
@@ -569,7 +579,8 @@ def _chosen(
     taken = taken and len({x._form.device for x in tensors}) == 1
     if taken and all(map(is_plain, (*others, *options.values()))):
         form, definition = result._form, operation.definition
-        compute = partial(definition.forward, form.device.backend.xp, **known)
+        compute = None if known else definition.shortcut_for(form.device, form.dtype)
+        compute = compute or partial(definition.forward, form.xp, **known)
         forms: Any = tuple([each._form for each in inputs])
         key = forms[0] if n_tensors == 1 else forms
         if others or options:

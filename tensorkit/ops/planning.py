@@ -7,6 +7,8 @@ from tensorkit import base, dtypes
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.base import Form, TensorBase
+from tensorkit.devices import CPU, Device
+from tensorkit.dtypes import DType
 from tensorkit.layout import Layout
 
 
@@ -35,6 +37,7 @@ class Definition:
     takes_numbers: bool
     on_arrays: Callable[..., Any] | None
     ufunc: str | None
+    shortcut: Callable[[DType], Any] | None
     window: Callable[[Layout, dict[str, Any]], Layout]
 
     def __init__(self, **told: Any) -> None:
@@ -57,6 +60,10 @@ class Definition:
             found = self.rule_for("reflected" if number_first else "y")
             if found is not None:
                 self.record_number[number_first] = history.number_recorder(found, number_first)
+
+    def shortcut_for(self, device: Device, dtype: DType) -> Any:
+        """What NumPy has for the whole forward without options, or None."""
+        return self.shortcut(dtype) if self.shortcut is not None and device is CPU else None
 
     def rule_for(self, number: str | None) -> Rule | None:
         """The rule of a call in which ``number`` ("x", "y", "reflected" or None) is a number."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.devices import backend_of
+from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.ops import copying
@@ -20,12 +20,31 @@ from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsq
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
+_ndarray: Any = CPU.backend.xp.ndarray
 _C_NAMES = {
     "int64": "long int",
     "int16": "short int",
     "int8": "signed char",
     "uint8": "unsigned char",
 }
+
+
+def _product(x: Any, y: Any) -> Any:
+    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    if x.__class__ is _ndarray and x.dtype.char in "fd":
+        return x.dot(y)
+    xp = backend_of(x).xp
+    if xp.__name__ == "cupy":
+        return backend_of(x).product(x, y)
+    if x.dtype.char in "fd" or xp.__name__ != "numpy":
+        return x.dot(y)
+    wide = _wide(xp, x, y)
+    return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
+
+
+def _dot_of(dtype: DType) -> Any:
+    """The same without questions, for a dtype that NumPy is fast with."""
+    return _ndarray.dot if dtype.numpy.char in "fd" else None
 
 
 @planned(2)
@@ -69,11 +88,14 @@ def matmul(input: "Tensor", other: "Tensor") -> Any:
 matmul.on_arrays = lambda x, y: backend_of(x).xp.matmul(x, y)  # type: ignore[attr-defined]
 
 
+_of_two: Any = matmul.plain  # type: ignore[attr-defined]
+
+
 def operator(self: "Tensor", other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return matmul(self, other)  # type: ignore[arg-type]
+    return _of_two(self, other)
 
 
 @op(kind="function")
@@ -114,9 +136,9 @@ def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
     return unsafe_view(product, size=(*batch, n, p))
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_dot_of, on_arrays=_product)
 def _mm(xp: Any, x: Any, y: Any) -> Any:
-    return _product(xp, x, y)
+    return _product(x, y)
 
 
 @planned(2)
@@ -216,7 +238,7 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
 def _addmm(
     xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float, turned: bool
 ) -> Any:
-    return _sum_of(xp, input, _product(xp, mat1, mat2), beta, alpha)
+    return _sum_of(xp, input, _product(mat1, mat2), beta, alpha)
 
 
 def _right_slope(g: Any, mat1: Any, alpha: float, turned: bool) -> Any:
@@ -261,9 +283,9 @@ def mv(input: "Tensor", vec: "Tensor") -> Any:
     return _mv, (input, vec), {}
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_dot_of, on_arrays=_product)
 def _mv(xp: Any, x: Any, y: Any) -> Any:
-    return _product(xp, x, y)
+    return _product(x, y)
 
 
 mv.on_arrays = _mv.on_arrays  # type: ignore[attr-defined]
@@ -311,9 +333,9 @@ def dot(input: "Tensor", tensor: "Tensor") -> Any:
     return _dot, (input, tensor), {}
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_dot_of, on_arrays=_product)
 def _dot(xp: Any, x: Any, y: Any) -> Any:
-    return _product(xp, x, y)
+    return _product(x, y)
 
 
 dot.on_arrays = _dot.on_arrays  # type: ignore[attr-defined]
@@ -431,16 +453,6 @@ _baddbmm.grad(
     x=lambda g, y, alpha: bmm(g, transpose(y, 1, 2)) * alpha,
     y=lambda g, x, alpha: bmm(transpose(x, 1, 2), g) * alpha,
 )
-
-
-def _product(xp: Any, x: Any, y: Any) -> Any:
-    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
-    if xp.__name__ == "cupy":
-        return backend_of(x).product(x, y)
-    if x.dtype.char in "fd" or xp.__name__ != "numpy":
-        return x.dot(y)
-    wide = _wide(xp, x, y)
-    return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base
@@ -245,7 +246,7 @@ def _expanded(x: Any, size: Ints) -> Any:
     return _xp.ndarray(size, x.dtype, x, 0, [0] * (len(size) - x.ndim) + strides)
 
 
-@op(kind="view", on_arrays=lambda x: x.T)
+@op(kind="view", on_arrays=attrgetter("T"))
 def t(layout: Layout) -> Layout:
     """View of a matrix with rows and columns exchanged; vectors stay as they are.
 
