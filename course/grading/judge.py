@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -260,17 +261,17 @@ class Play:
         session = self._fresh()
         left = list(cells)
         while left:
-            dead = [it["id"] in self._dead for it in left]
-            alive = left[: dead.index(True)] if True in dead else left
+            if left[0]["id"] in self._dead:
+                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
+                continue
+            alive = list(itertools.takewhile(lambda it: it["id"] not in self._dead, left))
             try:
-                for _ in self._ask_to_run(session, alive) if alive else ():
+                for _ in self._ask_to_run(session, alive):
                     left.pop(0)
             except Died as death:
                 self._dead.add(left[0]["id"])
                 self._trouble(left[0], death.sentence)
                 return None
-            if left:
-                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
         return session
 
     # checks
