@@ -7,7 +7,8 @@
         notebooks/          as they are released
 
 The wheel is built from a copy of the project in which `AUTHORS_ONLY` is missing, and so from no
-list that could name what is not there. The same project gives the same archive, byte for byte.
+list that could name what is not there. The same project gives the same archive, byte for byte, and
+another one a wheel of another version: pip does not replace what is installed by its equal.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ Windows:
     .venv\\Scripts\\course lab
 
 JupyterLab opens on your own copies of the notebooks, in the folder `work`. Nothing there is ever
-overwritten. Next time only the last command is needed, and no network.
+overwritten. Next time only the last command is needed, and no network. If you get a newer archive,
+unpack it over this folder and run the last two commands: your work stays as it is.
 
 To hand a chapter in, send its notebook `work/NN_topic/NN_topic.ipynb` as you were told; where your
 instructor shares an exchange folder with you (the variable COURSE_EXCHANGE), choose
@@ -102,7 +104,7 @@ def bundle(root: Path | None = None, *, to: Path | None = None) -> Path:
             wheel.name: wheel.read_bytes(),
             **_notebooks(root, chapters),
         }
-        name = "-".join([FOLDER, *wheel.name.split("-")[1:2]]) + ".zip"
+        name = "-".join([FOLDER, *wheel.name.split("-")[1:2]]).partition("+")[0] + ".zip"
     archive = (root / "bundle" if to is None else to) / name
     files.write(archive, _zipped(content))
     print(f"{archive}: {len(chapters)} chapters, {archive.stat().st_size / 1e6:.1f} MB")
@@ -196,7 +198,19 @@ def _staged(root: Path, stage: Path, readme: bytes) -> Path:
     for name in READING:
         (stage / "course" / name).parent.mkdir(exist_ok=True)
         shutil.copy(root / "course" / name, stage / "course" / name)
+    _mark(stage)
     return stage
+
+
+def _mark(stage: Path) -> None:
+    """Give the copy a version of its own, made of its content: 0.1.0+g0123abcd."""
+    files = sorted(it for it in stage.rglob("*") if it.is_file())
+    content = b"".join(it.relative_to(stage).as_posix().encode() + it.read_bytes() for it in files)
+    mark = hashlib.sha256(content).hexdigest()[:8]
+    home = stage / "tensorkit" / "__init__.py"
+    text = home.read_text(encoding="utf-8")
+    marked = re.sub(r'(?m)^(__version__ = "[^"+]+)', rf"\1+g{mark}", text)
+    home.write_text(marked, encoding="utf-8", newline="\n")
 
 
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")

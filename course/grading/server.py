@@ -104,14 +104,22 @@ def _course(root: Path) -> Iterator[str]:
         yield f"The gradebook lies on {kind}, where SQLite loses data: use PostgreSQL or move it."
     if not gradebook.exists():
         yield "There is no gradebook yet: nbgrader generate_assignment makes it."
-    elif sys.platform != "win32" and gradebook.stat().st_mode & 0o007:
-        yield f"Everybody on this machine can read the grades: chmod o-rwx {gradebook}"
+    elif sys.platform != "win32" and _is_open(gradebook.parent):
+        yield (
+            "Everybody on this machine can read what was handed in, feedback and grades: "
+            f"chmod o-rwx {root}, with the exchange outside of it (COURSE_EXCHANGE)."
+        )
     for chapter in paths.released_chapters(root):
         if not paths.notebook_in(paths.solutions(root), chapter).is_file():
             yield f"{chapter} is not built here: course build {chapter}"
     exchange = root / settings().exchange
     if exchange.is_dir() and not os.access(exchange, os.W_OK):
         yield f"The exchange {exchange} cannot be written by you; nothing can be released there."
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether every user of this machine gets into a folder: one that is closed above suffices."""
+    return all(it.stat().st_mode & 0o001 for it in (folder, *folder.absolute().parents))
 
 
 def _file_system(folder: Path) -> str:

@@ -89,7 +89,7 @@ def _expected_of_course(modules: set[str]) -> set[str]:
 def _rest(wheel: Path) -> set[str]:
     """Names in a wheel outside its two packages, without the version in them."""
     others = (it for it in _names(wheel) if not it.startswith(("course/", "tensorkit/")))
-    return {re.sub(r"^[\w.]+-[\w.]+\.(data|dist-info)/", r"\1/", it) for it in others}
+    return {re.sub(r"^[\w.]+-[\w.+]+\.(data|dist-info)/", r"\1/", it) for it in others}
 
 
 def test_the_projects_wheel_holds_both_packages_and_nothing_else(project_wheel: Path) -> None:
@@ -154,6 +154,22 @@ def test_nothing_names_this_machine(archive: Path, learners_wheel: Path) -> None
 
 def test_the_same_project_gives_the_same_archive(archive: Path, tmp_path: Path) -> None:
     assert bundle.bundle(ROOT, to=tmp_path).read_bytes() == archive.read_bytes()
+
+
+def test_a_changed_project_has_a_wheel_of_another_version(
+    learners_wheel: Path, tmp_path: Path
+) -> None:
+    # pip leaves what is installed alone when the version of a wheel is the same
+    readme = (ROOT / "README.md").read_bytes()
+    one, other = bundle._staged(ROOT, tmp_path / "one", readme), tmp_path / "other"
+    bundle._staged(ROOT, other, readme + b"changed")
+    versions = {
+        re.search(r'__version__ = "(.+)"', (it / "tensorkit/__init__.py").read_text("utf-8"))[1]  # type: ignore[index]
+        for it in (one, other)
+    }
+    assert len(versions) == 2
+    assert all(re.fullmatch(r"[\d.]+\+g[0-9a-f]{8}", it) for it in versions)
+    assert re.search(r"-[\d.]+\+g[0-9a-f]{8}-", learners_wheel.name)
 
 
 def test_requirements_pin_the_wheel_and_no_tools_of_authors(unpacked: Path) -> None:

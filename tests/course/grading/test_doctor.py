@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +119,18 @@ def test_a_server_without_namespaces_is_told_what_to_ask_for(
     text = "\n".join(server.examine())
     assert "Nothing is graded on this machine" in text
     assert "Ask your administrator" in text
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or not server._is_open(Path(tempfile.gettempdir())),
+    reason="needs a folder that every user can reach",
+)
+@pytest.mark.parametrize(("mode", "is_told"), [(0o755, True), (0o750, False)])
+def test_a_course_that_every_user_can_read_is_told_so(mode: int, is_told: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "notebooks").mkdir()
+        (root / "course").mkdir()
+        (root / "course" / "gradebook.db").touch()
+        root.chmod(mode)
+        assert any("chmod o-rwx" in it for it in server._course(root)) == is_told
