@@ -1,7 +1,8 @@
 """From the notebook with the answers to the one that is released, by nbgrader's own converter.
 
 `nbgrader generate_assignment`, Formgrader's button and `course build` all come through
-`ReleaseStubs`, which the configuration puts in the place of nbgrader's ClearSolutions.
+`ReleaseStubs` and `TakeInCells`, which the configuration puts in the places of nbgrader's
+ClearSolutions and SaveCells.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Comment, Grade, MissingEntry, Notebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions
+from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets import Dict
 from traitlets.config import Config
 
@@ -42,6 +44,49 @@ class ReleaseStubs(ClearSolutions):
             return super().preprocess_cell(cell, resources, cell_index)
         cell.source = known.released_source
         return cell, resources
+
+
+class TakeInCells(SaveCells):
+    """Tells the gradebook the cells of a chapter, also where an exercise was added or removed.
+
+    nbgrader's own refuses that as soon as somebody has handed in. Points and comments stay; those
+    of an exercise that was removed go with it, and a new one has none until it is graded.
+    """
+
+    def _create_notebook(self, nb: Any) -> None:
+        try:
+            known = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        except MissingEntry:
+            pass
+        else:
+            if known.submissions:
+                self._reconcile(known)
+        super()._create_notebook(nb)
+
+    def _reconcile(self, known: Notebook) -> None:
+        book, of = self.gradebook, {"notebook": known.name, "assignment": self.assignment_id}
+        for kind, here in (
+            ("grade", self.new_grade_cells),
+            ("solution", self.new_solution_cells),
+            ("task", self.new_task_cells),
+            ("source", self.new_source_cells),
+        ):
+            there = {it.name: it for it in getattr(known, f"{kind}_cells")}
+            for gone in there.keys() - here.keys():
+                for row in [
+                    *getattr(there[gone], "grades", ()),
+                    *getattr(there[gone], "comments", ()),
+                ]:
+                    book.db.delete(row)
+                book.db.delete(there[gone])
+            for name in sorted(here.keys() - there.keys()):
+                cell = getattr(book, f"add_{kind}_cell")(name, **of, **here[name])
+                for submitted in known.submissions:
+                    if kind in ("grade", "task"):
+                        book.db.add(Grade(cell_id=cell.id, notebook=submitted))
+                    if kind in ("solution", "task"):
+                        book.db.add(Comment(cell_id=cell.id, notebook=submitted))
+        book.db.commit()
 
 
 def generate(root: Path, chapters: Iterable[str]) -> None:

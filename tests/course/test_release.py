@@ -12,6 +12,9 @@ import nbformat
 import pytest
 import tiny
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
 from tiny import DOUBLE, HALF
 
 from course import exercise, paths, release
@@ -80,16 +83,16 @@ def test_what_nbgrader_refuses_is_said_in_its_words(course: Path) -> None:
         release.generate(course, ["01_numbers"])
 
 
-def test_only_the_stubs_differ_from_what_nbgrader_does() -> None:
-    from nbgrader.converters import GenerateAssignment
-
+def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
     usual = [f"nbgrader.preprocessors.{it.__name__}" for it in GenerateAssignment().preprocessors]
     ours = release.nbgrader_config().GenerateAssignment.preprocessors
-    assert [it for it in usual if it not in ours] == ["nbgrader.preprocessors.ClearSolutions"]
-    assert ours == [it.replace("nbgrader.preprocessors.ClearSolutions", OURS) for it in usual]
+    assert ours == [OURS.get(it, it) for it in usual]
 
 
-OURS = "course.release.ReleaseStubs"
+OURS = {
+    "nbgrader.preprocessors.ClearSolutions": "course.release.ReleaseStubs",
+    "nbgrader.preprocessors.SaveCells": "course.release.TakeInCells",
+}
 
 
 # the real chapters
@@ -159,3 +162,44 @@ def test_the_program_nbgrader_releases_the_same_bytes(
             paths.notebook_in(paths.notebooks(it), chapter) for it in (root, repository)
         )
         assert made.read_bytes() == committed.read_bytes()
+
+
+def _told_to_the_gradebook(root: Path, without: tuple[str, ...] = ()) -> str:
+    """The gradebook's address, once it was told a chapter that lacks some cells."""
+    file = paths.notebook_in(paths.solutions(root), "01_numbers")
+    whole = file.read_text(encoding="utf-8")
+    notebook = nbformat.reads(whole, as_version=4)
+    marked = [it.metadata.get("nbgrader", {}).get("grade_id") for it in notebook.cells]
+    notebook.cells = [
+        it for it, id in zip(notebook.cells, marked, strict=True) if id not in without
+    ]
+    nbformat.write(notebook, file)
+    config = release.nbgrader_config()
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.db_url = f"sqlite:///{root}/gradebook.db"
+    config.CourseDirectory.assignment_id = "01_numbers"
+    folder = CourseDirectory(config=config)
+    GenerateAssignment(coursedir=folder, config=config, force=True).start()
+    file.write_text(whole, encoding="utf-8")
+    return str(folder.db_url)
+
+
+def _graded_cells(book: Gradebook) -> dict[str, float | None]:
+    (submitted,) = book.notebook_submissions("01_numbers", "01_numbers")
+    return {it.name: it.manual_score for it in submitted.grades}
+
+
+def test_an_exercise_may_come_and_go_after_somebody_has_handed_in(course: Path) -> None:
+    half = ("half-it", "check-half-it")
+    url = _told_to_the_gradebook(course, without=half)
+    with Gradebook(url) as book:
+        book.add_student("ada")
+        book.add_submission("01_numbers", "ada")
+        grade = book.find_grade("check-double-it", "01_numbers", "01_numbers", "ada")
+        grade.manual_score = 1.5
+        book.db.commit()
+    with Gradebook(_told_to_the_gradebook(course)) as book:
+        assert _graded_cells(book) == {"check-double-it": 1.5, "check-half-it": None}
+        assert book.find_comment("half-it", "01_numbers", "01_numbers", "ada").comment is None
+    with Gradebook(_told_to_the_gradebook(course, without=half)) as book:
+        assert _graded_cells(book) == {"check-double-it": 1.5}
