@@ -251,6 +251,27 @@ def grade(
 
 
 @app.command(rich_help_panel=TEACH)
+def extend(
+    chapter: ChapterName,
+    learner: Annotated[str, typer.Argument(help="The learner's id in the gradebook.")],
+    days: Annotated[
+        float, typer.Option(min=0, help="From the due date on; 0 takes an extension back.")
+    ],
+) -> None:
+    """Give one learner more time, before or after they hand in."""
+    from course import paths
+    from course.grading import batch
+    from course.grading.gradebook import ChapterEntries
+    from course.release import nbgrader_config
+
+    root = paths.course_root()
+    entries = ChapterEntries(root, batch.chapter_in(root, chapter), nbgrader_config(own=True))
+    entries.extend(learner, days)
+    entries.close()
+    print(f"{learner} has {days:g} day{'s' * (days != 1)} more.")
+
+
+@app.command(rich_help_panel=TEACH)
 def report(
     chapter: ChapterName,
     names: Annotated[

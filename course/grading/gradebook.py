@@ -52,7 +52,7 @@ class ChapterEntries:
             raise CourseError(
                 f"The gradebook does not know {chapter} yet: nbgrader generate_assignment {chapter}"
             ) from None
-        self._id, self._due = assignment.id, assignment.duedate
+        self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
         self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
         notebook = next(it for it in assignment.notebooks if it.name == chapter)
         graded = [*notebook.grade_cells, *notebook.task_cells]
@@ -106,6 +106,24 @@ class ChapterEntries:
         except BaseException:
             database.rollback()
             raise
+
+    def extend(self, learner: str, days: float) -> None:
+        """Give a learner so many days more, from the due date on; another extension gives way.
+
+        What was graded already loses its penalty, or gets it back. Raises CourseError where there
+        is no due date, or where the gradebook does not know the learner.
+        """
+        if self._due is None:
+            raise CourseError("This chapter has no due date, so there is nothing to extend.")
+        database = self._book.db
+        if database.execute(_FIND_STUDENT, {"learner": learner}).one_or_none() is None:
+            raise CourseError(f"The gradebook does not know {learner}: nbgrader db student add.")
+        self._book.update_or_create_submission(self._name, learner)
+        self._book.grant_extension(self._name, learner, days=days)
+        database.commit()
+        id, is_late_by = self._submission(learner, None)
+        self._penalise(learner, id, is_late_by)
+        database.commit()
 
     def _submission(self, learner: str, timestamp: str | None) -> tuple[str, float]:
         """The id of the submitted notebook, made if it is not there, and the seconds it is late."""

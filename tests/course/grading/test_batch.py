@@ -18,6 +18,7 @@ from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, p
 
 from course.errors import CourseError
 from course.grading import batch, sandbox
+from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.writer import Writer, result_file, stored
@@ -225,6 +226,28 @@ def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School, half: 
         entry = book.find_submission(CHAPTER, "bob")
         assert entry.total_seconds_late == 86400
         assert entry.late_submission_penalty == 6
+
+
+def test_an_extension_takes_the_penalty_back(school: School, half: bytes) -> None:
+    folder = school.submit("bob", half)
+    (folder / "timestamp.txt").write_text("2026-03-02 00:00:00 UTC", encoding="ascii")
+    with school.gradebook() as book:
+        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 1)
+        book.db.commit()
+    config = nbgrader_config()
+    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
+    config.LateSubmissionPlugin.penalty_method = "zero"
+    grade(school, config=config)
+    entries = ChapterEntries(school.root, CHAPTER, config)
+    penalties = []
+    for days in (2, 0):
+        entries.extend("bob", days)
+        with school.gradebook() as book:
+            penalties.append(book.find_submission(CHAPTER, "bob").late_submission_penalty)
+    with pytest.raises(CourseError, match="does not know eve"):
+        entries.extend("eve", 1)
+    entries.close()
+    assert penalties == [0, 6]
 
 
 def test_a_chapter_that_the_gradebook_does_not_know_is_refused(school: School, half: bytes) -> None:
