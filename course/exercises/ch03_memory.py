@@ -1018,8 +1018,8 @@ class ProductChain(Exercise):
         ),
         "the factors transposed": (
             _factors_transposed,
-            "You transposed the factors. That is another product: the transpose of A @ B is "
-            "B.T @ A.T. Multiply first, turn the result.",
+            "This is the transpose of B @ A, another product: turning both factors turns their "
+            "order round too. Multiply A @ B first, then turn the result.",
         ),
         "the index before the turn": (
             _index_before_the_turn,

@@ -70,6 +70,10 @@ def _all_at_once(x: tk.Tensor, h: float) -> tk.Tensor:
     return gradient
 
 
+def _exact_slopes(x: tk.Tensor, h: float) -> tk.Tensor:
+    return 3 * x**2 + 2
+
+
 def _not_divided(x: tk.Tensor, h: float) -> tk.Tensor:
     return numeric_gradient(x, h) * (2 * h)
 
@@ -126,6 +130,11 @@ class NumericGradient(Exercise):
             _all_at_once,
             "You move all elements together, so each slope is the sum of all. Move only element "
             "`i`.",
+        ),
+        "by calculus": (
+            _exact_slopes,
+            "These are the exact slopes, from calculus. Asked for is what a measurement gives, "
+            "with its small error: two values of `f` and the way between them.",
         ),
         "not divided": (
             _not_divided,
@@ -809,10 +818,13 @@ class BackwardOrder(Exercise):
         yield case(_ladder(draw.integer(9, 11)), "0", label="many diamonds on top of each other")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """Whether the order is a right one, and if not the order itself."""
+        """Whether the order is a right one, and if not why."""
         graph, root = args
         order = answer(graph, root)
-        return "a right order" if _is_right(order, graph, root) else order
+        if not isinstance(order, (list, tuple)) or not all(type(it) is str for it in order):
+            return order
+        wrong = _wrong_order(list(order), graph, root)
+        return f"{wrong}: {order}" if wrong else "a right order"
 
 
 def _ladder(n: int) -> Graph:
@@ -823,13 +835,19 @@ def _ladder(n: int) -> Graph:
     }
 
 
-def _is_right(order: Any, graph: Graph, root: str) -> bool:
-    if not isinstance(order, (list, tuple)) or not all(type(it) is str for it in order):
-        return False
-    if sorted(order) != sorted(backward_order(graph, root)):
-        return False
-    place = {name: position for position, name in enumerate(order)}
-    return all(place[name] < place[source] for name in order for source in graph[name])
+def _wrong_order(order: list[str], graph: Graph, root: str) -> str | None:
+    reached = backward_order(graph, root)
+    for name in reached:
+        if order.count(name) != 1:
+            return f"{name!r} stands there {order.count(name)} times"
+    for name in order:
+        if name not in reached:
+            return f"{name!r} cannot be reached from {root!r}"
+    for name in order:
+        for source in graph[name]:
+            if order.index(source) < order.index(name):
+                return f"{source!r} comes before {name!r}, which uses it"
+    return None
 
 
 def visits(graph: dict[str, list[str]], root: str) -> dict[str, int]:
