@@ -111,7 +111,7 @@ class Gpu(Accelerator):
         left = x if x.ndim == 3 else x.reshape(1, -1, x.shape[-1])
         right = y if y.ndim == 3 else y.reshape(1, y.shape[0], -1)
         found = cublas.product(self.cupy, left, right, self._tf32)
-        return found if y.ndim == 3 else found.reshape(*x.shape[:-1], *y.shape[1:])
+        return found if y.ndim == 3 else found.reshape((*x.shape[:-1], *y.shape[1:]))
 
     # To and from the host
 

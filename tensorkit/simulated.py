@@ -43,6 +43,7 @@ FUNCTIONS = {
     "broadcast_to": "array shape",
     "concatenate": "tup axis out | dtype casting",
     "copyto": "dst src casting where",
+    "count_nonzero": "a axis",
     "cumsum": "a axis dtype out",
     "einsum": "*operands",
     "empty": "shape dtype order",

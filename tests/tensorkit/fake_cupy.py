@@ -62,6 +62,10 @@ def _wrapped(value):
     return np.asarray(value).view(ndarray) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+def _in_rows(array):
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).view(ndarray)
+
+
 class Ufunc:
     """A function on elements; only sums and products reduce."""
 
@@ -69,7 +73,9 @@ class Ufunc:
         self.name, self.ufunc, self.at = name, getattr(np, name), getattr(np, name).at
 
     def __call__(self, *args, **options):
-        return _wrapped(self.ufunc(*args, **options))
+        made = _wrapped(self.ufunc(*args, **options))
+        # CuPy's results lie row by row, however its operands lie
+        return made if "out" in options or len(args) > self.ufunc.nin else _in_rows(made)
 
     def reduce(self, *args, **options):
         if self.name not in ("add", "multiply"):

@@ -4,8 +4,10 @@ They stand in a committed table, so that this runs everywhere; where CuPy is ins
 too. What only the installed one can tell is skipped without it.
 """
 
+import ast
 import importlib
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +46,22 @@ def _unknown(accepted, signature):
 @pytest.mark.parametrize("name", simulated.FUNCTIONS)
 def test_a_function_takes_in_cupy_what_it_takes_here(table, name):
     assert not _unknown(simulated.FUNCTIONS[name], table[name])
+
+
+def test_the_package_names_no_function_of_an_array_library_that_is_not_on_the_list():
+    """Also where no test calls it: the code is searched for ``xp.name``."""
+    known = {*simulated.FUNCTIONS, *simulated.UFUNCS, *simulated.Library.kinds, *_OF_LIBRARY}
+    found = []
+    for path in Path(simulated.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr not in known:
+                place = getattr(node.value, "attr", getattr(node.value, "id", None))
+                found += [(path.name, node.lineno, node.attr)] if place == "xp" else []
+    assert not found
+
+
+_OF_LIBRARY = ["linalg", "ndarray", "generic", "broadcast_shapes", "may_share_memory", "__name__"]
+_OF_LIBRARY += ["ElementwiseKernel", "RawKernel", "ascontiguousarray"]  # of a GPU's only
 
 
 @pytest.mark.parametrize("name", simulated.METHODS)

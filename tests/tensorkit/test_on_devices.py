@@ -44,6 +44,7 @@ def _record(run, leaves, device):
 def _compare(run, leaves_on, rtol, looks=()):
     expected, slopes, _ = _record(run, leaves_on("cpu"), "cpu")
     result, gradients, ledger = _record(run, leaves_on("cuda"), "cuda")
+    rtol *= 1 if tk.cuda.is_simulated() else 10  # a GPU has functions and orders of its own
     agree([result, *gradients], [expected, *slopes], rtol)
     if tk.cuda.is_simulated():
         assert words(repr(result)) == words(repr(expected))

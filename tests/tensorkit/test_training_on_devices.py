@@ -51,7 +51,8 @@ def _net():
 def _holds(program, rtol=2e-6, asked=()):
     """``program`` gives on the CUDA device what it gives on the CPU, and moves nothing unasked."""
     expected, found, ledger = on_both(program)
-    agree(found, expected, rtol)
+    # a GPU has functions and orders of its own
+    agree(found, expected, rtol if tk.cuda.is_simulated() else max(rtol, 2e-5))
     if tk.cuda.is_simulated():
         assert words(repr(found)) == words(repr(expected))
         assert not unasked(ledger, *asked)
@@ -91,8 +92,7 @@ def test_an_optimizer_trains_there_as_on_the_cpu(gpu, name, large):
 
         return run
 
-    # Adam divides gradients by their size: the rounding of small ones is seen
-    _holds(program, 2e-6 if tk.cuda.is_simulated() else 2e-5)
+    _holds(program)
 
 
 def test_the_state_of_an_optimizer_follows_its_parameters(gpu):
