@@ -87,7 +87,7 @@ class Backend:
     empty_cache: Callable[[], None]
     expect: Callable[[Any, str], None]
     launch_on_lists: Callable[..., None]
-    product: Callable[[Any, Any], Any]
+    product: Callable[..., Any]
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
     draw: Callable[..., Any]
@@ -178,6 +178,10 @@ class Accelerator(Backend):
                         repair="the same call on the CPU, x.cpu(), which names the place",
                     )
                 )
+
+    def product(self, x: Any, y: Any) -> Any:
+        """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
+        return x.dot(y) if y.ndim < 3 else self.xp.matmul(x, y)
 
     def look(self, fine: Any) -> bool:
         """The value of a 0-d bool array, which is known."""

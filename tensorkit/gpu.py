@@ -103,7 +103,7 @@ class Gpu(Accelerator):
     def product(self, x: Any, y: Any) -> Any:
         """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
         if x.dtype.kind != "f":
-            return x.dot(y) if y.ndim < 3 else self.xp.matmul(x, y)
+            return super().product(x, y)
         if x.dtype.char == "e" and y.ndim < 3 and x.size == y.size == x.shape[-1]:
             return x.astype("f").dot(y.astype("f")).astype("e")  # CuPy would round every product
         if y.ndim < 3 and all(z.flags.c_contiguous or z.flags.f_contiguous for z in (x, y)):

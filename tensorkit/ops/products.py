@@ -31,14 +31,11 @@ _C_NAMES = {
 
 def _product(x: Any, y: Any) -> Any:
     """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
-    if x.__class__ is _ndarray and x.dtype.char in "fd":
-        return x.dot(y)
-    xp = backend_of(x).xp
-    if xp.__name__ == "cupy":
+    if x.__class__ is not _ndarray:
         return backend_of(x).product(x, y)
-    if x.dtype.char in "fd" or xp.__name__ != "numpy":
+    if x.dtype.char in "fd":
         return x.dot(y)
-    wide = _wide(xp, x, y)
+    wide = _wide(x, y)
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
@@ -456,26 +453,25 @@ _baddbmm.grad(
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:
-    if xp.__name__ == "cupy":
+    if x.__class__ is not _ndarray:
         return backend_of(x).product(x, y)
-    if x.dtype.char in "fd" or xp.__name__ != "numpy":
+    if x.dtype.char in "fd":
         return xp.matmul(x, y)
-    wide = _wide(xp, x, y)
+    wide = _wide(x, y)
     return xp.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
 
 
-def _wide(xp: Any, x: Any, y: Any) -> Any:
+def _wide(x: Any, y: Any) -> Any:
     """The dtype to multiply in: NumPy has fast products of float32 and float64 only.
 
-    Products of integers are exact in float64 as long as no sum reaches 2**53. On a GPU float16 is
-    added in float32 already, and the host need not wait for the largest integers.
+    Products of integers are exact in float64 as long as no sum reaches 2**53.
     """
-    if x.dtype == xp.float16:  # PyTorch adds in float32, too
-        return xp.float32
+    if x.dtype == dtypes.float16.numpy:  # PyTorch adds in float32, too
+        return dtypes.float32.numpy
     if x.size * y.size > 4096:
         largest = [max(-int(each.min()), int(each.max()), 1) for each in (x, y)]
         if prod(largest) * x.shape[-1] < 2**53:
-            return xp.float64
+            return dtypes.float64.numpy
     return x.dtype
 
 
