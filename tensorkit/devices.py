@@ -91,6 +91,7 @@ class Backend:
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
     draw: Callable[..., Any]
+    write_from_host: Callable[[Any, Any, str], None]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp

@@ -131,6 +131,12 @@ class Gpu(Accelerator):
         self._note(start, "transfer", why, "host to device", array.nbytes)
         return made
 
+    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+        """Copy a NumPy array into one of this device, of its shape and dtype, without gaps."""
+        start = time.perf_counter()
+        into.set(array)
+        self._note(start, "transfer", why, "host to device", array.nbytes)
+
     def to_host(self, array: Any, why: str = "to") -> Any:
         """A copy on the host, which waits."""
         if why != "to":

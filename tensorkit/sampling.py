@@ -87,6 +87,11 @@ def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
         x, values.reshape(form.shape), f"{name}_"
     ):
         return x
+    is_host = values.__class__ is np.ndarray and values.dtype is form.dtype.numpy
+    if is_host and form.device is not CPU and form.is_contiguous and x._node is base.watch is None:
+        form.device.backend.write_from_host(x._array, values.reshape(form.shape), name)
+        history.written(x, f"{name}_")
+        return x
     tracked = history.check_write(x)
     rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     writing.check_overlap(x)

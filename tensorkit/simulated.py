@@ -580,6 +580,11 @@ class Simulated(Accelerator):
         self.clock.transfer(why, "host to device", array.nbytes)
         return _made(array.copy(order="K"), memory)
 
+    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+        """Copy a NumPy array into one of this device, of its shape and dtype, without gaps."""
+        into._host[...] = array
+        self.clock.transfer(why, "host to device", array.nbytes)
+
     def to_host(self, array: Any, why: str = "to") -> Any:
         """A copy on the host, which waits."""
         if why != "to":

@@ -10,7 +10,7 @@ from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
-from tensorkit.devices import Device, quietly
+from tensorkit.devices import CPU, Device, quietly
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, message, must_be
 from tensorkit.layout import Ints
@@ -126,9 +126,15 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
         and writing.write_plainly(target, source._array, "copy_")
     ):
         return target
-    if source._form.device is not target._form.device:
-        source = moved(source, target._form.device, "copy_")
     tracked = history.check_write(target, source)
+    if form.device is not other_form.device:
+        known = form.is_contiguous and form.dtype is other_form.dtype
+        alike = known and form.shape == other_form.shape and other_form.device is CPU
+        if alike and not tracked and base.watch is None:  # it needs no memory on the way
+            form.device.backend.write_from_host(target._array, source._array, "copy_")
+            history.written(target, "copy_")
+            return target
+        source = moved(source, form.device, "copy_")
     if source is not target:
         writing.check_overlap(target, source)
     own, other = tuple(target._form.shape), tuple(source._form.shape)

@@ -21,7 +21,7 @@ _OF_OBJECTS = {
     "RawKernel": "__call__",
     "add": "at reduce",
     "multiply": "reduce",
-    "ndarray": "data device",
+    "ndarray": "data device set",
     "cuda.Device": "synchronize use",
     "cuda.Event": "done record",
     "cuda.MemoryPool": "free_all_blocks malloc total_bytes used_bytes",

@@ -27,6 +27,12 @@ class ndarray(np.ndarray):
     def __getitem__(self, index):
         return _wrapped(super().__getitem__(index))
 
+    def set(self, arr):
+        assert arr.__class__ is np.ndarray
+        assert (arr.shape, arr.dtype) == (self.shape, self.dtype)
+        assert self.flags.c_contiguous
+        self[...] = arr
+
     @property
     def data(self):
         return Pointer(self, 0)

@@ -383,6 +383,29 @@ def test_a_copy_crosses_devices_only_where_it_is_asked_for():
         ]
 
 
+def test_a_model_is_loaded_from_the_cpu_without_memory_on_the_way():
+    with tk.cuda.simulate(total_memory=2**12):
+        net = nn.Linear(16, 16).cuda()
+        saved = nn.Linear(16, 16).state_dict()
+        full = _left(0)
+        with tk.cuda.record() as ledger:
+            net.load_state_dict(saved)
+        assert net.weight.tolist() == saved["weight"].tolist()
+        assert [(each.name, each.bytes) for each in ledger] == [("copy_", 1024), ("copy_", 64)]
+        del full
+
+
+def test_a_copy_that_is_recorded_or_converts_gives_what_it_gives_on_the_cpu(gpu):
+    y = tk.ones(2, requires_grad=True)
+    for source in (y, tk.ones(2, dtype=tk.int64), tk.ones(1), tk.ones(2, 2)[:, 0]):
+        x = tk.zeros(2, device="cuda")
+        x.copy_(source)
+        assert (x.tolist(), x._version) == ([1, 1], 1)
+        assert x.requires_grad == source.requires_grad
+    (tk.zeros(2, device="cuda").copy_(y) * 3).sum().backward()
+    assert y.grad.tolist() == [3, 3]
+
+
 def test_an_array_of_numpy_is_made_only_on_the_cpu(gpu):
     x = tk.ones(2, device="cuda")
     for run in (x.numpy, lambda: np.asarray(x)):
