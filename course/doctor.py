@@ -77,7 +77,7 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
     if kernel != ours:
         yield Finding(REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {ours!r}.")
     release = source.released["metadata"].get("course")
-    if release is not None and metadata.get("course") != release:
+    if release is not None and metadata.get("course") not in (None, release):  # Colab drops it
         chapter = source.chapter.partition("_")[0]
         yield Finding(
             LOOK,

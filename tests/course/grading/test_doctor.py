@@ -85,6 +85,14 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
         assert part in text
 
 
+def test_a_notebook_that_names_no_release_is_not_called_an_older_one(
+    klass: Class, tmp_path: Path
+) -> None:
+    notebook = klass.honest()
+    notebook["metadata"].pop("course")  # as Colab leaves it
+    assert said(tmp_path, notebook) == []
+
+
 def test_an_older_release_and_another_order_are_worth_a_look(klass: Class, tmp_path: Path) -> None:
     notebook = klass.honest()
     notebook["metadata"]["course"] = {"chapter": CHAPTER, "release": "older"}

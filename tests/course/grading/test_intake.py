@@ -110,6 +110,56 @@ def test_a_notebook_without_any_id_is_put_in_order_and_said_in_few_words(
     assert len(found.notes) == 2
 
 
+def by_vs_code(notebook: Notebook) -> None:
+    """As releases of 2021 write it: no ids, a kernel of their own naming; newer ones keep more."""
+    kernel = {
+        "display_name": "Python 3.8.3 64-bit ('base': conda)",
+        "name": "python383jvsc74a57bd0",
+    }
+    notebook.update(nbformat_minor=2)
+    notebook["metadata"].update(kernelspec=kernel, orig_nbformat=4)
+    notebook["metadata"]["vscode"] = {"interpreter": {"hash": "b1677b44"}}
+    for cell in notebook["cells"]:
+        del cell["id"]
+        cell["metadata"]["vscode"] = {"languageId": "python"}
+        cell["source"] = cell["source"].splitlines(keepends=True)
+
+
+def by_colab(notebook: Notebook) -> None:
+    """Its own badge first, ids of its own in the metadata, a state of widgets without `state`."""
+    notebook.update(nbformat_minor=0)
+    notebook["metadata"] = {
+        "accelerator": "GPU",
+        "colab": {"provenance": [], "gpuType": "T4"},
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "widgets": {"application/vnd.jupyter.widget-state+json": {"0a1b": {"model_name": "HBox"}}},
+    }
+    for cell in notebook["cells"]:
+        del cell["id"]
+        marks = cell["metadata"].get("nbgrader")
+        cell["metadata"] = {"id": "w5R64Bnf2jJM"} | ({"nbgrader": marks} if marks else {})
+        if cell["cell_type"] == "code":
+            cell["metadata"] |= {"outputId": "3f0e", "executionInfo": {"status": "ok"}}
+            cell["outputs"] = [
+                {"output_type": "display_data", "data": {"image/png": "iVBORw0="}, "metadata": {}}
+            ]
+    badge = {"id": "view-in-github", "colab_type": "text"}
+    badge_cell = {"cell_type": "markdown", "metadata": badge, "source": ["<a href='x'>Open</a>"]}
+    notebook["cells"].insert(0, badge_cell)
+
+
+@pytest.mark.parametrize("written", [by_vs_code, by_colab])
+def test_what_other_editors_write_is_found_without_repair(
+    source: Source, notebook: Notebook, written: Callable[[Notebook], None]
+) -> None:
+    cell_of(notebook, "pixels")["source"] = "mine = 1"
+    written(notebook)
+    found = repaired(source, notebook)
+    assert found.notes == ()
+    assert by_id(found)["pixels"]["source"] == "mine = 1"
+    assert set(source.by_id) <= set(by_id(found))
+
+
 def test_moved_cells_stand_in_order_again(source: Source, notebook: Notebook) -> None:
     cell = cell_of(notebook, "pixels")
     notebook["cells"].remove(cell)
