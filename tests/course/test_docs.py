@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +36,56 @@ def test_every_test_that_the_page_about_grading_names_exists() -> None:
         assert f"def {name}(" in sources, name
     for name in re.findall(r"`(test_\w+\.py)`", text):
         assert list(TESTS.rglob(name)), name
+
+
+def programs() -> list[str]:
+    """The programs for rosters and grades, in the order of the page: Moodle's, then Canvas's."""
+    text = (DOCS / "instructors.md").read_text(encoding="utf-8")
+    found = re.findall(r"```python\n(import csv.*?)```", text, re.DOTALL)
+    assert len(found) == 3
+    return found
+
+
+def run(program: str, *arguments: str, folder: Path) -> list[dict[str, str]]:
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "program.py", *arguments],
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1"},
+        check=True,
+    )
+    return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def test_moodles_participants_become_a_roster(tmp_path: Path) -> None:
+    rows = (
+        '"First name","Last name","ID number","Email address",Groups\nZoë,Nyx,zn1,z@example.org,A\n'
+    )
+    (tmp_path / "participants.csv").write_text(rows, encoding="utf-8-sig")
+    names = ("ID number", "First name", "Last name", "Email address")
+    roster = run(programs()[0], "participants.csv", *names, folder=tmp_path)
+    assert roster == [
+        {"id": "zn1", "first_name": "Zoë", "last_name": "Nyx", "email": "z@example.org"}
+    ]
+
+
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Chapter 01 (4711),Current Score
+    Points Possible,,,,,20.00,(read only)
+"Nyx, Zoë",7,0007,zn1,Group A,,
+"Student, Test",9,,,Group A,,
+"Ohm, Eve",8,0008,eo2,Group A,3.0,
+"""
+
+
+def test_canvass_export_becomes_a_roster_and_takes_the_grades(tmp_path: Path) -> None:
+    (tmp_path / "exported.csv").write_text(CANVAS, encoding="utf-8-sig")
+    (tmp_path / "01.csv").write_text("assignment,student_id,score\n01_tensors,zn1,17.5\n")
+    roster = run(programs()[1], "exported.csv", folder=tmp_path)
+    assert [(it["id"], it["first_name"]) for it in roster] == [("zn1", "Zoë"), ("eo2", "Eve")]
+    column = "Chapter 01 (4711)"
+    filled = run(programs()[2], "01.csv", "exported.csv", column, folder=tmp_path)
+    assert [it[column] for it in filled] == ["20.00", "17.5", "", "3.0"]
+    assert list(filled[0]) == CANVAS.splitlines()[0].split(",")
