@@ -384,7 +384,9 @@ class _Cuda:
             raise AcceleratorError(
                 message(
                     "CUDA error: invalid device ordinal",
-                    f"The devices are cuda:0 to cuda:{len(found) - 1}.",
+                    f"The devices are cuda:0 to cuda:{len(found) - 1}."
+                    if found[0].is_simulated
+                    else "tensorkit computes on one GPU; CUDA_VISIBLE_DEVICES chooses it.",
                     repair='device="cuda:0"',
                 )
             )

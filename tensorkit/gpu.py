@@ -234,14 +234,17 @@ def missing() -> str | None:
 
 
 def find() -> list[Backend]:
-    """One backend for each GPU; none where there is no GPU or no CuPy."""
+    """The backend of the GPU; none where there is no GPU or no CuPy.
+
+    Of several GPUs it is the first that CUDA_VISIBLE_DEVICES names. CuPy runs what it is asked on
+    the current one, wherever the arrays lie, and puts the results there.
+    """
     if missing():
         return []
     import cupy
 
-    count = cupy.cuda.runtime.getDeviceCount()
-    found = [Gpu(cupy, index) for index in range(count)]
-    note_arrays(cupy.ndarray, lambda array: found[array.device.id])
-    found[0].make_current()
-    found[0].use_tf32(False)  # whatever CUPY_TF32 says
-    return list(found)
+    found = Gpu(cupy, 0)
+    note_arrays(cupy.ndarray, lambda array: found)
+    found.make_current()
+    found.use_tf32(False)  # whatever CUPY_TF32 says
+    return [found]

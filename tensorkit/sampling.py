@@ -284,8 +284,10 @@ def _quick(
                 key = call_key(make, args, named, of_form)
             try:
                 form, count = _forms[key]
-            except (KeyError, TypeError):  # not seen yet, a list
+            except KeyError:  # not seen yet
                 pass
+            except TypeError:  # a list
+                key = None
             else:
                 stream = default_generator if generator is None else generator
                 array = fill(stream, form, count, *args).reshape(form.shape)

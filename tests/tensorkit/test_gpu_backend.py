@@ -142,6 +142,11 @@ def test_a_network_trains_there_as_on_the_cpu(fake, optimizer):
     assert {"gelu", "gelu_slope", "log_softmax"} < set(fake.launched)
 
 
+def test_there_is_one_gpu_and_the_others_are_told_how_to_be_chosen(fake):
+    with pytest.raises(RuntimeError, match=r"invalid device ordinal\n\n.*CUDA_VISIBLE_DEVICES"):
+        tk.zeros(1, device="cuda:1")
+
+
 def test_what_tk_cuda_asks_is_answered(fake):
     assert tk.cuda.get_device_name() == "A fake"
     assert not tk.cuda.is_simulated()

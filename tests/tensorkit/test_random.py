@@ -265,3 +265,11 @@ def test_no_gradient_passes_a_filling(filling):
         y = eval(f"(x * 2).{filling}", {"x": x})
         (y * 5).sum().backward()
         assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_sizes_may_be_a_list():
+    for make in (lambda m: m.rand([2, 3]), lambda m: m.randn([2, 3]), lambda m: m.randint(9, [2])):
+        tk.manual_seed(1)
+        torch.manual_seed(1)
+        for _ in range(2):
+            np.testing.assert_allclose(make(tk).numpy(), make(torch).numpy(), rtol=1e-6)
