@@ -5,6 +5,7 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -338,7 +339,9 @@ class Tensor(TensorBase):
         n_dims = len(form.shape)
         if n_dims == 2:
             result = views.permute(self, (1, 0))
-            plan = form.views[views.permute.definition.forward, ((1, 0),)]
+            plan = base.ViewPlan(*form.views[views.permute.definition.forward, ((1, 0),)])
+            if plan.take is not None:
+                plan = plan._replace(take=attrgetter("T"))
             base.remember_view(form, "T", plan)
             return result
         warnings.warn(

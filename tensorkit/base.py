@@ -201,14 +201,13 @@ def on_storage(storage: Storage, layout: Layout) -> "Tensor":
 class ViewPlan(NamedTuple):
     """How to look at tensors of a certain form; ``Form.views`` remembers it as a plain tuple.
 
-    ``take(array, *args)`` gives the array; without it, byte strides and the offset do. ``steps``
-    are the records that autograd makes: rule, form of the result, what the formula needs.
+    ``take(array)`` gives the array; without it, byte strides and the offset do. ``steps`` are the
+    records that autograd makes: rule, form of the result, what the formula needs.
     """
 
     form: Form
     offset: int  # in elements, from where the tensor begins
     take: Any
-    args: tuple[Any, ...]
     byte_strides: Ints
     steps: tuple[tuple[Any, Form, dict[str, Any]], ...]
 
@@ -227,19 +226,17 @@ def forget_views() -> None:
         form.parts.clear()
 
 
-def plan_view(
-    x: TensorBase, target: Layout, steps: tuple[Any, ...], take: Any = None, *args: Any
-) -> ViewPlan:
+def plan_view(x: TensorBase, target: Layout, steps: tuple[Any, ...], take: Any = None) -> ViewPlan:
     """The plan of a view of ``x``, whose layout is ``target`` where that of ``x`` has offset 0.
 
-    ``take(array, *args)`` is used where it gives what PyTorch would see, not a copy.
+    ``take(array)`` is used where it gives what PyTorch would see, not a copy.
     """
     form, array = x._form, x._array
     itemsize = form.dtype.itemsize
     byte_strides = tuple(stride * itemsize for stride in target.strides)
     if take is not None:
         try:
-            found = take(array, *args)
+            found = take(array)
         except (TypeError, ValueError, IndexError):
             take = None
         else:
@@ -251,7 +248,7 @@ def plan_view(
             if not (same and array.size and form.xp.may_share_memory(found, array)):
                 take = None
     view_form = form_of(form.device, form.dtype, target.shape, target.strides)
-    return ViewPlan(view_form, target.offset, take, args, byte_strides, steps)
+    return ViewPlan(view_form, target.offset, take, byte_strides, steps)
 
 
 def arranged(array: Any, device: Device, strides: Ints) -> Any:

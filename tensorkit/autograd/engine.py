@@ -301,9 +301,14 @@ class _Run:
                         alone, gradient = edge, value
                         continue
                     if alone is not None:
-                        self._deliver(alone, gradient)
+                        pending[alone] = gradient
+                        heappush(heap, (-alone.order, alone))
                         alone = None
-                    self._deliver(edge, value)
+                    if edge in pending:
+                        self._deliver(edge, value)
+                    else:
+                        pending[edge] = value
+                        heappush(heap, (-edge.order, edge))
                 elif value is not None:
                     if id(edge) in arrived:
                         self._deliver(edge, value)
@@ -496,7 +501,8 @@ class _OnArrays:
         """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
         if value.__class__ is Parts:
             return value
-        value = form.device.backend.asarray(value)
+        if value.__class__ is not _ndarray:
+            value = form.device.backend.asarray(value)
         if value.shape != form.shape:
             value = reduction.sum_to_shape.on_arrays(value, to=tuple(form.shape))
         return value if value.dtype == form.dtype.numpy else value.astype(form.dtype.numpy)
@@ -557,7 +563,7 @@ class _OnTensors:
 
     def as_needed(self, value: Any, form: Form) -> Any:
         """``value`` in the shape and dtype of ``form``."""
-        if value.__class__ is Parts:
+        if value.__class__ is Parts or value._form is form:
             return value
         if value._form.shape != form.shape:
             value = reduction.sum_to_shape(value, to=tuple(form.shape))

@@ -97,7 +97,7 @@ class Rule:
         self.formulas = tuple(formulas.get(name) for name in inputs)
         # What a formula needs beside the gradient g: the names of its other parameters.
         self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
-        self.needs = tuple({_X: _X, _Y: _Y}.get(names, names) for names in self.needs)
+        self.needs = tuple({_X: _X, _Y: _Y, _XY: _XY}.get(names, names) for names in self.needs)
         self.keeps = {name for needs in self.needs for name in needs}
         self.reads_window = False  # a view of which no element appears twice; for the engine
         self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
@@ -463,11 +463,16 @@ def attached_to(leaf: TensorBase) -> Attached:
 # each of these is one object in all rules, so that ``is`` compares
 _X: tuple[str, ...] = ("x",)
 _Y: tuple[str, ...] = ("y",)
+_XY: tuple[str, ...] = ("x", "y")
 
 
 def _picked(needs: tuple[str, ...], x: Any, y: Any) -> Any:
+    if not needs:
+        return ()
+    if needs is _XY:
+        return x, y
     # an alpha other than 1 makes a GeneralNode
-    return [x if name == "x" else y if name == "y" else 1 for name in needs] if needs else needs
+    return [x if name == "x" else y if name == "y" else 1 for name in needs]
 
 
 class PairNode(Node):
@@ -585,6 +590,7 @@ class ResultNode(Node):
 
 
 base.keeper = ResultNode
+_HOLDERS = frozenset((Saved, SavedResult, Mark))
 
 
 class GeneralNode(Node):
@@ -602,30 +608,29 @@ class GeneralNode(Node):
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for all edges."""
-        rule, array = self.rule, self.array
+        rule = self.rule
         formulas = rule._on_arrays or rule.on_arrays
+        kept = {
+            name: self._array(name, value) if value.__class__ in _HOLDERS else value
+            for name, value in self.saved.items()
+        }
         found: list[Any] = []
         for place, edge in enumerate(self._edges):
             if edge is None:
                 found.append(None)
             else:
                 formula = formulas[place] or self._formula(place)
-                found.append(formula(g, *map(array, rule.needs[place])))
+                found.append(formula(g, *[kept.get(name) for name in rule.needs[place]]))
         return tuple(found)
 
-    def array(self, name: str) -> Any:
-        """A saved tensor as an array; everything else as it is."""
-        saved: Any = self.saved.get(name)
-        kind = saved.__class__
-        if kind is Saved:
-            tensor = saved.tensor
-            if tensor._storage is not None and tensor._storage.version != saved.version:
-                self._checked(name)
-            return tensor._array
-        if kind is SavedResult or kind is Mark:
+    def _array(self, name: str, saved: Any) -> Any:
+        """A saved tensor as an array."""
+        if saved.__class__ is not Saved:
+            return self._checked(name).array
+        tensor = saved.tensor
+        if tensor._storage is not None and tensor._storage.version != saved.version:
             self._checked(name)
-            return saved.array
-        return saved
+        return tensor._array
 
     def _checked(self, name: str) -> Any:
         saved = self.saved.get(name)

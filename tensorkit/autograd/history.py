@@ -56,7 +56,7 @@ def edge_of(x: TensorBase) -> Any:
     if node is LEAF:
         return x
     if node is VIEW or node is HIDDEN_VIEW:
-        storage = base.storage_of(x)
+        storage: Any = x._storage
         if storage.version != x._seen:
             x._edge = _of_base(x)
             x._seen = storage.version
@@ -106,7 +106,7 @@ def record(
     return result
 
 
-def known_recorder(
+def known_recorder(  # noqa: C901 - one way, without calls
     rule: Rule, names: tuple[str, ...], known: dict[str, Any]
 ) -> Callable[..., None]:
     """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
@@ -141,8 +141,12 @@ def known_recorder(
         if tensors or keeps_result:
             node.saved = saved = dict(kept)
             for name, place, users in tensors:
-                used = any(edges[user] is not None for user in users)
-                saved[name] = Saved(inputs[place]) if used else None
+                for user in users:
+                    if edges[user] is not None:
+                        saved[name] = Saved(inputs[place])
+                        break
+                else:
+                    saved[name] = None
             if keeps_result:
                 saved["out"] = SavedResult(result)
         result._node = node
@@ -299,7 +303,7 @@ def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) ->
 
 def view(x: "Tensor", plan: tuple[Any, ...]) -> "Tensor":
     """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes."""
-    form, offset, take, args, byte_strides, steps = plan
+    form, offset, take, byte_strides, steps = plan
     storage = x._storage
     if storage is None:
         storage = base.storage_of(x)
@@ -308,7 +312,7 @@ def view(x: "Tensor", plan: tuple[Any, ...]) -> "Tensor":
     result._storage = storage
     result._offset = offset = offset + x._offset
     if take is not None:
-        result._array = take(x._array, *args) if args else take(x._array)
+        result._array = take(x._array)
     else:
         view_bytes = form.device.backend.view_bytes
         result._array = view_bytes(storage.flat, form.shape, byte_strides, offset)

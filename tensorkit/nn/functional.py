@@ -36,7 +36,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> tk.nn.functional.linear(x, w, tk.tensor([0., 1.]))
     tensor([[11., 18.]])
     """
-    shape = input.shape
+    shape = input._form.shape
     if not shape:
         raise ShapeError(
             f"both arguments to linear need to be at least 1D, but they are 0D and {weight.dim()}D",

@@ -90,7 +90,7 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._forward_hooks or self._forward_pre_hooks):
-            return self.forward(*args, **kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, args)
             if changed is not None:
@@ -112,10 +112,10 @@ class Module:
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
         for members in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(members, ())
-            if name in found:
-                return found[name]
+            if members in own and name in own[members]:
+                return own[members][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

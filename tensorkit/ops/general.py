@@ -164,7 +164,7 @@ def _plan(
             order = tuple(sorted(range(len(shape)), key=lambda dim: -strides[dim]))
             slowest_first = tuple(shape[dim] for dim in order)
             back = tuple(order.index(dim) for dim in range(len(shape)))
-            compute = partial(_into, compute, slowest_first, form.dtype.numpy, back)
+            compute = _into(compute, slowest_first, form.dtype.numpy, back)
     elif not (shape and all_contiguous):
         itemsize = form.dtype.itemsize
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
@@ -173,13 +173,16 @@ def _plan(
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
 
 
-def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints, *arrays: Any) -> Any:
-    """What ``ufunc`` gives, written to an array laid out as the result should be."""
-    array = np.empty(slowest_first, dtype)
-    if back:
-        array = array.transpose(back)
-    ufunc(*arrays, out=array)
-    return array
+def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:
+    """A function that writes what ``ufunc`` gives to an array laid out as the result should be."""
+    empty = np.empty
+    if not back:  # without dimensions: a ufunc alone would give a number
+        if ufunc.nin == 1:
+            return lambda x: ufunc(x, out=empty((), dtype))
+        return lambda x, y: ufunc(x, y, out=empty((), dtype))
+    if ufunc.nin == 1:
+        return lambda x: ufunc(x, out=empty(slowest_first, dtype).transpose(back))
+    return lambda x, y: ufunc(x, y, out=empty(slowest_first, dtype).transpose(back))
 
 
 def _copied(compute: Callable[..., Any], *arrays: Any) -> None:

@@ -145,7 +145,7 @@ def _along_first(form: Form, index: Any, key: Any) -> Any:
     known["target"] = Layout(shape, strides, start * whole.strides[0])
     steps = ((definition.rules[None], part, known),)
     offset = start * form.strides[0]
-    plan = tuple(base.ViewPlan(part, offset, operator.itemgetter(place), (), (), steps))
+    plan = tuple(base.ViewPlan(part, offset, operator.itemgetter(place), (), steps))
     if len(form.views) < _FIRST_FEW:
         form.views[key] = plan
     return plan

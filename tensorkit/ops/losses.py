@@ -69,7 +69,7 @@ def _all_count(target: Any, n_classes: int, ignore_index: int) -> bool:
     # negative numbers are huge without their sign
     codes: Any = target.view(np.uint8 if target.itemsize == 1 else np.uint64)
     unusual = codes >= n_classes
-    if not np.count_nonzero(unusual):
+    if not unusual.ravel().nonzero()[0].size:
         return not 0 <= ignore_index < n_classes
     wrong = target[unusual & (target != ignore_index)]
     if wrong.size:

@@ -15,14 +15,14 @@ or autograd must be asked, it hands the call over to it.
 
 from collections.abc import Callable
 from functools import partial, wraps
-from operator import is_
+from operator import is_, methodcaller
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from tensorkit import base
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE, Rule
 from tensorkit.autograd.modes import state
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.dtypes import DType
 from tensorkit.layout import Layout
@@ -96,6 +96,7 @@ def op(
     exact_number: bool = False,
     takes_numbers: bool = True,
     shortcut: Callable[[DType], Any] | None = None,
+    method: str | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
 
@@ -111,7 +112,8 @@ def op(
     must be tensors. ``on_arrays``: what a view or function does to arrays, where that is more
     direct than the forward. ``ufunc``: the array function that the forward is without options;
     fast paths call it directly, which takes 8 % less time. ``shortcut``: gives for a dtype what
-    NumPy has for the forward without options, or None.
+    NumPy has for the forward without options, or None. ``method``: of arrays, where that is what a
+    view does.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -135,6 +137,7 @@ def op(
             exact_number=exact_number,
             takes_numbers=takes_numbers,
             shortcut=shortcut,
+            method=method,
         )
         return _FACTORIES[kind](definition)
 
@@ -398,7 +401,7 @@ def _view(definition: Definition) -> Operation:
         target = locate(Layout(tuple(form.shape), form.strides, 0), *args)
         view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
         steps = (results.view_step(definition, view_form, form.whole, values),)
-        plan = base.plan_view(input, target, steps, definition.on_arrays, *args)
+        plan = base.plan_view(input, target, steps, _taker(definition, args))
         base.remember_view(form, (locate, args), plan)
         return history.view(input, plan)
 
@@ -409,6 +412,14 @@ def _view(definition: Definition) -> Operation:
 
     definition.window = window
     return operation
+
+
+def _taker(definition: Definition, args: tuple[Any, ...]) -> Any:
+    """What a view with these arguments does to an array."""
+    if definition.method is not None:
+        return methodcaller(definition.method, *args)
+    take = definition.on_arrays
+    return take if take is None or not args else lambda array: take(array, *args)
 
 
 def _absolute_view(definition: Definition, x: "Tensor", target: Layout) -> "Tensor":
@@ -481,6 +492,13 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
     return define
 
 
+def _as_array(result: Any, form: Form) -> Any:
+    """A result that is a number, or lies otherwise in memory, as the array it should be."""
+    if isinstance(result, _xp.generic):
+        return _xp.asarray(result)
+    return form.xp.asarray(result, order="C")
+
+
 def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
     def of_one(input: "Tensor", *args: Any, **options: Any) -> Any:
         try:
@@ -490,7 +508,7 @@ def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int)
             form, compute, record = plans[key]
             array = quiet.run(compute, input._array)
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.xp.asarray(array, order="C")
+                array = _as_array(array, form)
             result = _new(base.public)
             result._array = array
             result._form = form
@@ -513,7 +531,7 @@ def _plan_two(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int)
             form, compute, record = plans[input._form, other._form]
             array = quiet.run(compute, input._array, other._array)
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.xp.asarray(array, order="C")
+                array = _as_array(array, form)
             result = _new(base.public)
             result._array = array
             result._form = form
@@ -544,7 +562,7 @@ def _plan_several(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: 
             form, compute, record = plans[key]
             array = quiet.run(compute, *[each._array for each in inputs])
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-                array = form.xp.asarray(array, order="C")
+                array = _as_array(array, form)
             result = _new(base.public)
             result._array = array
             result._form = form

@@ -38,6 +38,7 @@ class Definition:
     on_arrays: Callable[..., Any] | None
     ufunc: str | None
     shortcut: Callable[[DType], Any] | None
+    method: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
 
     def __init__(self, **told: Any) -> None:

@@ -235,7 +235,11 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
 def _addmm(
     xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float, turned: bool
 ) -> Any:
-    return _sum_of(xp, input, _product(mat1, mat2), beta, alpha)
+    product = _product(mat1, mat2)
+    if alpha == 1 == beta:
+        product += input
+        return product
+    return _sum_of(xp, input, product, beta, alpha)
 
 
 def _right_slope(g: Any, mat1: Any, alpha: float, turned: bool) -> Any:

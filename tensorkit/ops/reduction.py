@@ -1,5 +1,6 @@
 """Reductions: sum, mean, var, prod, all, norm and their like, of all elements or along some."""
 
+from functools import partial
 from math import inf
 from math import prod as prod_of
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,9 @@ def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
     return some_dims(function, x, dim)
 
 
-def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
+def total(  # noqa: C901 - one case after the other, the commonest first
+    xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False
+) -> Any:
     """The sum of an array, added up precisely enough.
 
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
@@ -104,6 +107,13 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
         if x.size <= _TERMS and x.flags.c_contiguous and x.dtype.char != "l" and xp is np:
             return x.ravel().dot(ones(x.size, x.dtype.char)) + 0  # of -0.0 it is 0.0
         return xp.add.reduce(x, None)
+    if x.ndim == 2 and xp is np and x.dtype.char in "fd":
+        if dim == (0,) and len(x) <= _TERMS:
+            sums = ones(len(x), x.dtype.char).dot(x)
+            return sums[None] if keepdims else sums
+        if dim == (1,) and x.shape[1] <= _TERMS:
+            sums = x.dot(ones(x.shape[1], x.dtype.char))
+            return sums[:, None] if keepdims else sums
     if not x.ndim:
         return x.copy()
     axis, dtype = axes(x, dim), x.dtype
@@ -173,7 +183,11 @@ def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> A
 sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[attr-defined]
 
 
-@op(kind="function")
+def _total_of(dtype: DType) -> Any:
+    return partial(total, np) if dtype.is_floating_point else None
+
+
+@op(kind="function", shortcut=_total_of)
 def _sum(xp: Any, x: Any, *, as_is: bool = False) -> Any:
     return total(xp, x if as_is else _countable(xp, x))
 
@@ -192,12 +206,32 @@ _sum_along.grad(
 )
 
 
-@op(kind="function")
+def _mean_on_host(dtype: DType) -> Any:
+    return partial(_mean_of, np)
+
+
+@op(kind="function", shortcut=_mean_on_host)
 def _mean(xp: Any, x: Any) -> Any:
     return _mean_of(xp, x)
 
 
-_mean.grad(node="MeanBackward0", x=lambda g, shape: expand(g / count(shape, None), shape))
+_mean.grad(node="MeanBackward0", x=lambda g, shape: _share(g, shape))
+
+
+def _share(g: Any, shape: Ints) -> Any:
+    return expand(g / count(shape, None), shape)
+
+
+def _share_on_arrays(g: Any, shape: Ints) -> Any:
+    size = prod_of(shape)
+    if g.__class__ is not np.ndarray or not 0 < size <= _MANY:
+        return expand.on_arrays(g / size if size else g, shape)
+    shares = np.empty(shape, g.dtype)
+    shares.fill(g / size)
+    return shares
+
+
+_share.on_arrays = _share_on_arrays  # type: ignore[attr-defined]
 
 
 @op(kind="function")
@@ -562,7 +596,13 @@ _vector_norm.grad(
 )
 
 
-@op(kind="function")
+def _to_shape_on_arrays(x: Any, *, to: Ints) -> Any:
+    if x.ndim == 2 and len(to) == 1 and to == x.shape[1:]:  # a row's, the commonest
+        return total(np if x.__class__ is np.ndarray else backend_of(x).xp, x, (0,))
+    return sum_to_shape.definition.forward(backend_of(x).xp, x, to=to)
+
+
+@op(kind="function", on_arrays=_to_shape_on_arrays)
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     lead = x.ndim - len(to)

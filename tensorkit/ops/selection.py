@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import DTypeError, message
 from tensorkit.ops import planning, results
 from tensorkit.ops.arguments import no_such_call
@@ -100,7 +100,12 @@ def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
 _NUMBERS = frozenset((int, float))
 
 
-@op(kind="function")
+def _choose_on_arrays(condition: Any, x: Any, y: Any) -> Any:
+    xp = _xp if condition.__class__ is _ndarray else backend_of(condition, x, y).xp
+    return _choose.definition.forward(xp, condition, x, y)
+
+
+@op(kind="function", on_arrays=_choose_on_arrays)
 def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """``where`` on arrays."""
     if x.__class__ is _ndarray and x.size >= _MANY and _is_zero(y):
@@ -111,7 +116,8 @@ def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
 
 
 _MANY = 2**12
-_ndarray = CPU.backend.xp.ndarray  # what is slow there is not slow on a GPU
+_xp = CPU.backend.xp
+_ndarray = _xp.ndarray  # what is slow there is not slow on a GPU
 
 
 def _is_zero(value: Any) -> bool:

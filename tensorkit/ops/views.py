@@ -286,7 +286,7 @@ def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
 transpose.grad(x=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 
 
-@op(kind="view", on_arrays=lambda x, dims: x.transpose(dims))
+@op(kind="view", method="transpose", on_arrays=lambda x, dims: x.transpose(dims))
 def permute(layout: Layout, dims: Ints) -> Layout:
     """View with all dimensions in a new order.
 
@@ -324,7 +324,7 @@ def _reordered(layout: Layout, order: Sequence[int]) -> Layout:
     return Layout(tuple(shape[dim] for dim in order), tuple(strides[dim] for dim in order), offset)
 
 
-@op(kind="view", on_arrays=lambda x, size: x.reshape(size))
+@op(kind="view", method="reshape", on_arrays=lambda x, size: x.reshape(size))
 def view(layout: Layout, size: Ints) -> Layout:
     """View of the same elements in another shape; one size may be -1.
 
