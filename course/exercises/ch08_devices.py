@@ -924,8 +924,8 @@ class Unscaled(Exercise):
     list is empty.
 
     ```python
-    unscaled([tk.tensor([512.0, 0.5]).half()], 1024.0)
-    # [tensor([0.5000, 0.0005])]
+    unscaled([tk.tensor([512.0, 256.0]).half()], 1024.0)
+    # [tensor([0.5000, 0.2500])]
     unscaled([tk.tensor([512.0]).half(), tk.tensor([1e6]).half()], 1024.0)
     # []: in float16 1e6 is inf
     ```
@@ -978,7 +978,7 @@ class Unscaled(Exercise):
 
         inf, nan = float("inf"), float("nan")
         numbers = half(*(float(it) for it in draw.integers(3, 1, 9)))
-        yield case([half(512, 0.5)], 1024.0, label="one tensor")
+        yield case([half(512, 256)], 1024.0, label="one tensor")
         yield case([numbers, half(-4, 8)], 16.0, label="two tensors")
         yield case([half(2e-5, 4), half(3e-5)], 65536.0, label="small ones")
         yield case([half(6e-8)], 8.0, label="the smallest float16")
