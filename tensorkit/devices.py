@@ -86,6 +86,7 @@ class Backend:
     use_tf32: Callable[[bool], None]
     empty_cache: Callable[[], None]
     expect: Callable[[Any, str], None]
+    expect_inside: Callable[..., None]
     launch_on_lists: Callable[..., None]
     product: Callable[..., Any]
     is_alone: Callable[[Any, int], bool]
@@ -157,20 +158,27 @@ class Accelerator(Backend):
 
     def __init__(self, xp: Any) -> None:
         super().__init__(xp)
-        self._questions: list[tuple[Any, str]] = []
+        self._questions: list[tuple[Any, bool, str]] = []  # what is found, and should be
 
     def expect(self, fine: Any, mistake: str) -> None:
         """Raise AcceleratorError when the host next waits, unless all of ``fine`` is true.
 
         As in PyTorch a kernel that finds something wrong cannot raise by itself.
         """
-        self._questions.append((fine.all(), mistake))
+        self._questions.append((fine.all(), True, mistake))
+
+    def expect_inside(
+        self, places: Any, low: int, high: int, mistake: str, but: int | None = None
+    ) -> None:
+        """The same for integers, which should lie in [low, high) or be ``but``."""
+        fine = (places >= low) & (places < high)
+        self.expect(fine if but is None else fine | (places == but), mistake)
 
     def answer(self) -> None:
         """Raise what a kernel found wrong. The host has waited."""
         questions, self._questions = self._questions, []
-        for fine, mistake in questions:
-            if not self.look(fine):
+        for found, should, mistake in questions:
+            if self.look(found) is not should:
                 raise AcceleratorError(
                     message(
                         "CUDA error: device-side assert triggered",
@@ -184,8 +192,8 @@ class Accelerator(Backend):
         """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
         return x.dot(y) if y.ndim < 3 else self.xp.matmul(x, y)
 
-    def look(self, fine: Any) -> bool:
-        """The value of a 0-d bool array, which is known."""
+    def look(self, found: Any) -> bool:
+        """The value of a bool array of one element, which is known."""
         raise NotImplementedError
 
 

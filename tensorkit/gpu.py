@@ -17,6 +17,13 @@ from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.philox import Draw
 
+_OUTSIDE = Kernel(
+    "outside",
+    "int64 place, int64 low, int64 high, int64 other",
+    "raw bool found",
+    "if ((place < low || place >= high) && place != other) found[0] = true;",
+)
+
 
 class Gpu(Accelerator):
     """The backend of one GPU; ``cupy`` is the module."""
@@ -147,9 +154,20 @@ class Gpu(Accelerator):
         self.answer()
         return found
 
-    def look(self, fine: Any) -> bool:
+    def look(self, found: Any) -> bool:
         """What a kernel found."""
-        return bool(fine)
+        return bool(found)
+
+    def expect_inside(
+        self, places: Any, low: int, high: int, mistake: str, but: int | None = None
+    ) -> None:
+        """Have one kernel look for integers that are neither in [low, high) nor ``but``."""
+        if places.dtype != np.int64:
+            super().expect_inside(places, low, high, mistake, but)
+            return
+        found = self.xp.zeros(1, np.bool_)
+        _OUTSIDE(self.xp, places, low, high, -(2**63) if but is None else but, found)
+        self._questions.append((found, False, mistake))
 
     def wait(self, name: str) -> None:
         """The host waits for the device."""

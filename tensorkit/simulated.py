@@ -593,9 +593,9 @@ class Simulated(Accelerator):
         self.clock.transfer(why, "device to host", array.nbytes)
         return array._host.copy(order="K")
 
-    def look(self, fine: Any) -> bool:
+    def look(self, found: Any) -> bool:
         """What a kernel found, which the host knows once it has waited."""
-        return bool(fine._host)
+        return bool(found._host)
 
     def wait(self, name: str) -> None:
         """The host waits for the device."""

@@ -181,7 +181,7 @@ def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
 def first_outside(index: Any, size: int) -> int | None:
     """The first position that is negative or not below ``size``; a device tells it later."""
     if is_array(index) and index.__class__ is not np.ndarray:
-        backend_of(index).expect((index >= 0) & (index < size), outside(size))
+        backend_of(index).expect_inside(index, 0, size, outside(size))
         return None
     if not index.size or (index.min() >= 0 and index.max() < size):
         return None

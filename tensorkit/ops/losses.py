@@ -63,8 +63,8 @@ mse_loss.grad(
 def _all_count(target: Any, n_classes: int, ignore_index: int) -> bool:
     """Whether all classes exist and none is ignored; IndexError for others that do not exist."""
     if target.__class__ is not np.ndarray:  # the host does not wait to know
-        fine = (target >= 0) & (target < n_classes) | (target == ignore_index)
-        backend_of(target).expect(fine, outside(n_classes))
+        said = outside(n_classes)
+        backend_of(target).expect_inside(target, 0, n_classes, said, ignore_index)
         return False
     # negative numbers are huge without their sign
     codes: Any = target.view(np.uint8 if target.itemsize == 1 else np.uint64)

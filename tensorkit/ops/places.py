@@ -271,8 +271,7 @@ def expect_inside(shape: Ints, places: Places) -> None:
     """Have a device look whether all positions lie inside of ``shape``; it tells later."""
     for place, size in zip(places, shape, strict=False):
         if place.__class__ is not slice and place.dtype != bool:
-            backend = backend_of(place)
-            backend.expect((place >= -size) & (place < size), outside(size))
+            backend_of(place).expect_inside(place, -size, size, outside(size))
 
 
 def outside(size: int) -> str:

@@ -248,7 +248,7 @@ class Cupy:
                 for each, word in zip(arrays, inputs, strict=False)
                 if word == "T" and isinstance(each, np.ndarray)
             )
-        types = {"T": kind, "int64": "i8", "uint64": "u8"}
+        types = {"T": kind, "int64": "i8", "uint64": "u8", "bool": "?"}
         for each, word in zip(arrays, inputs, strict=False):  # as CuPy: numbers convert, arrays fit
             assert np.ndim(each) == 0 or each.dtype == types[word], kernel.name
         held = [

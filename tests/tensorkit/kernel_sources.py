@@ -8,7 +8,7 @@ import ctypes
 import shutil
 import subprocess
 
-KINDS = {"T": "{kind}", "int64": "long", "uint64": "unsigned long"}
+KINDS = {"bool": "bool", "T": "{kind}", "int64": "long", "uint64": "unsigned long"}
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 CODES = {"f": "float", "d": "double"}
 
@@ -19,7 +19,8 @@ def _pairs(text):
 
 def raw(kernel):
     """The names of the arrays that the code indexes itself."""
-    return [each.split()[2] for each in kernel.inputs.split(", ") if each.startswith("raw ")]
+    told = f"{kernel.inputs}, {kernel.outputs}".split(", ")
+    return [each.split()[2] for each in told if each.startswith("raw ")]
 
 
 def parameters(kernel):
