@@ -7,7 +7,7 @@ over many lists of arrays at once, which is how one launch changes all parameter
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import Any
 
@@ -25,17 +25,13 @@ class Kernel:
     def __init__(self, name: str, inputs: str, outputs: str, code: str, before: str = "") -> None:
         self.name, self.inputs, self.outputs = name, inputs, outputs
         self.code, self.before = code, before
+        # CUDA has an erf of its own; True: CuPy may join dimensions
+        self._told = (inputs, outputs, code, f"tensorkit_{name}", True, before)
         ALL.append(self)
 
     def __call__(self, xp: Any, *arrays: Any) -> Any:
         """Launch it on arrays and numbers; arrays given for outputs are written to."""
-        name = f"tensorkit_{self.name}"  # CUDA has an erf of its own
-        made = _made(xp.ElementwiseKernel, self.inputs, self.outputs, self.code, name)
-        return made(*arrays) if not self.before else self._with_functions(xp, name)(*arrays)
-
-    def _with_functions(self, xp: Any, name: str) -> Any:
-        told = (self.inputs, self.outputs, self.code, name)
-        return _made(xp.ElementwiseKernel, *told, True, self.before)  # True: CuPy's reduce_dims
+        return _made(xp.ElementwiseKernel, *self._told)(*arrays)
 
     # Many arrays in one launch
 
@@ -56,7 +52,7 @@ class Kernel:
         ``most`` lists.
         """
         kind = lists[0][0].dtype
-        table = np.zeros(1, self.table())
+        table = np.zeros(1, self.table)
         row = table[0]
         row["at"][:, : len(lists)] = np.transpose([[a.data.ptr for a in each] for each in lists])
         sizes = np.array([each[0].size for each in lists])
@@ -67,6 +63,7 @@ class Kernel:
         program = _compiled(xp.RawKernel, self.source_on_lists, kind.char)
         program((n_blocks,), (_THREADS,), (*given, table))
 
+    @cached_property
     def table(self) -> Any:
         """Where the arrays lie, how long they are, and the first block of each."""
         most = self.most

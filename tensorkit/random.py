@@ -316,7 +316,7 @@ class OnDevice(Generator):
         self._drawn = offset // 4
         return self
 
-    def _draw(self, draw: Draw, count: int, dtype: Any, *numbers: int) -> Any:
+    def _draw(self, draw: Draw, count: int, dtype: Any, *numbers: Any) -> Any:
         start, self._drawn = self._drawn, self._drawn + count
         backend = self.device.backend
         return backend.draw(draw, self._seed, start, count, np.dtype(dtype), *numbers)
@@ -331,7 +331,8 @@ class OnDevice(Generator):
 
     def integers(self, low: int, high: int, count: int) -> Any:
         """Integers in [low, high)."""
-        return self._draw(philox.INTEGERS, count, np.int64, low, high - low)
+        # of more than 63 bits CuPy takes no Python number
+        return self._draw(philox.INTEGERS, count, np.int64, low, np.uint64(high - low))
 
     def exponential(self, count: int) -> Any:
         """Numbers of the exponential distribution of mean 1."""
