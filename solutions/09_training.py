@@ -246,9 +246,8 @@ print(labels[:12], labels.dtype)
 # %%
 def draw(photos):
     for row in range(8):
-        blocks = [
-            "".join(" ░▒▓█"[min(it // 4, 4)] * 2 for it in photo[row].tolist()) for photo in photos
-        ]
+        rows = [photo[row].tolist() for photo in photos]
+        blocks = ["".join(" ░▒▓█"[min(it // 4, 4)] * 2 for it in line) for line in rows]
         print("   ".join(blocks))
 
 

@@ -198,10 +198,10 @@ class ForgottenZero(Exercise):
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 1, 0.25, label="a single step")
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 0, 0.25, label="no step")
         apart = tk.tensor([1.0, 9.0, -2.0, 9.0])[::2]
-        yield case(apart, 3 * apart, 3, 0.125, label="not contiguous: every second point")
-        yield case(tk.tensor([1, 2]), tk.tensor([3, 6]), 3, 0.1, label="int64: whole numbers")
+        yield case(apart, 3 * apart, 3, 0.125, label="every second point (non-contiguous)")
+        yield case(tk.tensor([1, 2]), tk.tensor([3, 6]), 3, 0.1, label="whole numbers (int)")
         half = tk.tensor([1.0, -1.0], dtype=tk.float16)
-        yield case(half, 2 * half, 2, 0.25, label="float16")
+        yield case(half, 2 * half, 2, 0.25, label="half the memory (float16)")
 
 
 def sgd_step(
@@ -363,7 +363,7 @@ class SgdStep(Exercise):
             0.25,
             label="one without a gradient",
         )
-        yield case([tk.tensor(3.0)], [tk.tensor(2.0)], 0.5, label="a single number")
+        yield case([tk.tensor(3.0)], [tk.tensor(2.0)], 0.5, label="a single number (0-d)")
         yield case(
             [tk.tensor([7.0]).double(), tk.tensor([1.0, 2.0]).double()],
             [None, tk.tensor([0.5, 0.25]).double()],
@@ -374,16 +374,18 @@ class SgdStep(Exercise):
             [tk.tensor([1.0, 2.0], dtype=tk.float16)],
             [tk.tensor([4.0, -8.0], dtype=tk.float16)],
             0.25,
-            label="float16",
+            label="half the memory (float16)",
         )
         yield case(
             [tk.zeros(0, 3), tk.tensor([1.0])],
             [tk.zeros(0, 3), tk.tensor([6.0])],
             0.5,
-            label="one without elements",
+            label="one without elements (empty)",
         )
         turned = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-        yield case([turned.T], [2 * turned.T], 0.25, label="not contiguous: a transposed parameter")
+        yield case(
+            [turned.T], [2 * turned.T], 0.25, label="a transposed parameter (non-contiguous)"
+        )
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What has become of the parameters."""
@@ -478,11 +480,13 @@ class StraightThrough(Exercise):
         yield case(tk.tensor([0.2, 1.7]), label="two numbers")
         yield case(tk.tensor([it + 0.1 for it in draw.integers(4, -9, 9)]), label="any numbers")
         yield case(tk.tensor([[-1.4, 2.6], [0.4, -0.6]]), label="a matrix")
-        yield case(tk.tensor(3.3), label="a single number")
-        yield case(tk.tensor([0.7, 9.0, -2.2, 9.0])[::2], label="every second number")
-        yield case(tk.zeros(0), label="no numbers", weight=0.25)
-        yield case(tk.tensor([[1.75]]), label="size 1: a matrix of one number")
-        yield case(tk.tensor([0.25, 1.75], dtype=tk.float16), label="float16")
+        yield case(tk.tensor(3.3), label="a single number (0-d)")
+        yield case(
+            tk.tensor([0.7, 9.0, -2.2, 9.0])[::2], label="every second number (non-contiguous)"
+        )
+        yield case(tk.zeros(0), label="no numbers (empty)", weight=0.25)
+        yield case(tk.tensor([[1.75]]), label="a matrix of one number (size 1)")
+        yield case(tk.tensor([0.25, 1.75], dtype=tk.float16), label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The values, and the gradient that comes back when the upstream gradients differ."""
@@ -680,7 +684,9 @@ class TrainOnly(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case({"first": True, "last": False}, ["last"], label="the other one")
         yield case({"a": True, "b": True, "c": False}, ["c", "a"], label="two of three")
-        yield case({"a": False, "b": True, "c": True}, [], label="freeze everything")
+        yield case(
+            {"a": False, "b": True, "c": True}, [], label="freeze everything, no names (empty)"
+        )
         yield case({"a": False, "b": False}, ["b", "a", "d"], label="all, and one too many")
         wanted = f"layer{draw.integer(0, 1) * 2 + 1}"
         layers = {f"layer{i}": i % 2 == 0 for i in range(4)}
@@ -824,11 +830,13 @@ class SavedAndChanged(Exercise):
         yield case(tk.tensor([0.0]), label="at 0")
         yield case(tk.tensor(draw.floats(3, 0.5, 2)), label="anywhere")
         yield case(tk.tensor([[1.0, -1.0], [0.5, 2.0]]), label="a matrix")
-        yield case(tk.tensor(1.5), label="a single number")
+        yield case(tk.tensor(1.5), label="a single number (0-d)")
         yield case(tk.tensor([0.25, 0.75], dtype=tk.float64), label="float64")
-        yield case(tk.tensor([1.0, 9.0, 2.0, 9.0])[::2], label="every second element")
-        yield case(tk.zeros(0, 2), label="no elements", weight=0.25)
-        yield case(tk.zeros(3, dtype=tk.float16), label="float16")
+        yield case(
+            tk.tensor([1.0, 9.0, 2.0, 9.0])[::2], label="every second element (non-contiguous)"
+        )
+        yield case(tk.zeros(0, 2), label="no elements (empty)", weight=0.25)
+        yield case(tk.zeros(3, dtype=tk.float16), label="half the memory (float16)")
 
 
 def micro_batch_gradient(
@@ -1009,9 +1017,11 @@ class MicroBatches(Exercise):
         yield case(*_samples(draw, 4, 2), 10, label="everything in one piece")
         x, y, w = _samples(draw, 5, 2)
         apart = tk.stack([x, -x, y.unsqueeze(1) * x], dim=2)[..., 0]
-        yield case(apart, y, w, 2, label="not contiguous")
+        yield case(apart, y, w, 2, label="samples apart in memory (non-contiguous)")
         x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
-        yield case(x, x.flatten(), tk.zeros(1, dtype=tk.float16), 2, label="float16")
+        yield case(
+            x, x.flatten(), tk.zeros(1, dtype=tk.float16), 2, label="half the memory (float16)"
+        )
 
 
 def _samples(draw: Draw, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor, tk.Tensor]:

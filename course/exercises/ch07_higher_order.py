@@ -108,7 +108,7 @@ class SecondDerivative(Exercise):
         yield case([float(it) for it in draw.integers(5, 1, 5)], 2.0, label="any polynomial")
         yield case([0.0, 0.0, -2.0, 1.0], -1.5, label="at a negative number")
         yield case([4.0, 5.0], 3.0, label="a straight line")
-        yield case([2, 0, 1, 3], 2, label="whole numbers")
+        yield case([2, 0, 1, 3], 2, label="whole numbers (int)")
 
 
 def penalty_gradient(x: tk.Tensor, w: tk.Tensor) -> tk.Tensor:
@@ -223,7 +223,7 @@ class GradientPenalty(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.tensor([[0.0]]), tk.tensor([2.0]), label="one input, at 0")
+        yield case(tk.tensor([[0.0]]), tk.tensor([2.0]), label="one input, at 0 (size 1)")
         yield case(
             tk.tensor([draw.floats(2, 0.2, 0.6) for _ in range(3)]),
             tk.tensor(draw.floats(2, 0.3, 0.9)),
@@ -238,11 +238,13 @@ class GradientPenalty(Exercise):
         yield case(
             tk.tensor([[0.1, 9.0, 0.7], [0.3, 9.0, -0.2]])[:, ::2],
             tk.tensor([0.6, 1.1]),
-            label="every second column",
+            label="every second column (non-contiguous)",
         )
-        yield case(tk.zeros(0, 2), tk.tensor([0.5, 1.5]), label="no samples", weight=0.25)
+        yield case(tk.zeros(0, 2), tk.tensor([0.5, 1.5]), label="no samples (empty)", weight=0.25)
         half = tk.tensor([[0.0, 0.0]], dtype=tk.float16)
-        yield case(half, tk.tensor([2.0, -0.5], dtype=tk.float16), label="float16, at 0")
+        yield case(
+            half, tk.tensor([2.0, -0.5], dtype=tk.float16), label="at 0, half the memory (float16)"
+        )
 
 
 def sigmoid_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
@@ -335,14 +337,20 @@ class SigmoidGradient(Exercise):
             tk.tensor([[0.9, 0.2], [0.75, 0.25]]),
             label="a matrix",
         )
-        yield case(tk.tensor(2.0), tk.tensor(0.125), label="a single number")
+        yield case(tk.tensor(2.0), tk.tensor(0.125), label="a single number (0-d)")
         yield case(tk.tensor([3.0, -4.0]).double(), tk.tensor([0.1, 0.8]).double(), label="float64")
         wide = tk.tensor([0.5, 9.0, 0.25, 9.0])
-        yield case(tk.tensor([3.0, 0.0, 2.0, 0.0])[::2], wide[::2], label="every second element")
-        yield case(tk.tensor([[2.0]]), tk.tensor([[0.75]]), label="size 1: a matrix of one number")
-        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
+        yield case(
+            tk.tensor([3.0, 0.0, 2.0, 0.0])[::2],
+            wide[::2],
+            label="every second element (non-contiguous)",
+        )
+        yield case(tk.tensor([[2.0]]), tk.tensor([[0.75]]), label="a matrix of one number (size 1)")
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
         half = tk.tensor([2.0, -4.0], dtype=tk.float16)
-        yield case(half, tk.tensor([0.25, 0.75], dtype=tk.float16), label="float16")
+        yield case(
+            half, tk.tensor([0.25, 0.75], dtype=tk.float16), label="half the memory (float16)"
+        )
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradient, and the gradient of its sum with respect to `out`."""
@@ -529,9 +537,9 @@ class HessianRows(Exercise):
         yield case(tk.tensor([float(it) for it in draw.integers(3, 1, 9)]), label="any three")
         yield case(tk.tensor([-1.0, 0.5, 0.0, 2.0]), label="four, one of them 0")
         yield case(tk.tensor([0.5, 1.5]).double(), label="float64")
-        yield case(tk.tensor([1.0, 9.0, 3.0])[::2], label="every second element")
-        yield case(tk.tensor([2.0]), label="a single element")
-        yield case(tk.tensor([1.0, -2.0], dtype=tk.float16), label="float16")
+        yield case(tk.tensor([1.0, 9.0, 3.0])[::2], label="every second element (non-contiguous)")
+        yield case(tk.tensor([2.0]), label="a single element (size 1)")
+        yield case(tk.tensor([1.0, -2.0], dtype=tk.float16), label="half the memory (float16)")
 
 
 def hessian_vector(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
@@ -656,12 +664,14 @@ class HessianVector(Exercise):
         yield case(tk.tensor([-1.0, 0.5]), tk.tensor([2.0, -3.0]), label="negative numbers")
         yield case(tk.tensor([3.0, 1.0, 2.0]), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
         yield case(tk.tensor([0.5, 1.5]).double(), tk.tensor([4.0, 1.0]).double(), label="float64")
-        yield case(tk.tensor([2.0]), tk.tensor([3.0]), label="one element")
+        yield case(tk.tensor([2.0]), tk.tensor([3.0]), label="one element (size 1)")
         apart = tk.tensor([1.0, 9.0, 2.0])[::2]
-        yield case(apart, tk.tensor([0.0, 9.0, 3.0])[::2], label="every second element")
-        yield case(tk.zeros(0), tk.zeros(0), label="no elements", weight=0.25)
+        yield case(
+            apart, tk.tensor([0.0, 9.0, 3.0])[::2], label="every second element (non-contiguous)"
+        )
+        yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
         half = tk.tensor([1.0, -2.0], dtype=tk.float16)
-        yield case(half, tk.tensor([2.0, 1.0], dtype=tk.float16), label="float16")
+        yield case(half, tk.tensor([2.0, 1.0], dtype=tk.float16), label="half the memory (float16)")
 
 
 def newton_step(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:
@@ -772,13 +782,18 @@ class NewtonStep(Exercise):
             label="float64",
         )
         yield case(
-            tk.tensor([3.0]), tk.tensor([10.0]), tk.tensor([[4.0]]), label="a single element"
+            tk.tensor([3.0]),
+            tk.tensor([10.0]),
+            tk.tensor([[4.0]]),
+            label="a single element (size 1)",
         )
         wide = tk.tensor([[5.0, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, 4.0]])
         yield case(
             tk.tensor([1.0, 9.0, 2.0])[::2],
             tk.tensor([9.0, 0.0, 6.0])[::2],
             wide[::2, ::2].T,
-            label="not contiguous, not symmetric",
+            label="not symmetric (non-contiguous)",
         )
-        yield case(tk.zeros(0), tk.zeros(0), tk.zeros(0, 0), label="no elements", weight=0.25)
+        yield case(
+            tk.zeros(0), tk.zeros(0), tk.zeros(0, 0), label="no elements (empty)", weight=0.25
+        )

@@ -110,13 +110,13 @@ class AsArray(Exercise):
         yield case(numbers, "cpu", True, label="on the CPU, with a history")
         yield case(numbers, "cuda", False, label="on cuda")
         yield case(numbers, "cuda", True, label="on cuda, with a history")
-        yield case(tk.tensor([[1, 2], [3, 4]]), "cuda", False, label="whole numbers on cuda")
-        yield case(tk.tensor(2.5), "cuda", True, label="a single number on cuda")
-        yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda")
+        yield case(tk.tensor([[1, 2], [3, 4]]), "cuda", False, label="whole numbers on cuda (int)")
+        yield case(tk.tensor(2.5), "cuda", True, label="a single number on cuda (0-d)")
+        yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda (empty)")
         turned = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)]).T
-        yield case(turned, "cuda", True, label="not contiguous, with a history")
+        yield case(turned, "cuda", True, label="turned, with a history (non-contiguous)")
         half = tk.tensor([[0.5]], dtype=tk.float16)
-        yield case(half, "cuda", True, label="one element, float16, with a history")
+        yield case(half, "cuda", True, label="one element, with a history (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         values, device, asks = args
@@ -288,9 +288,9 @@ class AnyDevice(Exercise):
         yield case(x, "cuda", label="any numbers on cuda")
         yield case(x, "cpu", label="any numbers on the CPU")
         yield case(x.double(), "cuda", label="float64 on cuda")
-        yield case(tk.ones(4, 1), "cuda", label="one column on cuda")
-        yield case(tk.zeros(0, 3), "cuda", label="no rows on cuda", weight=0.25)
-        yield case(x.repeat(3, 1).T, "cuda", label="not contiguous on cuda")
+        yield case(tk.ones(4, 1), "cuda", label="one column on cuda (size 1)")
+        yield case(tk.zeros(0, 3), "cuda", label="no rows on cuda (empty)", weight=0.25)
+        yield case(x.repeat(3, 1).T, "cuda", label="turned, on cuda (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The result's numbers, and where it is."""
@@ -489,9 +489,13 @@ class ToDevice(Exercise):
         yield case({"x": x, "pair": (x, 7)}, "cpu", label="back on the CPU")
         yield case([x, {"y": x + 1}], "cpu", label="a list back on the CPU")
         yield case([1, "two", None], "cuda", label="no tensor at all")
-        yield case({"x": [], "y": (), "z": {}}, "cuda", label="empty lists and dictionaries")
+        yield case(
+            {"x": [], "y": (), "z": {}},
+            "cuda",
+            label="lists and dictionaries without entries (empty)",
+        )
         few = (tk.tensor(2.5), [tk.zeros(0, 2)])
-        yield case(few, "cuda", label="a single number, and no elements")
+        yield case(few, "cuda", label="no elements, and a single number (0-d)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         batch, device = args
@@ -652,10 +656,10 @@ class FewerWaits(Exercise):
         )
         yield case([[2.0, 4.0], [1.0, 3.0], [5.0]], "cpu", label="three batches on the CPU")
         yield case([[0.5, 1.5]] * 8, "cuda", label="eight batches on cuda")
-        yield case([[3.0, 4.0]], "cuda", label="a single batch on cuda")
+        yield case([[3.0, 4.0]], "cuda", label="a single batch on cuda (size 1)")
         yield case([[[1.0, 2.0], [3.0, 5.0]], [[4.0]]], "cuda", label="matrices on cuda")
         halves = [tk.tensor([1.0, 3.0], dtype=tk.float16), tk.tensor([2.0], dtype=tk.float16)]
-        yield case(halves, "cuda", label="float16 on cuda")
+        yield case(halves, "cuda", label="half the memory, on cuda (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The number, and how often the host waited for it."""
@@ -869,7 +873,7 @@ class BreakEven(Exercise):
 
 
 def unscaled(gradients: list[tk.Tensor], scale: float) -> list[tk.Tensor]:
-    """The gradients of the loss, from those of `scale` times it; [] to skip the step."""
+    """The gradients, from those of `scale` times the loss; [] to skip the step."""
     divided = [it.float() / scale for it in gradients]
     if all(tk.isfinite(it).all() for it in divided):
         return divided
@@ -981,14 +985,16 @@ class Unscaled(Exercise):
         yield case([half(512, 256)], 1024.0, label="one tensor")
         yield case([numbers, half(-4, 8)], 16.0, label="two tensors")
         yield case([half(2e-5, 4), half(3e-5)], 65536.0, label="small ones")
-        yield case([half(6e-8)], 8.0, label="the smallest float16")
+        yield case([half(6e-8)], 8.0, label="the smallest number (float16)")
         yield case([half(512), half(1, inf)], 2.0, label="inf in the second")
         yield case([half(-inf, 1), half(2)], 4.0, label="minus inf in the first")
         yield case([half(nan, 1)], 2.0, label="nan")
         yield case([half(3), half(1, nan)], 4.0, label="nan in the second")
-        yield case([half(5)[0], tk.zeros(0).half()], 2.0, label="a single number, and no elements")
+        yield case(
+            [half(5)[0], tk.zeros(0).half()], 2.0, label="no elements, and a single number (0-d)"
+        )
         wide = half(1, 2, 3, 4, 5, 6).reshape(2, 3)
-        yield case([wide.T], 4.0, label="not contiguous")
+        yield case([wide.T], 4.0, label="turned (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradients, and how many of them are 0."""

@@ -165,7 +165,12 @@ class TrainedLine(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(
-            tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25, label="one point, one step", weight=0.5
+            tk.tensor([[2.0]]),
+            tk.tensor([1.0]),
+            1,
+            0.25,
+            label="one point, one step (size 1)",
+            weight=0.5,
         )
         x = tk.tensor([[1.0], [2.0], [3.0]])
         yield case(x, tk.tensor([3.0, 5.0, 7.0]), 1, 0.1, label="three points, one step")
@@ -180,7 +185,7 @@ class TrainedLine(Exercise):
         apart = tk.tensor([[1.0, 9.0], [0.0, 9.0], [-2.0, 9.0]])
         yield case(
             apart[:, :1], tk.tensor([2.0, 9.0, 1.0, 9.0, 3.0, 9.0])[::2], 4, 0.25,
-            label="not contiguous",
+            label="apart in memory (non-contiguous)",
         )  # fmt: skip
 
 
@@ -378,11 +383,11 @@ class ShuffledApart(Exercise):
         yield case(*_numbered(11, 3), 4, draw.integer(1, 9999), label="a smaller last batch")
         yield case(*_numbered(14, 1), 1, draw.integer(1, 9999), label="one sample at a time")
         yield case(*_numbered(13, 2), 20, draw.integer(1, 9999), label="everything in one batch")
-        yield case(*_numbered(1, 4), 3, 5, label="a single sample", weight=0.5)
+        yield case(*_numbered(1, 4), 3, 5, label="a single sample (size 1)", weight=0.5)
         x, y = _numbered(10, 3)
         seed = draw.integer(1, 9999)
-        yield case(x[:, ::2], y, 3, seed, label="not contiguous: every second column")
-        yield case(x.half(), y, 4, draw.integer(1, 9999), label="float16")
+        yield case(x[:, ::2], y, 3, seed, label="every second column (non-contiguous)")
+        yield case(x.half(), y, 4, draw.integer(1, 9999), label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
@@ -596,10 +601,10 @@ class CrossEntropyByHand(Exercise):
         wide[1] -= 5000
         yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
         turned = tk.tensor([[1.0, -2.0], [3.0, 0.5], [0.0, 2.0]]).T
-        yield case(turned, tk.tensor([0, 1]), label="not contiguous")
-        yield case(tk.tensor([[3.0], [1.0]]), tk.tensor([0, 0]), label="a single class")
+        yield case(turned, tk.tensor([0, 1]), label="turned (non-contiguous)")
+        yield case(tk.tensor([[3.0], [1.0]]), tk.tensor([0, 0]), label="a single class (size 1)")
         half = tk.zeros(2, 4, dtype=tk.float16)
-        yield case(half, tk.tensor([3, 1]), label="float16, all scores alike")
+        yield case(half, tk.tensor([3, 1]), label="all scores alike, half the memory (float16)")
 
     def advice(self, *args: Any) -> str | None:
         logits, _ = args
@@ -780,7 +785,7 @@ class MomentumStep(Exercise):
             label="float64, one without a gradient",
         )
         half = tk.tensor([1.0, -2.0], dtype=tk.float16)
-        yield case([half], [4 * half], [2 * half], 0.25, 0.5, label="float16")
+        yield case([half], [4 * half], [2 * half], 0.25, 0.5, label="half the memory (float16)")
         wide = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         yield case(
             [wide.T, tk.zeros(0, 3)],
@@ -788,7 +793,7 @@ class MomentumStep(Exercise):
             [8 - wide.T, tk.zeros(0, 3)],
             0.5,
             0.25,
-            label="not contiguous, and one without elements",
+            label="one turned, one without elements (empty)",
         )
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -918,11 +923,13 @@ class MeanOfMeans(Exercise):
         uneven = [_scored(draw, -3.0, 1), _scored(draw, 2.0, 6), _scored(draw, 1.0, 3)]
         yield case(uneven, _labels([0], [0] * 6, [0] * 3), label="a small first batch")
         yield case([_scored(draw, 1.0, 3)], _labels([0, 1, 1]), label="a single batch")
-        yield case([_scored(draw, 2.0, 1)], _labels([1]), label="a single sample")
+        yield case([_scored(draw, 2.0, 1)], _labels([1]), label="a single sample (size 1)")
         turned = [tk.stack([*_scored(draw, 3.0, 2).T]).T, _scored(draw, -1.0, 3)]
-        yield case(turned, _labels([0, 1], [0, 0, 1]), label="not contiguous")
+        yield case(turned, _labels([0, 1], [0, 0, 1]), label="turned (non-contiguous)")
         halves = [tk.zeros(3, 2, dtype=tk.float16), tk.zeros(1, 2, dtype=tk.float16)]
-        yield case(halves, _labels([0, 1, 1], [0]), label="float16, all scores alike")
+        yield case(
+            halves, _labels([0, 1, 1], [0]), label="all scores alike, half the memory (float16)"
+        )
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned for scores that require grad."""
@@ -1058,14 +1065,14 @@ class Confusion(Exercise):
         yield case(_as_scores([0, 1, 0], 5), tk.tensor([1, 1, 0]), label="classes without samples")
         minus = _as_scores([1, 0, 1, 1, 1], 3) - 7
         yield case(minus, tk.tensor([1, 0, 1, 0, 1]), label="negative scores")
-        yield case(tk.tensor([[0.5, 2.0, 1.0]]), tk.tensor([0]), label="a single sample")
+        yield case(tk.tensor([[0.5, 2.0, 1.0]]), tk.tensor([0]), label="a single sample (size 1)")
         no_labels = tk.zeros(0, dtype=tk.int64)
-        yield case(tk.zeros(0, 3), no_labels, label="no samples", weight=0.25)
+        yield case(tk.zeros(0, 3), no_labels, label="no samples (empty)", weight=0.25)
         turned = tk.tensor([[3.0, 1.0, 5.0, 1.0], [2.0, 4.0, 0.0, 6.0]]).T
-        yield case(turned, tk.tensor([1, 0, 0, 1]), label="not contiguous")
+        yield case(turned, tk.tensor([1, 0, 0, 1]), label="turned (non-contiguous)")
         half = _as_scores([1, 0, 0], 2).half()
-        yield case(half, tk.tensor([1, 1, 0]), label="float16")
-        yield case(tk.tensor([[2.0], [3.0]]), tk.tensor([0, 0]), label="a single class")
+        yield case(half, tk.tensor([1, 1, 0]), label="half the memory (float16)")
+        yield case(tk.tensor([[2.0], [3.0]]), tk.tensor([0, 0]), label="a single class (size 1)")
 
 
 def _as_scores(guesses: list[int], classes: int) -> tk.Tensor:
@@ -1187,11 +1194,11 @@ class AnotherAnswerEachTime(Exercise):
         yield case(_state(1, 4, 3), tk.ones(1, 4), label="one sample")
         x = tk.tensor([draw.floats(4, 0.1, 2) for _ in range(5)])
         yield case(_state(2, 4, 3), x, label="any five samples")
-        yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input")
-        yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class")
-        yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples", weight=0.25)
+        yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input (size 1)")
+        yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class (size 1)")
+        yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples (empty)", weight=0.25)
         turned = tk.tensor([[1.0, 0.5], [2.0, 1.5], [0.5, 1.0]]).T
-        yield case(_state(6, 3, 2), turned, label="not contiguous")
+        yield case(_state(6, 3, 2), turned, label="turned (non-contiguous)")
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         return f"{self.name}(state, {show(args[1])})"

@@ -295,7 +295,7 @@ class RecordNode(Exercise):
         parts.apply(twice, "add", ["x", "x"])
         yield case(twice, "add", ["add1", "add1"], tk.tensor(12.0), label="a node used twice")
         none = tk.zeros(0, 3)
-        yield case(_leaves(x=none), "tanh", ["x"], none.tanh(), label="no elements")
+        yield case(_leaves(x=none), "tanh", ["x"], none.tanh(), label="no elements (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The name, the names that are new in the graph, and the entries of the new node."""
@@ -518,7 +518,7 @@ class DeepOrder(Exercise):
         aside = {"above": ["aside", "x"], "aside": ["c"], **LONG_AND_SHORT}
         yield case(aside, "loss", label="nodes that are not reached")
         yield case({"above": ["x"], **BLOCKS}, "add2", label="a root in the middle")
-        yield case({"alone": []}, "alone", label="a single node")
+        yield case({"alone": []}, "alone", label="a single node (size 1)")
         n = draw.integer(DEEP, DEEP + 50)
         yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=3)
         yield case((2 * n, 2, 1), f"n{2 * n}", label="2,400 nodes with shortcuts", weight=6)
@@ -723,19 +723,23 @@ class FiveFormulas(Exercise):
         yield case("sum", tk.tensor([[2.0], [3.0]]), [a], rows, label="sum of every row")
         yield case("tanh", up, [a], a.tanh(), label="tanh")
         one, two = tk.tensor(2.0), tk.tensor(-0.5)
-        yield case("mul", tk.tensor(3.0), [one, two], one * two, label="mul of single numbers")
-        yield case("add", tk.tensor(3.0), [one, two], one + two, label="add of single numbers")
+        yield case(
+            "mul", tk.tensor(3.0), [one, two], one * two, label="mul of single numbers (0-d)"
+        )
+        yield case(
+            "add", tk.tensor(3.0), [one, two], one + two, label="add of single numbers (0-d)"
+        )
         yield case("tanh", tk.tensor([4.0]), [tk.tensor([-0.5])], tk.tensor([-0.5]).tanh(),
-                   label="tanh of one element")  # fmt: skip
+                   label="tanh of one element (size 1)")  # fmt: skip
         s, t = matrix(3, 3), matrix(3, 3) - 1
         yield case("matmul", matrix(3, 3) + 2, [s, t.T], s @ t.T, label="matmul of squares")
         c, d = a.double(), (b + 2).double()
         yield case("mul", up.double() + 1, [c, d], c * d, label="float64")
         empty = tk.zeros(0, 3)
-        yield case("sum", tk.tensor(2.0), [empty], empty.sum(), label="sum of nothing")
-        yield case("mul", up.T + 1, [a.T, (b + 2).T], a.T * (b + 2).T, label="mul, not contiguous")
+        yield case("sum", tk.tensor(2.0), [empty], empty.sum(), label="sum of nothing (empty)")
+        yield case("mul", up.T + 1, [a.T, (b + 2).T], a.T * (b + 2).T, label="mul (non-contiguous)")
         half = tk.tensor([[1.0, -2.0], [0.5, 4.0]], dtype=tk.float16)
-        yield case("matmul", half + 1, [half, half.T], half @ half.T, label="matmul in float16")
+        yield case("matmul", half + 1, [half, half.T], half @ half.T, label="matmul (float16)")
 
 
 @no_type_check
@@ -881,14 +885,17 @@ class GradientsAdded(Exercise):
         yield case(*_built(matrices, *layer), label="a layer with a constant")
         doubles = _leaves(x=tk.tensor(draw.floats(2, 2, 9)).double())
         yield case(*_built(doubles, ("add", "x x"), ("add", "1 x"), ("sum", "2")), label="float64")
-        yield case(*_built(_leaves(x=tk.tensor(5.0))), label="a leaf alone")
+        yield case(*_built(_leaves(x=tk.tensor(5.0))), label="a leaf alone (size 1)")
         turned = _leaves(x=tk.tensor([draw.floats(3, 2, 9) for _ in range(2)]).T)
         added = ("add", "x x"), ("add", "1 x"), ("sum", "2")
-        yield case(*_built(turned, *added), label="not contiguous")
+        yield case(*_built(turned, *added), label="a turned leaf (non-contiguous)")
         half = _leaves(x=tk.tensor([2.0, -0.5], dtype=tk.float16))
-        yield case(*_built(half, ("mul", "x x"), ("add", "1 x"), ("sum", "2")), label="float16")
+        yield case(
+            *_built(half, ("mul", "x x"), ("add", "1 x"), ("sum", "2")),
+            label="half the memory (float16)",
+        )
         none = _leaves(x=tk.zeros(0, 2))
-        yield case(*_built(none, ("add", "x x"), ("sum", "1")), label="no elements")
+        yield case(*_built(none, ("add", "x x"), ("sum", "1")), label="no elements (empty)")
 
     def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
         graph, order = args
@@ -1015,13 +1022,13 @@ class SumTo(Exercise):
         yield case(square, (3, 1), label="where sizes agree by chance")
         yield case(g, (2, 3, 4), label="nothing was stretched")
         yield case(g[0], (3, 4), label="nothing was stretched, a matrix")
-        yield case(g, (), label="a single number")
+        yield case(g, (), label="a single number (0-d)")
         yield case(tk.tensor(2.5), (), label="a single number that stays one")
-        yield case(g, (2, 1, 1), label="two of size 1")
-        yield case(g.permute(2, 1, 0), (3, 1), label="a gradient that is not contiguous")
-        yield case(tk.zeros(0, 3), (1,), label="no rows")
+        yield case(g, (2, 1, 1), label="two dimensions that stretch (size 1)")
+        yield case(g.permute(2, 1, 0), (3, 1), label="a turned gradient (non-contiguous)")
+        yield case(tk.zeros(0, 3), (1,), label="no rows (empty)")
         half = tk.arange(6.0).reshape(2, 3).half()
-        yield case(half, (2, 1), label="float16")
+        yield case(half, (2, 1), label="half the memory (float16)")
 
     def advice(self, *args: Any) -> str | None:
         gradient, shape = args
@@ -1206,7 +1213,7 @@ class RecordedGradients(Exercise):
             return tk.tensor(draw.floats(n, 0.2, 0.9)).reshape(shape)
 
         number = {"x": tk.tensor(2.0), "y": tk.tensor(5.0), "up": tk.tensor(1.5)}
-        yield case(*_node(number, "mul"), "up", label="mul of two numbers")
+        yield case(*_node(number, "mul"), "up", label="mul of two numbers (0-d)")
         rows = {"x": some(3), "y": some(3) + 1, "up": some(3) + 2}
         yield case(*_node(rows, "mul"), "up", label="mul")
         matrices = {"x": some(2, 3), "y": some(3, 2) + 1, "up": some(2, 2) + 2}
@@ -1215,14 +1222,14 @@ class RecordedGradients(Exercise):
         yield case(*_node(squares, "matmul"), "up", label="matmul of squares")
         yield case(*_node({"x": some(3), "up": some(3) + 2}, "tanh"), "up", label="tanh")
         one = {"x": tk.tensor(0.5), "up": tk.tensor(2.0)}
-        yield case(*_node(one, "tanh"), "up", label="tanh of a number")
+        yield case(*_node(one, "tanh"), "up", label="tanh of a number (0-d)")
         doubles = {"x": some(2, 1).double(), "up": some(2, 1).double() + 2}
         yield case(*_node(doubles, "tanh"), "up", label="tanh in float64")
         turned = {"x": some(3, 2).T, "y": some(3, 2).T + 1, "up": some(3, 2).T + 2}
-        yield case(*_node(turned, "mul"), "up", label="mul, not contiguous")
+        yield case(*_node(turned, "mul"), "up", label="mul (non-contiguous)")
         exact = {"x": [1.0, -2.0], "y": [4.0, 0.5], "up": [2.0, 1.0]}
         halves = {name: tk.tensor(it, dtype=tk.float16) for name, it in exact.items()}
-        yield case(*_node(halves, "mul"), "up", label="mul in float16")
+        yield case(*_node(halves, "mul"), "up", label="mul (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradients, and the gradients of the sum of their squares."""
@@ -1259,7 +1266,11 @@ def _node(values: dict[str, tk.Tensor], operation: str) -> tuple[Graph, str]:
     return graph, parts.apply(graph, operation, inputs)
 
 
-def cross_entropy_gradient(upstream: tk.Tensor, scores: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
+def cross_entropy_gradient(
+    upstream: tk.Tensor,
+    scores: tk.Tensor,
+    labels: tk.Tensor,
+) -> tk.Tensor:
     """The gradient of the scores, from that of their mean cross entropy."""
     n = len(labels)
     gradient = tk.softmax(scores, dim=1)
@@ -1359,12 +1370,17 @@ class SixthOperation(Exercise):
         yield case(tk.tensor(2.5), scores, tk.tensor([2, 2, 2]), label="upstream is not 1")
         wide = scores.double().T
         yield case(
-            tk.tensor(-1.0).double(), wide, tk.tensor([0, 2, 1, 1]), label="not contiguous, float64"
+            tk.tensor(-1.0).double(),
+            wide,
+            tk.tensor([0, 2, 1, 1]),
+            label="float64 (non-contiguous)",
         )
         one = tk.tensor(3.0)
-        yield case(one, tk.tensor([[2.0], [1.0]]), tk.tensor([0, 0]), label="a single class")
+        yield case(
+            one, tk.tensor([[2.0], [1.0]]), tk.tensor([0, 0]), label="a single class (size 1)"
+        )
         half, two = tk.zeros(2, 4, dtype=tk.float16), tk.tensor(2.0, dtype=tk.float16)
-        yield case(two, half, tk.tensor([3, 0]), label="float16, equal scores")
+        yield case(two, half, tk.tensor([3, 0]), label="equal scores, half the memory (float16)")
 
 
 def forward_slopes(
@@ -1470,6 +1486,6 @@ class ForwardSlopes(Exercise):
         yield case(slopes, ["w", "x", "y", "z"], "w", label="the other leaf")
         more = {**slopes, "v": {}, "u": {"z": 0.5, "y": -2.0}, "c": {"v": 3.0}}
         yield case(more, ["x", "w", "v", "c", "y", "z", "u"], "x", label="three ways")
-        yield case({"x": {}}, ["x"], "x", label="a leaf alone")
+        yield case({"x": {}}, ["x"], "x", label="a leaf alone (size 1)")
         chain = {"n0": {}, **{f"n{i}": {f"n{i - 1}": -1.5} for i in range(1, 8)}}
         yield case(chain, [f"n{i}" for i in range(8)], "n0", label="a chain")
