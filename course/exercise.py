@@ -416,17 +416,16 @@ def _dump(code: str) -> str:
 def _body(source: str, name: str) -> str | None:
     """The statements of function `name` in `source`, docstring aside, as comparable text."""
     try:
-        tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:
+        found = None
+        for node in ast.walk(ast.parse(textwrap.dedent(source))):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                found = node
+        if found is None:
+            return None
+        statements = found.body[1:] if ast.get_docstring(found) is not None else found.body
+        return "".join(ast.dump(node) for node in statements)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: a long sum
         return None
-    found = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            found = node
-    if found is None:
-        return None
-    statements = found.body[1:] if ast.get_docstring(found) is not None else found.body
-    return "".join(ast.dump(node) for node in statements)
 
 
 def _double_quoted(value: Any) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 UNKNOWN = "unknown"
+LONGEST = 100_000
+"""Characters of a cell that is looked into."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Run:
             return True
         if name not in self.source:
             return False
-        pattern = rf"^\s*(async\s+)?def\s+{re.escape(name)}\b|^{re.escape(name)}\s*(:[^=]+)?=(?!=)"
+        # no part of it reaches past its line: what is tried at every line costs the square of them
+        head = rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(name)}\b"
+        pattern = rf"^(?:{head}|{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=))"
         return re.search(pattern, self.source, re.MULTILINE) is not None
 
     def defines(self) -> list[str]:
@@ -63,9 +67,11 @@ class Run:
         return bool(nodes) and name not in names and "*" not in names
 
     def _statements(self) -> list[ast.stmt]:
+        if len(self.source) > LONGEST:
+            return []
         try:
             return ast.parse(self.source).body
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deep
             return []
 
     @property

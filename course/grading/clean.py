@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import html
+import itertools
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import nh3
@@ -32,20 +34,39 @@ _ATTRIBUTES = {
 }
 _SCHEMES = {"http", "https", "mailto", "data"}
 _PICTURE = re.compile(r"data:image/(png|jpeg|gif|svg\+xml);base64,[A-Za-z0-9+/=\s]*")
-_SVG = re.compile(r"<svg\b.*?</svg\s*>", re.DOTALL | re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+# Patterns of one tag each: one of a beginning, anything and an end costs the square of a text that
+# repeats the beginning, and the writer waits for it.
+_SVG_TAG = re.compile(r"<svg\b|</svg\s*>", re.IGNORECASE)
+_TITLE_TAG = re.compile(r"<title[^<>]*>|</title>", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t]{100,}")
 _HARMLESS = re.compile(r"[^<\[&]*")
 """Markdown without these signs has no HTML, no link, no picture."""
 MOST_HTML = 1 << 20
+MOST_TAGS, MOST_MARKDOWN, MOST_LEFT = 20_000, 60_000, 2000
+"""Of one notebook: tags that are looked through, characters of markdown that are rendered; both
+take seconds where a text is made to. What is more stands there as text, of an output its beginning.
+"""
 
 
-def clean_html(text: str) -> str:
+@dataclass
+class Room:
+    """How much of one notebook may still be rendered."""
+
+    tags: int = MOST_TAGS
+    markdown: int = MOST_MARKDOWN
+
+
+def clean_html(text: str, room: Room | None = None) -> str:
     """HTML with the tags, attributes and addresses of the lists above, and no others.
 
     >>> clean_html('<b onclick="x()">bold</b><script>x()</script>')
     '<b>bold</b>'
     """
-    drawn = _SVG.sub(lambda found: _as_picture(found[0]), text[:MOST_HTML])
+    room = room or Room()
+    drawn = _drawn(text[:MOST_HTML])
+    room.tags -= drawn.count("<")
+    if room.tags < 0:
+        return f"<pre>{html.escape(text[:MOST_LEFT])}</pre>"
     return nh3.clean(
         drawn,
         tags=_TAGS,
@@ -54,6 +75,19 @@ def clean_html(text: str) -> str:
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer",
     )
+
+
+def _drawn(text: str) -> str:
+    """HTML with a picture in the place of each drawing."""
+    parts, done, begun = [], 0, None
+    for found in _SVG_TAG.finditer(text):
+        is_end = found[0].startswith("</")
+        if not is_end and begun is None:
+            begun = found.start()
+        elif is_end and begun is not None:
+            parts += [text[done:begun], _as_picture(text[begun : found.end()])]
+            done, begun = found.end(), None
+    return "".join([*parts, text[done:]])
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
@@ -65,7 +99,7 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
     return value
 
 
-def clean_markdown(source: str) -> str:
+def clean_markdown(source: str, room: Room | None = None) -> str:
     """Markdown that a browser can be given: as it is, or as one block of clean HTML.
 
     >>> clean_markdown("*Plain* $x^2$")
@@ -73,21 +107,29 @@ def clean_markdown(source: str) -> str:
     >>> clean_markdown('<img src="x" onerror="alert(1)"> a')
     '<div><p><img> a</p></div>'
     """
-    if _HARMLESS.fullmatch(source):
+    room = room or Room()
+    room.markdown -= len(source)
+    source = _SPACES.sub(" " * 100, source)  # a row of them costs its square to render
+    if room.markdown < 0:
+        rendered = f"<pre>{html.escape(source)}</pre>"
+    elif _HARMLESS.fullmatch(source):
         return source
-    from nbconvert.filters.markdown import markdown2html  # half a second
+    else:
+        from nbconvert.filters.markdown import markdown2html  # half a second
 
-    rendered = clean_html(markdown2html(source)).strip()
+        rendered = clean_html(markdown2html(source), room).strip()
     # on one line: a blank line would end the block, and what follows be read as markdown
-    return "<div>" + re.sub(r"\s*\n", "&#10;", rendered).replace("¶", "") + "</div>"
+    lines = "&#10;".join(it.rstrip() for it in re.split(r"\n+", rendered))
+    return f"<div>{lines.replace('¶', '')}</div>"
 
 
-def clean_outputs(outputs: list[Any]) -> list[Output]:
+def clean_outputs(outputs: list[Any], room: Room | None = None) -> list[Output]:
     """Outputs of a cell in the shape that notebooks have, with what is known to be harmless."""
-    return [it for output in outputs if (it := _clean(output)) is not None]
+    room = room or Room()
+    return [it for output in outputs if (it := _clean(output, room)) is not None]
 
 
-def _clean(output: Any) -> Output | None:
+def _clean(output: Any, room: Room) -> Output | None:
     kind = output.get("output_type") if isinstance(output, dict) else None
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
@@ -104,7 +146,7 @@ def _clean(output: Any) -> Output | None:
         data = output.get("data")
         cleaned: Output = {
             "output_type": kind,
-            "data": _bundle(data if isinstance(data, dict) else {}),
+            "data": _bundle(data if isinstance(data, dict) else {}, room),
             "metadata": {},
         }
         if kind == "execute_result":
@@ -114,12 +156,12 @@ def _clean(output: Any) -> Output | None:
     return None
 
 
-def _bundle(data: dict[Any, Any]) -> dict[str, str]:
+def _bundle(data: dict[Any, Any], room: Room) -> dict[str, str]:
     kept: dict[str, str] = {}
     if "text/plain" in data:
         kept["text/plain"] = _text(data["text/plain"])
     if "text/html" in data:
-        kept["text/html"] = clean_html(_text(data["text/html"]))
+        kept["text/html"] = clean_html(_text(data["text/html"]), room)
     elif "image/svg+xml" in data:
         kept["text/html"] = _as_picture(_text(data["image/svg+xml"]))
     for kind in ("image/png", "image/jpeg"):
@@ -138,8 +180,9 @@ def _base64(text: Any) -> str | None:
 
 
 def _as_picture(svg: str) -> str:
-    title = _TITLE.search(svg)
-    words = html.escape(html.unescape(re.sub(r"<[^>]*>", "", title[1])).strip()) if title else ""
+    tags = list(itertools.islice(_TITLE_TAG.finditer(svg), 2))
+    told = svg[tags[0].end() : tags[1].start()][:1000] if len(tags) == 2 else ""
+    words = html.escape(html.unescape(re.sub(r"<[^>]*>", "", told)).strip())
     coded = base64.b64encode(svg.encode("utf-8", "replace")).decode()
     return f'<img src="data:image/svg+xml;base64,{coded}" alt="{words}">'
 

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,6 +28,8 @@ from course.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
 """Of a notebook; of its cells; characters of one cell; entries of a folder or an archive."""
+LONGEST_READ = 20_000
+"""Characters of a cell whose program is read to find which one it is."""
 
 Cell = dict[str, Any]
 
@@ -400,8 +402,13 @@ def _found(
     found = [_which(it, by_id, marked) for it in theirs]
     present = {it["id"] for it in found if it is not None}
     lost = [it for it in by_id.values() if it["id"] not in present]
+    defined = {it["id"]: _defined(it["source"]) for it in lost}
     for at, cell in enumerate(theirs):
-        if found[at] is None and (our := next((it for it in lost if _is_same(cell, it)), None)):
+        if found[at] is not None or not lost:
+            continue
+        names = _defined(cell["source"])
+        same = (it for it in lost if _is_same(cell, it, names & defined[it["id"]]))
+        if our := next(same, None):
             lost.remove(our)
             found[at] = our
             if (name := grade_id(our)) is not None:
@@ -410,16 +417,19 @@ def _found(
     return found
 
 
-def _is_same(cell: Cell, our: Cell) -> bool:
+def _is_same(cell: Cell, our: Cell, defined: Set[str]) -> bool:
     """Whether a cell without an id is this one: an answer by what it defines, others by text."""
     if is_answer(our) and our["cell_type"] == "code":
-        return bool(_defined(our["source"]) & _defined(cell["source"]))
+        return bool(defined)
     text = cell["source"].strip()
     return bool(text) and text == our["source"].strip() and cell["cell_type"] == our["cell_type"]
 
 
 def _defined(source: str) -> set[str]:
+    """The names that a cell defines; of a very long one the functions."""
     try:
+        if len(source) > LONGEST_READ:
+            raise ValueError
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set(re.findall(r"(?m)^def (\w+)", source))

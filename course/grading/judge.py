@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +31,11 @@ from course.report import Report
 from course.runner import Budget, Outcome
 
 MOST_RESTARTS = 3
+MOST_SHOWN = 16 << 20
+"""Characters of all outputs of one submission, as JSON; the learner's side has limits of its own,
+which code that changes that side can lift."""
+MOST_ASKED = 1 << 20
+"""Characters of the cells in one request, unless it is one cell."""
 
 
 def seed_of(secret: bytes, handed: Handed) -> str:
@@ -116,6 +122,8 @@ class Play:
         self.troubles: list[str] = []
         self.seconds = {"cells": 0.0, "cpu": 0.0, "checks": 0.0}
         self._exercises = exercise.load(source.chapter)
+        self._names = {it.name for it in self._exercises.values()}
+        self._left = MOST_SHOWN
         self._solved = {it["id"]: it for it in source.solved["cells"]}
         self._deadline = time.monotonic() + warm.limits.seconds
         self._dead: set[str] = set()
@@ -162,11 +170,11 @@ class Play:
     def _fresh(self) -> Session:
         """A new session with the chapter's data beside it."""
         session = self.warm.fork()
-        session.deadline = self._deadline
         self._runs = []
         files = self.source.files
         if files:
             session.ask({"do": "files", "files": list(files)}, list(files.values()), seconds=10.0)
+        session.deadline = self._deadline  # from here on: nothing of the learner's ran before
         return session
 
     def _run_cells(self, positions: Sequence[int]) -> None:
@@ -177,7 +185,7 @@ class Play:
                 if self._session is None:
                     self._session = self._fresh()
                 for reply in self._ask_to_run(self._session, [self.cells[it] for it in left]):
-                    self.cells[left.pop(0)]["outputs"] = _outputs(reply)
+                    self.cells[left.pop(0)]["outputs"] = self._outputs(reply)
             except Died as death:
                 position = left.pop(0)
                 self._buried(self.cells[position], death.sentence)
@@ -186,15 +194,29 @@ class Play:
     def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
         """Run cells one after another; what each came to is noted as it comes."""
         limit = self.warm.limits.cell_seconds
-        message = {"do": "cells", "sources": [it["source"] for it in cells], "seconds": limit}
         begun = time.perf_counter()
         try:
-            replies = session.ask_each(message, [limit] * len(cells))
-            for cell, (reply, _) in zip(cells, replies, strict=True):
-                self._noted(cell, reply, limit)
-                yield reply
+            for some in _in_requests(cells):
+                sources = [it["source"] for it in some]
+                message = {"do": "cells", "sources": sources, "seconds": limit}
+                replies = session.ask_each(message, [limit] * len(some))
+                for cell, (reply, _) in zip(some, replies, strict=True):
+                    self._noted(cell, reply, limit)
+                    yield reply
         finally:
             self.seconds["cells"] += time.perf_counter() - begun
+
+    def _outputs(self, reply: Message) -> list[Any]:
+        """What a cell showed, as far as it has the shape of outputs; `clean` makes it harmless."""
+        outputs = reply.get("outputs")
+        if not isinstance(outputs, list):
+            return []
+        size = len(json.dumps(outputs)) if outputs else 0
+        if size > self._left:
+            text = "[What this cell showed is left out: all outputs together are too large.]\n"
+            return [{"output_type": "stream", "name": "stdout", "text": text}]
+        self._left -= size
+        return [it for it in outputs if isinstance(it, dict)]
 
     def _noted(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")
@@ -204,10 +226,11 @@ class Play:
             self._trouble(cell, sentence)
             self._note(cell, "TimeLimit", sentence)
         else:
-            bound = [it for it in reply.get("bound") or [] if type(it) is str]
+            bound = reply.get("bound")
+            names = [it for it in bound if type(it) is str] if type(bound) is list else []
             said = reply.get("error"), reply.get("message"), reply.get("source")
             error, told, text = (it if type(it) is str else None for it in said)
-            self._note(cell, error, told or "", bound, text)
+            self._note(cell, error and error[:200], told or "", names, text)
 
     def _note(
         self,
@@ -218,8 +241,11 @@ class Play:
         text: str | None = None,
     ) -> None:
         """Add to the history, as IPython would have told it."""
-        number, source = len(self._runs) + 1, cell["source"] if text is None else text
-        run = history.Run(number, source, cell["id"], error, message[:300], frozenset(bound))
+        number, source = len(self._runs) + 1, cell["source"]
+        if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics made longer
+            source = text
+        names = self._names & set(bound)
+        run = history.Run(number, source, cell["id"], error, message[:300], frozenset(names))
         self._runs.append(run)
         cell["execution_count"] = number  # what messages call it
 
@@ -407,10 +433,18 @@ def _points(cell: Cell) -> float:
     return float(cell["metadata"]["nbgrader"].get("points", 0))
 
 
-def _outputs(reply: Message) -> list[Any]:
-    """What a cell showed, as far as it is of the shape of outputs; `clean` makes it harmless."""
-    outputs = reply.get("outputs")
-    return [it for it in outputs if isinstance(it, dict)] if isinstance(outputs, list) else []
+def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    """The cells in as few runs as may be asked for at once."""
+    some: list[Cell] = []
+    size = 0
+    for it in cells:
+        if some and size + len(it["source"]) > MOST_ASKED:
+            yield some
+            some, size = [], 0
+        some.append(it)
+        size += len(it["source"])
+    if some:
+        yield some
 
 
 def check_definitions(source: Source) -> None:

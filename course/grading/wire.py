@@ -80,6 +80,9 @@ class Wire:
         blocks = [np.frombuffer(self._read(size, until), np.uint8) for size in sizes]
         try:
             message = json.loads(text)
+            if b"\\ud" in text.lower():  # perhaps half of a surrogate pair, which no file can hold
+                whole = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+                message = json.loads(whole)
         except (ValueError, RecursionError) as problem:
             raise WireError("A message is not JSON.") from problem
         if type(message) is not dict:

@@ -175,9 +175,11 @@ def _locked(folder: Path) -> int:
 def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: ours where it is ours, clean where it is the learner's."""
     graded = {it.cell: it for it in result.exercises}
-    cells = [_written(it, source, graded) for it in result.notebook.get("cells", [])]
+    theirs = result.notebook.get("cells", [])
     if result.status != "graded":
-        cells = [_written(dict(it), source, graded) for it in source.released["cells"]]
+        theirs = [dict(it) for it in source.released["cells"]]
+    room = clean.Room()
+    cells = [_written(it, source, graded, room) for it in theirs]
     note = _note(result)
     return {
         "cells": ([note] if note else []) + cells,
@@ -187,7 +189,7 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
     }
 
 
-def _written(cell: Cell, source: Source, graded: Mapping[str, Graded]) -> Cell:
+def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
     ours = source.by_id.get(cell["id"])
     is_ours = ours is not None and ours["source"] == cell["source"]
     written: Cell = {
@@ -199,15 +201,19 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded]) -> Cell:
     if cell["cell_type"] == "code":
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_ours, graded)
+        written["outputs"] = _outputs(cell, source, is_ours, graded, room)
     elif not is_ours:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
-        written["source"] = clean.clean_markdown(cell["source"])
+        written["source"] = clean.clean_markdown(cell["source"], room)
     return written
 
 
 def _outputs(
-    cell: Cell, source: Source, is_ours: bool, graded: Mapping[str, Graded]
+    cell: Cell,
+    source: Source,
+    is_ours: bool,
+    graded: Mapping[str, Graded],
+    room: clean.Room,
 ) -> list[clean.Output]:
     found = graded.get(str(intake.grade_id(cell)))
     if found is not None:
@@ -223,7 +229,7 @@ def _outputs(
     if is_ours and "show" in cell["metadata"].get("tags", []):
         solved: Cell = next((it for it in source.solved["cells"] if it["id"] == cell["id"]), {})
         return list(solved.get("outputs", []))
-    return clean.clean_outputs(cell.get("outputs", []))
+    return clean.clean_outputs(cell.get("outputs", []), room)
 
 
 def _note(result: Result) -> Cell | None:

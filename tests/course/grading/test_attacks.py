@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -367,6 +368,73 @@ def test_a_flood_inside_an_answer_costs_no_other_exercise(klass: Class, name: st
     points = klass.points(notebook)
     assert points.pop("checkerboard") == 0
     assert points == {id: klass.exercises[id].points for id in points}
+
+
+# Texts that are harmless to run, and that a program which looks at them may choke on.
+ODD_TEXTS = {
+    "half a surrogate, printed": r"print('\ud800')",
+    "half a surrogate, raised": r"raise ValueError('\ud83d')",
+    "a million lines": "\n" * 1_000_000 + "'checkerboard'",
+    "many annotations": "checkerboard:\n" * 70_000,
+    "a long chain": "x = a" + ".a" * 100_000,
+    "a long sum": "def checkerboard(rows, columns):\n    return " + "+".join(["1"] * 3000),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS)
+def test_an_odd_text_costs_no_other_exercise(klass_once: Class, name: str) -> None:
+    notebook = klass_once.honest()
+    cell_of(notebook, "checkerboard")["source"] = ODD_TEXTS[name]
+    begun = time.monotonic()
+    result = klass_once.grade(notebook)
+    assert time.monotonic() - begun < 20
+    result.to_json().encode()
+    assert result.score == 20 - klass_once.exercises["checkerboard"].points
+
+
+FORGED = {
+    "names": "bound=7",
+    "names of names": "bound=[[1], {}, 'x' * 10**6]",
+    "a text": "source='-' * 10**6, error='x' * 10**6, message=[1]",
+    "outputs": "outputs=[{'output_type': ['x'], 'text': {}}, 7, {'data': 3}]",
+    "seconds": "cpu=float('nan')",
+    "half a surrogate": r"outputs=[{'output_type': 'stream', 'text': '\ud800'}]",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_replies_of_the_wrong_shape_change_nothing(klass_once: Class, name: str) -> None:
+    forge = (
+        "from course.grading.learner import Learner\n"
+        "own = Learner._run_cell\n"
+        f"Learner._run_cell = lambda *a: own(*a) | dict({FORGED[name]})"
+    )
+    result = klass_once.grade(put_first(klass_once.honest(), forge))
+    result.to_json().encode()
+    assert result.score == 20
+
+
+def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
+    forge = (
+        "from course.grading.learner import Learner\n"
+        "own = Learner._run_cell\n"
+        "many = [{'output_type': 'stream', 'name': 'stdout', 'text': 'x' * 7_000_000}]\n"
+        "Learner._run_cell = lambda *a: own(*a) | {'outputs': many}"
+    )
+    result = klass_once.grade(put_first(klass_once.honest(), forge))
+    assert len(result.to_json()) < 20 << 20
+    assert "all outputs together are too large" in result.to_json()
+    assert result.score == 20
+
+
+def test_many_long_cells_are_no_death(klass_once: Class) -> None:
+    # together they are more than one message may hold
+    notebook = klass_once.honest()
+    for n in range(10):
+        cell = {"cell_type": "code", "metadata": {}, "id": f"long-{n}", "source": "#" * 1_000_000}
+        notebook["cells"].insert(3, cell)
+    result = klass_once.grade(notebook)
+    assert (result.score, result.troubles) == (20, ())
 
 
 def test_points_earned_before_the_end_of_the_process_stand(klass: Class) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 
 import pytest
 
-from course.grading.clean import clean_html, clean_markdown, clean_outputs
+from course.grading.clean import Room, clean_html, clean_markdown, clean_outputs
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -136,3 +137,32 @@ def test_an_output_that_would_run_loses_what_runs(data: dict[str, object]) -> No
     cleaned = clean_outputs([{"output_type": "display_data", "data": {"text/plain": "x", **data}}])
     assert [it["data"].pop("text/plain") for it in cleaned] == ["x"]
     assert "alert" not in json.dumps(cleaned)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<svg " * 200_000,
+        "<svg>" + "<title>" * 140_000 + "</svg>",
+        "<svg><title>" + "<" * 1_000_000 + "</title></svg>",
+        "<div>" * 200_000,
+        "<b>" + " " * 1_000_000 + "</b>",
+        "# a\n" * 250_000,
+        "a" + " " * 1_000_000 + "b",
+    ],
+)
+def test_a_text_made_to_take_long_does_not(text: str) -> None:
+    # each takes minutes to hours where a pattern or a renderer costs the square of it
+    begun = time.process_time()
+    clean_outputs([{"output_type": "display_data", "data": {"text/html": text}}])
+    clean_outputs([{"output_type": "display_data", "data": {"image/svg+xml": text}}])
+    assert " " * 1000 not in clean_markdown(text)
+    assert time.process_time() - begun < 20
+
+
+def test_what_is_too_much_for_a_notebook_stands_there_as_text() -> None:
+    room = Room(tags=3, markdown=30)
+    assert clean_html("<b>1</b>", room) == "<b>1</b>"
+    assert clean_html("<b>2</b>", room) == "<pre>&lt;b&gt;2&lt;/b&gt;</pre>"
+    assert clean_markdown("*One*, which is short enough", room) == "*One*, which is short enough"
+    assert clean_markdown("*Two* <b>", room) == "<div><pre>*Two* &lt;b&gt;</pre></div>"

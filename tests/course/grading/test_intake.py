@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import time
 import zipfile
 from collections.abc import Callable
 from copy import deepcopy
@@ -284,3 +285,16 @@ def test_odd_names_do_no_harm(folder: Path) -> None:
 def test_the_collectors_time_is_read(folder: Path, text: str, known: str | None) -> None:
     (folder / "timestamp.txt").write_text(text, encoding="utf-8")
     assert read(folder).timestamp == known
+
+
+def test_long_cells_without_ids_are_not_read_again_and_again(
+    source: Source, notebook: Notebook
+) -> None:
+    for cell in notebook["cells"]:
+        del cell["id"]
+        cell["metadata"] = {}
+    long = {"cell_type": "code", "metadata": {}, "source": "x = 1\n" * 160_000}
+    notebook["cells"][3:3] = [long] * 15
+    begun = time.process_time()
+    repaired(source, notebook)
+    assert time.process_time() - begun < 10
