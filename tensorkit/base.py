@@ -212,11 +212,11 @@ class ViewPlan(NamedTuple):
     steps: tuple[tuple[Any, Form, dict[str, Any]], ...]
 
 
-def remember_view(form: Form, key: Any, plan: tuple[Any, ...]) -> None:
+def remember_view(form: Form, key: Any, plan: Any) -> None:
     """Keep a plan with the form it is for."""
     if len(form.views) >= _MOST_PARTS:
         form.views.clear()
-    form.views[key] = tuple(plan)  # which is unpacked faster
+    form.views[key] = tuple(plan) if isinstance(plan, ViewPlan) else plan  # unpacked faster
 
 
 def forget_views() -> None:

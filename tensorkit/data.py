@@ -230,6 +230,14 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
 
 def _shared(array: Any, device: Device = CPU) -> "Tensor":
     """A tensor on the memory of an array of ``device``, without the warning."""
+    if array.__class__ is np.ndarray and array.flags.c_contiguous and array.dtype.isnative:
+        shape = array.shape
+        if not (0 in shape or 1 in shape):  # whose strides say nothing
+            flat = array.reshape(-1)
+            form = base.contiguous_form(CPU, array.dtype, shape)
+            result = base.new(flat.reshape(shape), form)
+            result._storage, result._offset = Storage(flat, CPU, form.dtype), 0
+            return result
     if not array.dtype.isnative:
         raise ValueError(
             message(

@@ -7,6 +7,7 @@ where array libraries differ: that is why strides are computed here and nowhere 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any, NamedTuple
@@ -489,3 +490,14 @@ def unsqueeze(source: Layout, dim: int) -> Layout:
     _check_dims((1, *shape))
     stride = shape[dim] * strides[dim] if dim < len(shape) else 1
     return Layout((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset)
+
+
+@lru_cache(100)
+def backwards(n_dims: int, dims: Ints) -> tuple[slice, ...]:
+    """The index that reverses these dimensions of an array.
+
+    >>> from tensorkit import layout
+    >>> layout.backwards(2, (1,))
+    (slice(None, None, 1), slice(None, None, -1))
+    """
+    return tuple(slice(None, None, -1 if dim in dims else 1) for dim in range(n_dims))

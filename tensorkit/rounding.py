@@ -20,9 +20,12 @@ def multiply_add(xp: Any, x: Any, y: Any, z: Any, dtype: Any) -> Any:
     >>> float(x * x - 1 - 2.0**-51), float(multiply_add(np, x, x, -1 - 2.0**-51, np.float64))
     (0.0, 4.930380657631324e-32)
     """
-    plain = x * y + z
+    product = x * y
+    plain = product + z
     if dtype == xp.float32:
-        exact = _odd_sum(xp, x * y, z)
+        if xp.__name__ == "numpy" and not _is_delicate(xp, product, z, xp.asarray(plain)):
+            return plain.astype(dtype)
+        exact = _odd_sum(xp, product, z)
     else:
         high, low = _product(x, y)
         sum_low, rest_low = _sum(z, low)
@@ -30,6 +33,18 @@ def multiply_add(xp: Any, x: Any, y: Any, z: Any, dtype: Any) -> Any:
         exact = sum_high + _odd_sum(xp, rest_low, rest_high)
     # Infinities and nans have no error terms; zeros keep the sign that the plain sum gives them.
     return xp.where(xp.isfinite(exact) & (exact != 0), exact, plain).astype(dtype)
+
+
+def _is_delicate(xp: Any, x: Any, y: Any, total: Any) -> bool:
+    """Whether a second rounding, to float32, of ``x + y`` could go astray.
+
+    It could where the first one was not exact and gave a number halfway between two, or one below
+    the range in which float32 has all its digits.
+    """
+    halfway = (total.view(xp.int64) & 0x1FFFFFFF) == 0x10000000
+    if xp.count_nonzero(halfway) and xp.any(halfway & ((total - x != y) | (total - y != x))):
+        return True
+    return not xp.absolute(total).min(initial=1) >= 2.0**-125
 
 
 def _sum(x: Any, y: Any) -> tuple[Any, Any]:

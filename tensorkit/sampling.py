@@ -502,7 +502,8 @@ def normal(
     with no_grad():
         total: Any = mean + std if len(tensors) == 2 else tensors[0]
         result = empty(tuple(total.shape), dtype=total.dtype, device=total.device)
-        normal_(result, generator=generator).mul_(std).add_(mean)
+        normal_(result, generator=generator)
+        (result if std.__class__ is float and std == 1.0 else result.mul_(std)).add_(mean)
     return _without_gradient(
         "NormalBackward3" if len(tensors) == 2 else "NormalBackward1", result, total
     )

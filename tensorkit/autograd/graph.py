@@ -80,6 +80,7 @@ class Rule:
         "node",
         "option",
         "reads_window",
+        "summed",
     )
 
     def __init__(
@@ -103,6 +104,8 @@ class Rule:
         self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
+        # for a product of which broadcasting repeated an operand: its gradient, added up at once
+        self.summed: Callable[..., Any] | None = None
         self._kept: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
@@ -546,6 +549,22 @@ class PairNode(Node):
             self.x = FREED
         if self.y is not None and option != "y":
             self.y = FREED
+
+
+class RepeatedNode(PairNode):
+    """A product of two tensors of which broadcasting repeated one."""
+
+    __slots__ = ()
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradients for both edges, in their shapes."""
+        summed: Any = self.rule.summed
+        first = second = None
+        if self.left is not None:
+            first = summed(g, self.array("y"), tuple(self.left._form.shape))
+        if self.right is not None:
+            second = summed(g, self.array("x"), tuple(self.right._form.shape))
+        return first, second
 
 
 class ResultNode(Node):

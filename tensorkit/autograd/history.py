@@ -154,7 +154,7 @@ def known_recorder(  # noqa: C901 - one way, without calls
     return record_known
 
 
-def pair_recorder(rule: Rule) -> Callable[..., None]:
+def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., None]:
     """The short way for two tensors of one form and formulas that need nothing but them.
 
     Gives a function ``record(result, x, y)``, which is called if one of them may require grad.
@@ -177,7 +177,7 @@ def pair_recorder(rule: Rule) -> Callable[..., None]:
             values = {"x": x, "y": y, "alpha": 1}
             result._node = make_node(rule, result._form, (left, right), values, result)
             return
-        node = _new(PairNode)
+        node = _new(kind)
         node.rule = rule
         node._form = result._form
         node.hooks = None

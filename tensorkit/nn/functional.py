@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from tensorkit import creation, layout
+from tensorkit import base, creation, layout
 from tensorkit._tensor import Tensor
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
@@ -17,8 +17,9 @@ from tensorkit.errors import (
     must_be,
     sizes,
 )
-from tensorkit.ops import elementary, layers, losses, normalising, products, views
+from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
+from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import need_sizes
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
@@ -105,6 +106,13 @@ def layer_norm(
     >>> tk.nn.functional.layer_norm(tk.tensor([1., 3.]), (2,))
     tensor([-1.0000,  1.0000])
     """
+    if weight is not None and bias is not None:
+        return _scaled_layer_norm(input, weight, bias, normalized_shape, eps)
+    operation, tensors, known = _layer_norm(input, weight, bias, normalized_shape, eps)
+    return operation(*tensors, **known)
+
+
+def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
     shape = tuple(input.shape)
     own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
     if not own:
@@ -127,7 +135,10 @@ def layer_norm(
         )
     _need_floating("LayerNormKernelImpl", input)
     dims = tuple(range(len(shape) - len(own), len(shape)))
-    return layers.native_layer_norm(input, weight, bias, dims=dims, eps=eps)
+    return layers.native_layer_norm, (input, weight, bias), {"dims": dims, "eps": eps}
+
+
+_scaled_layer_norm = planned(3)(_layer_norm)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -164,6 +175,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             )
         )
     classes = tensor._array
+    count = classes.size
+    if 0 < count * num_classes <= _FEW and tensor._form.device is CPU and not base.watch:
+        flat = classes.reshape(-1)
+        if _xp.maximum.reduce(flat.view(_xp.uint64)) < num_classes:  # negative ones are huge
+            rows = _xp.zeros((*classes.shape, num_classes), _xp.int64)
+            rows.reshape(-1)[first_of_rows(count, num_classes) + flat] = 1
+            return results.contiguous_result(rows, CPU)
     if not classes.size:
         if num_classes <= 0:
             raise ShapeError("Can not infer total number of classes from empty tensor.")
@@ -182,6 +200,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     columns = creation.arange(largest + 1, device=tensor.device)
     return (tensor.unsqueeze(-1) == columns).long()
+
+
+_FEW = 2**16
+_xp = CPU.backend.xp
 
 
 # Activations
@@ -359,10 +381,13 @@ def cross_entropy(
     >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
+    class_dim = 0 if len(input._form.shape) == 1 else 1
+    is_plain = weight is None and ignore_index == -100 and reduction == "mean"
+    if is_plain and not label_smoothing and input._form.shape != target._form.shape:
+        return nll_loss(normalising.log_softmax(input, class_dim), target)
     _check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise DTypeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    class_dim = 0 if input.dim() == 1 else 1
     if input.shape == target.shape:
         return _against_probabilities(input, target, weight, reduction, label_smoothing)
     scores = normalising.log_softmax(input, class_dim)

@@ -16,7 +16,7 @@ from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
 
@@ -159,7 +159,8 @@ def _silu_slope(x: Any, share: Any) -> Any:
 silu.grad(x=kernels.formula(_SILU_SLOPE, lambda g, x: g * _silu_slope(x, sigmoid(x))))
 
 
-def softplus(input: "Tensor", beta: float = 1, threshold: float = 20) -> "Tensor":
+@planned(1)
+def softplus(input: "Tensor", beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``.
 
     >>> tk.nn.functional.softplus(tk.tensor([-1., 0., 50.]))
@@ -180,7 +181,8 @@ _softplus.grad(
 )
 
 
-def leaky_relu(input: "Tensor", negative_slope: float = 0.01, inplace: bool = False) -> "Tensor":
+@planned(1)
+def leaky_relu(input: "Tensor", negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Each element where it is positive, ``negative_slope`` times it elsewhere.
 
     >>> tk.nn.functional.leaky_relu(tk.tensor([-1., 2.]), 0.1)
@@ -207,7 +209,9 @@ _leaky_relu.grad(
 
 def _on_floats(
     operation: Operation, kernel: str, x: "Tensor", into: Any = None, **options: Any
-) -> "Tensor":
+) -> Any:
     need_tensor(operation.definition.name, x)
     refuse_integers(kernel)((), x._form.dtype)
+    if into is None and x._form.is_contiguous:
+        return operation, (x,), options
     return general.elementwise(operation.definition, {"x": x}, options, into)

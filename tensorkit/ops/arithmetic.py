@@ -51,12 +51,13 @@ def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) ->
 
 def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
-    alpha = CPU.backend.xp.asarray(alpha).astype(y.dtype)[()]
-    if y.dtype.kind != "f":
-        return xp.add(x, xp.multiply(y, alpha))
     dtype = y.dtype
-    x, y, alpha = (each.astype(xp.float64) for each in (x, y, alpha))
-    return multiply_add(xp, y, alpha, x, dtype)
+    alpha = CPU.backend.xp.asarray(alpha).astype(dtype)[()]
+    if dtype.kind != "f":
+        return xp.add(x, xp.multiply(y, alpha))
+    return multiply_add(
+        xp, y.astype(xp.float64), alpha.astype(xp.float64), x.astype(xp.float64), dtype
+    )
 
 
 @op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
@@ -231,8 +232,8 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
     if y.dtype.kind in "iu":
         return xp.remainder(x, y)
-    rest = xp.fmod(x, y)
-    return xp.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+    rest = xp.remainder(x, y)
+    return xp.where(rest == 0, xp.copysign(rest, x), rest)
 
 
 remainder.grad(
@@ -410,7 +411,11 @@ def sign(xp: Any, x: Any) -> Any:
     >>> tk.sign(tk.tensor([3., 0., -3.]))
     tensor([ 1.,  0., -1.])
     """
-    return xp.subtract(x > 0, x < 0, dtype=xp.int8).astype(x.dtype)
+    if xp.__name__ == "numpy" and x.dtype.kind != "b":
+        signs = xp.sign(x)
+        if not xp.count_nonzero(signs != signs):  # no nan: nearly always
+            return signs
+    return ((x > 0).view(xp.int8) - (x < 0).view(xp.int8)).astype(x.dtype)
 
 
 sign.grad(x=lambda g: zeros_as(g))

@@ -1,5 +1,6 @@
 """Copies in another arrangement: flip, roll, repeat, tril, triu, diag."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def flip(input: "Tensor", dims: Any) -> "Tensor":
+@planned(1)
+def flip(input: "Tensor", dims: Any) -> Any:
     """The elements in reverse order along ``dims``, as a copy.
 
     >>> tk.flip(tk.tensor([[1, 2], [3, 4]]), (0,))
@@ -26,6 +28,8 @@ def flip(input: "Tensor", dims: Any) -> "Tensor":
     shape = tuple(input._form.shape)
     dims = wrap_dims(need_sizes("flip", "dims", 2, dims), len(shape))
     axes = dims if shape else ()
+    if input._form.is_contiguous:
+        return _flip, (input,), {"dims": axes}
     array = results.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
     strides = layout.dense_strides(shape, input._form.strides)
     result = base.place(array, input.device, input.dtype, strides)
@@ -34,7 +38,7 @@ def flip(input: "Tensor", dims: Any) -> "Tensor":
 
 @op(kind="function")
 def _flip(xp: Any, x: Any, *, dims: Ints) -> Any:
-    return xp.flip(x, dims).copy()
+    return x[layout.backwards(x.ndim, dims)].copy()
 
 
 _flip.grad(node="FlipBackward0", x=lambda g, dims: _flip(g, dims=dims))
@@ -64,7 +68,20 @@ def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> Any:
 
 @op(kind="function")
 def _roll(xp: Any, x: Any, *, shifts: Ints, dims: Ints) -> Any:
-    return xp.roll(x, shifts, dims) if dims else xp.roll(x, shifts[0])
+    if not dims:
+        return _rolled(xp, x.reshape(-1), shifts[0], 0).reshape(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        x = _rolled(xp, x, shift, dim)
+    return x
+
+
+def _rolled(xp: Any, x: Any, shift: int, dim: int) -> Any:
+    size = x.shape[dim]
+    if not size:
+        return x.copy()
+    first = (slice(None),) * dim
+    end = size - shift % size
+    return xp.concatenate((x[(*first, slice(end, None))], x[(*first, slice(end))]), dim)
 
 
 _roll.grad(
@@ -200,12 +217,33 @@ def _border(function: str, x: Any, diagonal: Any) -> int:
 
 @op(kind="function")
 def _tril(xp: Any, x: Any, *, diagonal: int) -> Any:
-    return xp.tril(x, diagonal)
+    outside = _below(xp, *x.shape[-2:], diagonal + 1, True)
+    return xp.tril(x, diagonal) if outside is None else _without(xp, x, outside)
 
 
 @op(kind="function")
 def _triu(xp: Any, x: Any, *, diagonal: int) -> Any:
-    return xp.triu(x, diagonal)
+    outside = _below(xp, *x.shape[-2:], diagonal, False)
+    return xp.triu(x, diagonal) if outside is None else _without(xp, x, outside)
+
+
+def _without(xp: Any, x: Any, outside: Any) -> Any:
+    """A copy with zeros where the mask ``outside`` is true."""
+    x = x.copy()
+    xp.copyto(x, x.dtype.type(0), where=outside)
+    return x
+
+
+@lru_cache(100)
+def _below(xp: Any, n_rows: int, n_columns: int, diagonal: int, negated: bool) -> Any:
+    """A mask of what lies below a diagonal, or of the rest; None where it is not worth keeping."""
+    if xp.__name__ != "numpy" or n_rows * n_columns > _MANY:
+        return None
+    below = xp.tri(n_rows, n_columns, diagonal - 1, bool)
+    return ~below if negated else below
+
+
+_MANY = 2**16
 
 
 _tril.grad(node="TrilBackward0", x=lambda g, diagonal: _tril(g, diagonal=diagonal))
@@ -257,7 +295,8 @@ spread_diagonal.grad(
 )
 
 
-def trace(input: "Tensor") -> "Tensor":
+@planned(1)
+def trace(input: "Tensor") -> Any:
     """The sum of the diagonal of a matrix.
 
     >>> tk.trace(tk.tensor([[1, 2], [3, 4]]))
@@ -266,12 +305,13 @@ def trace(input: "Tensor") -> "Tensor":
     need_tensor("trace", input)
     if input.dim() != 2:
         raise ShapeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
-    return _trace(input)
+    return _trace, (input,), {}
 
 
 @op(kind="function")
 def _trace(xp: Any, x: Any) -> Any:
-    return x.trace(dtype=x.dtype if x.dtype.kind == "f" else xp.int64)
+    dtype = x.dtype if x.dtype.kind == "f" else xp.int64
+    return xp.add.reduce(x.diagonal(), axis=0, dtype=dtype)
 
 
 _trace.grad(

@@ -6,12 +6,18 @@ PyTorch's (aten/src/ATen/native/Linear.cpp, einsum and sumproduct_pair).
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tensorkit import base
+from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
+from tensorkit.devices import CPU, quiet
 from tensorkit.errors import ShapeError, message
-from tensorkit.ops import reduction, views
+from tensorkit.ops import planning, reduction, results, views
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.copying import filled
 from tensorkit.ops.products import bmm
@@ -38,6 +44,23 @@ def einsum(equation: str, *operands: Any) -> "Tensor":
     """
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
+    try:
+        form, multiply = _plans[equation, *[x._form for x in operands]]
+        if not state.grad or [x._node for x in operands] == _UNTRACKED:  # no step leaves a node
+            array = quiet.run(multiply, *[x._array for x in operands])
+            return results.finished(base.new(array, form))
+    except (AttributeError, KeyError, RuntimeError, TypeError):
+        pass  # no tensors, no plan, fast paths closed
+    return _found(equation, operands)
+
+
+_plans: dict[Any, Any] = {}  # by equation and forms: the form of the result, how arrays give it
+planning.tables.append(_plans)
+_UNTRACKED = [None, None]
+
+
+def _found(equation: Any, operands: tuple[Any, ...]) -> "Tensor":
+    """The result by steps that are recorded; how arrays give it, without them, is remembered."""
     if not isinstance(equation, str) or not operands:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -60,9 +83,56 @@ def einsum(equation: str, *operands: Any) -> "Tensor":
     if any(0 in x.shape for x in aligned):
         zeros = filled(aligned[0]._form, 0)
         return views.expand(reduction.sum(zeros), tuple(found.get(name, 1) for name in out)) * 1
-    return _contracted(aligned, len(out), len(order))
+    result = _contracted(aligned, len(out), len(order))
+    if len(named) == 2 and result._form.device is CPU:
+        multiply = _as_matrices(named[0], named[1], out)
+        if multiply is not None:
+            key = (equation, *[x._form for x in operands])
+            planning.remember(_plans, key, (result._form, multiply))
+    return result
 
 
+_Named = tuple[list[str], "Tensor"]
+
+
+def _as_matrices(left: _Named, right: _Named, out: list[str]) -> Any:
+    """The product of two arrays as one of matrices, if no name stands for more than a size."""
+    sizes: dict[str, int] = {}
+    for names, x in (left, right):
+        for name, size in zip(names, x.shape, strict=True):
+            if sizes.setdefault(name, size) != size or x._form.dtype.numpy.char not in "fd":
+                return None
+        if len(set(names)) < len(names):
+            return None
+    lefts, rights = left[0], right[0]
+    batch = [name for name in out if name in lefts and name in rights]
+    rows = [name for name in out if name not in rights]
+    columns = [name for name in out if name not in lefts]
+    summed = [name for name in lefts if name not in out]
+    if not summed or {*summed} != {name for name in rights if name not in out}:
+        return None
+    first, second = [*batch, *rows, *summed], [*batch, *summed, *columns]
+
+    def size_of(names: list[str]) -> int:
+        return prod(sizes[name] for name in names)
+
+    lead = [size_of(batch)] if batch else []
+    arranged = [*batch, *rows, *columns]
+    turn_left, turn_right = ([names.index(name) for name in order] for names, order in
+                             ((lefts, first), (rights, second)))  # fmt: skip
+    turn = [arranged.index(name) for name in out]
+    n_rows, n_summed, n_columns = map(size_of, (rows, summed, columns))
+    shape = [sizes[name] for name in arranged]
+
+    def multiply(x: Any, y: Any) -> Any:
+        x = x.transpose(turn_left).reshape(*lead, n_rows, n_summed)
+        y = y.transpose(turn_right).reshape(*lead, n_summed, n_columns)
+        return np.matmul(x, y).reshape(shape).transpose(turn)
+
+    return multiply
+
+
+@lru_cache(100)
 def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
     """The names of each operand's dimensions, and of the result's unless they are implied."""
     left, arrow, right = equation.partition("->")

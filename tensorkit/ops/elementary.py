@@ -15,7 +15,7 @@ from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
 
@@ -338,13 +338,28 @@ def trunc(xp: Any, x: Any) -> Any:
     return _rounded(xp.trunc, x)
 
 
+@planned(1)
+def _rounded_to(input: "Tensor", decimals: int) -> Any:
+    _need_fractions(input)
+    if input._form.is_contiguous:
+        return _round_to, (input,), {"decimals": decimals}
+    return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals})
+
+
+def _need_fractions(x: Any) -> None:
+    need_tensor("round", x)
+    if not x._form.dtype.is_floating_point:
+        word = x._form.dtype.word
+        raise NotSupportedError(f"\"round_cpu\" not implemented for '{word}'")
+
+
 def round(input: "Tensor", *, decimals: int = 0) -> "Tensor":
     """The nearest number with ``decimals`` digits behind the point; halves go to the even one.
 
     >>> tk.round(tk.tensor([0.5, 1.5, -2.7])), tk.round(tk.tensor([3.14159]), decimals=2)
     (tensor([ 0.,  2., -3.]), tensor([3.1400]))
     """
-    return _round(input) if decimals == 0 else _round_to_decimals(input, decimals)
+    return _round(input) if decimals == 0 else _rounded_to(input, decimals)
 
 
 def round_(input: "Tensor", *, decimals: int = 0) -> "Tensor":
@@ -353,15 +368,10 @@ def round_(input: "Tensor", *, decimals: int = 0) -> "Tensor":
     >>> tk.tensor([0.5, 1.5]).round_()
     tensor([0., 2.])
     """
-    return _round.inplace(input) if decimals == 0 else _round_to_decimals(input, decimals, input)
-
-
-def _round_to_decimals(x: "Tensor", decimals: int, into: "Tensor | None" = None) -> "Tensor":
-    need_tensor("round", x)
-    if not x._form.dtype.is_floating_point:
-        word = x._form.dtype.word
-        raise NotSupportedError(f"\"round_cpu\" not implemented for '{word}'")
-    return general.elementwise(_round_to.definition, {"x": x}, {"decimals": decimals}, into)
+    if decimals == 0:
+        return _round.inplace(input)
+    _need_fractions(input)
+    return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals}, input)
 
 
 @op(kind="unary", dtypes="numeric", kernel="round_vml_cpu")

@@ -9,6 +9,8 @@ its relative error is 1e-7, what float32 can just show.
 from math import pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from tensorkit import kernels
 from tensorkit.kernels import Kernel
 from tensorkit.ops.blocks import in_blocks
@@ -31,10 +33,10 @@ _LARGE = (
      3.29079923573345963e03, 1.62138957456669019e03, 5.37181101862009858e02,
      1.17693950891312499e02, 1.57449261107098347e01, 1.0),
 )
-_SINGLE = (
+_SINGLE = tuple(map(np.float32, (
     1.128379274229331, 0.10276905577258814, -0.00019182899863344688, -0.0006197879053020732,
     8.763928233858581e-05, -5.668938352197733e-06, 1.4188889672433178e-07,
-)
+)))
 # fmt: on
 
 
@@ -48,11 +50,11 @@ def erf(xp: Any, x: Any) -> Any:
     >>> tk.erf(tk.tensor([0., 1., 10.]))
     tensor([0.0000, 0.8427, 1.0000])
     """
-    if x.dtype == xp.float16:
+    if x.dtype.char == "e":
         return erf.definition.forward(xp, x.astype(xp.float32)).astype(x.dtype)
     if kernels.are_for(xp, x):
         return _ERF(xp, x)
-    kernel = _single if x.dtype == xp.float32 else _double
+    kernel = _single if x.dtype.char == "f" else _double
     return in_blocks(xp, kernel, x)
 
 

@@ -5,18 +5,19 @@ in equal shares to all of them from ``max()`` and ``amax``, and to the one whose
 from ``max(dim)``.
 """
 
+from math import copysign
 from typing import TYPE_CHECKING, Any
 
-from tensorkit import base
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
+from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import general, results
+from tensorkit.ops import general, results, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
 from tensorkit.ops.arguments import as_int, need_tensor, no_such_call
 from tensorkit.ops.gathering import add_along
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import as_operand
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
@@ -73,7 +74,12 @@ def clamp(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
     >>> tk.clamp(tk.tensor([-2., 0.5, 9.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    return _clamped("clamp", input, min, max)
+    if isinstance(min, TensorBase) and isinstance(max, TensorBase):
+        return _between(input, min, max)
+    for limit in (min, max):
+        if limit.__class__ is float and not limit and copysign(1.0, limit) < 0:
+            return _clamped_by_any("clamp", input, min, max)  # plans take -0.0 for 0.0
+    return _clamped(input, min, max)
 
 
 def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
@@ -82,20 +88,31 @@ def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
     >>> tk.tensor([-2., 9.]).clamp_(max=1)
     tensor([-2.,  1.])
     """
-    return _clamped("clamp_", input, min, max, into=input)
+    if isinstance(input, TensorBase) and input._form.device is CPU and _is_easy(input, min, max):
+        array = results.run(_within, CPU.backend.xp, input._array, min, max)
+        if writing.write_plainly(input, array, "clamp_"):
+            return input
+    return _clamped_by_any("clamp_", input, min, max, into=input)
 
 
-def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
+@planned(1)
+def _clamped(x: "Tensor", low: Any, high: Any) -> Any:
+    need_tensor("clamp", x)
+    if _is_easy(x, low, high):
+        return _clamp_to_numbers, (x,), {"low": low, "high": high}
+    return _clamped_by_any("clamp", x, low, high)
+
+
+@planned(3)
+def _between(x: Any, low: Any, high: Any) -> Any:
+    need_tensor("clamp", x)
+    if low._form is high._form is x._form and x._form.is_contiguous:
+        return _clamp, (x, low, high), {}
+    return _clamped_by_any("clamp", x, low, high)
+
+
+def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
     need_tensor(function, x)
-    form = x._form
-    easy = _is_easy(low) and _is_easy(high) and low is not high
-    if easy and into is None and form.is_contiguous and form.dtype.is_floating_point:
-        array = results.run(_within, form.xp, x._array, low, high)
-        result = results.contiguous_result(array, form.device)
-        if x._node is None and not base.watch:
-            return results.finished(result)
-        values = {"x": x, "low": low, "high": high}
-        return results.recorded(_clamp_to_numbers.definition, result, values)
     given = [limit for limit in (low, high) if limit is not None]
     n_tensors = len([limit for limit in given if isinstance(limit, TensorBase)])
     if not given:
@@ -109,9 +126,14 @@ def _clamped(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "T
     return general.elementwise(operation.definition, values, {}, into)
 
 
-def _is_easy(limit: Any) -> bool:
-    """Whether every floating-point dtype holds it, so that there is nothing to promote or check."""
-    return limit is None or (limit.__class__ in (int, float) and -65504 <= limit <= 65504)
+def _is_easy(x: "Tensor", *limits: Any) -> bool:
+    """Whether there is nothing to promote or check: every floating-point dtype holds the limits."""
+    if limits == (None, None) or not (x._form.is_contiguous and x._form.dtype.is_floating_point):
+        return False
+    return all(
+        limit is None or (limit.__class__ in (int, float) and -65504 <= limit <= 65504)
+        for limit in limits
+    )
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -158,7 +180,8 @@ _clamp_to_numbers.grad(
 # Of all elements, or along dimensions
 
 
-def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
+@planned(1)
+def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element along ``dim``: one dimension, a tuple of them, or () for all.
 
     >>> tk.amax(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
@@ -167,7 +190,8 @@ def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
     return _extreme_along("amax", _amax, input, dim, keepdim)
 
 
-def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
+@planned(1)
+def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest element along ``dim``: one dimension, a tuple of them, or () for all.
 
     >>> tk.amin(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
@@ -176,11 +200,11 @@ def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> "Tensor":
     return _extreme_along("amin", _amin, input, dim, keepdim)
 
 
-def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
+def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Any:
     dims = some_dims(function, x, dim)
     written = dim if isinstance(dim, (tuple, list)) else (dim,)
     need_elements(function, x, written or None)  # in the words of the caller, -1 as -1
-    return operation(x, dim=dims, keepdim=bool(keepdim))
+    return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
 
 
 @op(kind="function")
@@ -199,6 +223,18 @@ def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: boo
     return g * is_extreme / sum(is_extreme, dim, True)
 
 
+def _reduced_by(ufunc: Any) -> Any:
+    """How plans reduce arrays of a form: without the questions of ``x.max``."""
+
+    def for_form(form: Form, dim: Ints | None = None, keepdim: bool = False) -> Any:
+        axis = None if dim is None or len(dim) >= len(form.shape) else dim
+        return lambda x: ufunc.reduce(x, axis, None, None, keepdim)
+
+    return for_form
+
+
+_amax.definition.for_forms = _reduced_by(CPU.backend.xp.maximum)
+_amin.definition.for_forms = _reduced_by(CPU.backend.xp.minimum)
 _amax.grad(
     node="AmaxBackward0",
     x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
@@ -231,20 +267,33 @@ def min(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any =
 
 
 def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
-    need_tensor(function, x)
     whole, along, of_two, index_of, named = _EXTREMES[function]
+    if dim is None and other is None:
+        return whole(x)
+    need_tensor(function, x)
     other = dim if isinstance(dim, TensorBase) else other
     if other is not None:
         return of_two(x, other)
-    if dim is None:
-        need_elements(function, x, None)
-        return whole(x)
     if as_int(dim) is None:
         raise no_such_call(function, (dim,), "()", "(Tensor other)", "(int dim, bool keepdim)")
     place, keepdim = one_dim(function, x, dim), bool(keepdim)
     need_elements(function, x, (place,))
     indices = index_of(x, dim=place, keepdim=keepdim)
     return named(along(x, indices, dim=place, keepdim=keepdim), indices)
+
+
+@planned(1)
+def _max_of_all(x: "Tensor") -> Any:
+    need_tensor("max", x)
+    need_elements("max", x, None)
+    return _max, (x,), {}
+
+
+@planned(1)
+def _min_of_all(x: "Tensor") -> Any:
+    need_tensor("min", x)
+    need_elements("min", x, None)
+    return _min, (x,), {}
 
 
 @op(kind="function")
@@ -262,6 +311,8 @@ def _shares_of_all(g: Any, x: Any, out: Any) -> Any:
     return where(is_extreme, g / sum(is_extreme), 0.0)
 
 
+_max.definition.for_forms = _reduced_by(CPU.backend.xp.maximum)
+_min.definition.for_forms = _reduced_by(CPU.backend.xp.minimum)
 _max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 _min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 
@@ -337,6 +388,6 @@ def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
 
 
 _EXTREMES = {
-    "max": (_max, _max_along, maximum, _argmax, named_result("max", "values", "indices")),
-    "min": (_min, _min_along, minimum, _argmin, named_result("min", "values", "indices")),
+    "max": (_max_of_all, _max_along, maximum, _argmax, named_result("max", "values", "indices")),
+    "min": (_min_of_all, _min_along, minimum, _argmin, named_result("min", "values", "indices")),
 }

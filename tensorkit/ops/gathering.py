@@ -4,19 +4,20 @@
 dimensions as the input and replaces the position along one of them.
 """
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorkit import dtypes, layout
-from tensorkit.base import TensorBase
-from tensorkit.devices import backend_of, is_array
+from tensorkit.base import Form, TensorBase
+from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
     tensor([[5, 6],
             [1, 2]])
     """
+    return _selected(input, index, dim)
+
+
+@planned(2)
+def _selected(input: "Tensor", index: Any, dim: Any) -> Any:
     need_tensor("index_select", input)
     dim = layout.wrap_dim(need_int("index_select", "dim", 2, dim), max(input.dim(), 1))
     need_index("index_select", index, 3)
@@ -50,7 +56,26 @@ def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
         raise IndexRangeError(
             message("index out of range in self", f"Valid positions are 0 to {size - 1}.")
         )
+    if are_short(input._form, index._form):
+        return take_slices, (input, index), {"dim": dim}
     return take_slices(input, index, dim=dim)
+
+
+def are_short(x: Form, index: Form) -> bool:
+    """Whether plans are made: what they do tells of positions that lie outside, too."""
+    return (
+        x.device is index.device is CPU
+        and index.dtype is dtypes.int64
+        and len(x.shape) > 0
+        and x.is_contiguous
+        and 0 < index.shape.numel() <= _FEW
+    )
+
+
+def _refuse_outside(index: Any, size: int) -> None:
+    """RuntimeError, so that the general path tells which, for positions that lie outside."""
+    if np.maximum.reduce(index.view(np.uint64), None) >= size:  # negative ones are huge
+        raise RuntimeError
 
 
 @op(kind="function")
@@ -68,6 +93,17 @@ def add_slices(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
     return add_places.definition.forward(xp, x, places=places, size=size)
 
 
+def _short_slices(x: Form, index: Form, *, dim: int) -> Any:
+    size = x.shape[dim]
+
+    def take(x: Any, index: Any) -> Any:
+        _refuse_outside(index, size)
+        return x.take(index.reshape(-1), dim)
+
+    return take if are_short(x, index) else None
+
+
+take_slices.definition.for_forms = _short_slices
 take_slices.grad(
     node="IndexSelectBackward0",
     x=lambda g, index, shape, dim: add_slices(g, index, dim=dim, size=shape),
@@ -88,9 +124,16 @@ def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
     tensor([[2],
             [3]])
     """
+    return _gathered(input, index, dim)
+
+
+@planned(2)
+def _gathered(input: "Tensor", index: Any, dim: Any) -> Any:
     need_tensor("gather", input)
     dim = layout.wrap_dim(need_int("gather", "dim", 2, dim), max(input.dim(), 1))
     _check_index("gather", input, dim, index)
+    if are_short(input._form, index._form):
+        return take_along, (input, index), {"dim": dim}
     return take_along(input, index, dim=dim)
 
 
@@ -102,7 +145,7 @@ def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     if not x.ndim:
         return x.reshape(index.shape).copy()
     if x.flags.c_contiguous:  # two thirds of the time of an index for each dimension
-        return x.reshape(-1).take(_numbers(xp, x.shape, index, dim))
+        return x.reshape(-1).take(numbers_along(xp, x.shape, index, dim))
     return x[coordinates(xp, index, dim)]
 
 
@@ -114,20 +157,58 @@ def add_along(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
     if not size:
         return x.reshape(size).copy()
     values = x[tuple(map(slice, index.shape))]
-    rows = _numbers(xp, size, index, dim)
+    rows = numbers_along(xp, size, index, dim)
     return add_rows(xp, rows.reshape(-1), values.reshape(-1, 1), prod(size)).reshape(size)
 
 
-def _numbers(xp: Any, size: Ints, index: Any, dim: int) -> Any:
+def numbers_along(xp: Any, size: Ints, index: Any, dim: int) -> Any:
     """The positions that ``gather`` reads as numbers in a row-major tensor of shape ``size``."""
-    steps = layout.contiguous_strides(size)
-    numbers = index if steps[dim] == 1 else index * steps[dim]
-    for place, each in enumerate(coordinates(xp, index, dim)):
-        if place != dim:
-            numbers = numbers + each * steps[place]
-    return numbers
+    step = prod(size[dim + 1 :])
+    own = index if step == 1 else index * step
+    if index.size <= _FEW and xp.__name__ == "numpy":
+        return own + _begins(size, index.shape, dim)
+    for begin in _parts_of_begins(xp, size, index.shape, dim):
+        own = own + begin
+    return own
 
 
+def _parts_of_begins(xp: Any, size: Ints, shape: Ints, dim: int) -> list[Any]:
+    """Position 0 along ``dim`` as a number: a part for each other dimension, to be added up."""
+    steps, n_dims = layout.contiguous_strides(size), len(shape)
+    return [
+        (xp.arange(n) * steps[place]).reshape((n, *(1,) * (n_dims - 1 - place)))
+        for place, n in enumerate(shape)
+        if place != dim
+    ]
+
+
+@lru_cache(100)
+def _begins(size: Ints, shape: Ints, dim: int) -> Any:
+    """The same as one array, not to be written to."""
+    return np.asarray(sum(_parts_of_begins(np, size, shape, dim), np.int64(0)))
+
+
+_FEW = 2**12  # positions, for which this is kept
+
+
+def places_along(x: Form, index: Form, dim: int) -> Any:
+    """``numbers_along`` for plans, as a function of the index; it tells of positions outside."""
+    size, step = x.shape[dim] if x.shape else 1, prod(x.shape[dim + 1 :])
+    begins = _begins(tuple(x.shape), tuple(index.shape), dim) if are_short(x, index) else None
+
+    def places(index: Any) -> Any:
+        _refuse_outside(index, size)
+        return (index if step == 1 else index * step) + begins
+
+    return places
+
+
+def _short_gather(x: Form, index: Form, *, dim: int) -> Any:
+    places = places_along(x, index, dim)
+    return (lambda x, index: x.take(places(index))) if are_short(x, index) else None
+
+
+take_along.definition.for_forms = _short_gather
 take_along.grad(
     node="GatherBackward0",
     x=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),
@@ -183,10 +264,17 @@ def first_outside(index: Any, size: int) -> int | None:
     if is_array(index) and index.__class__ is not np.ndarray:
         backend_of(index).expect_inside(index, 0, size, outside(size))
         return None
-    if not index.size or (index.min() >= 0 and index.max() < size):
+    if not index.size or _all_below(index, size):
         return None
     flat = index.reshape(-1)
     return int(flat[(flat < 0) | (flat >= size)][0])
+
+
+def _all_below(index: Any, size: int) -> bool:
+    """Whether all positions, on the CPU, are at least 0 and below ``size``."""
+    if index.itemsize == 8 and index.size <= _FEW:
+        return np.maximum.reduce(index.view(np.uint64), None) < size  # negative ones are huge
+    return bool(index.min() >= 0 and index.max() < size)
 
 
 def take_along_dim(input: "Tensor", indices: "Tensor", dim: int | None = None) -> "Tensor":

@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
+from tensorkit.autograd.graph import RepeatedNode
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, is_array, quietly, refuse_mix
 from tensorkit.dtypes import DType
@@ -170,7 +171,24 @@ def _plan(
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
     if into and not (isinstance(compute, np.ufunc) and result_dtype is into[0]._form.dtype):
         compute = partial(_copied, compute)  # a ufunc writes by itself
-    return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers)
+    record = _recorder(definition, device, operands, form)
+    return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers, record)
+
+
+def _recorder(
+    definition: Definition, device: Device, operands: tuple[Operand, ...], form: Form
+) -> Callable[..., None]:
+    """How results of two tensors are recorded: large ones of which one was repeated, specially."""
+    rule = definition.rules.get(None)
+    if rule is None or rule.summed is None or device is not CPU or len(operands) != 2:
+        return definition.record
+    is_large = form.shape.numel() >= _LARGE and form.is_contiguous
+    if is_large and any(each.shape != form.shape for each in operands):
+        return history.pair_recorder(rule, RepeatedNode)
+    return definition.record
+
+
+_LARGE = 2**14
 
 
 def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, DeviceMismatchError, is_array
-from tensorkit.dtypes import DType, float16, int64
+from tensorkit.dtypes import DType, bool_, float16, int64
 from tensorkit.errors import (
     DTypeError,
     IndexRangeError,
@@ -24,7 +24,7 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, places, results, views
+from tensorkit.ops import copying, places, results, views, writing
 from tensorkit.ops.arguments import check_value
 from tensorkit.ops.notation import Operation
 
@@ -50,10 +50,10 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
         plan = form.views.get(known) or _along_first(form, index, known)
         if plan is not None:
             return history.view(x, plan)
-    if form.shape and isinstance(index, TensorBase):
-        of = index._form
-        if of.dtype is int64 and of.shape:
-            return places.pick(x, _on(form.device, (index._array,)))
+    if form.shape and (kind is tuple or isinstance(index, TensorBase)):
+        found = _positions(index if kind is tuple else (index,), len(form.shape))
+        if found is not None:
+            return places.pick(x, _on(form.device, found))
     steps: list[Step] = []
     picks: Picks = {}
     target = locate(_layout_of(form), index, steps, picks)
@@ -66,6 +66,17 @@ def getitem(x: "Tensor", index: Any) -> "Tensor":
     return places.pick(
         history.view(x, plan) if steps else x, _on(form.device, _places(target.shape, picks))
     )
+
+
+def _positions(index: tuple[Any, ...], most: int) -> tuple[Any, ...] | None:
+    """The arrays of an index made of at most so many tensors of positions, of one form."""
+    if not 0 < len(index) <= most or not isinstance(index[0], TensorBase):
+        return None
+    form = index[0]._form
+    if form.dtype is not int64 or not form.shape:
+        return None
+    alike = [isinstance(part, TensorBase) and part._form is form for part in index]
+    return None if False in alike else tuple([part._array for part in index])
 
 
 def _layout_of(form: Form) -> Layout:
@@ -171,6 +182,8 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         value = int(value)
     if not isinstance(value, TensorBase):
         _check_assigned(x._form.dtype, value)
+    if _assigned_plainly(x, index, value):
+        return
     if index is False:
         return
     source = base.layout_of(x)
@@ -201,6 +214,41 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
             copying.copy_(target, fitting if shape == wanted else views.expand(fitting, wanted))
     else:
         copying.assign_number(target, value)
+
+
+def _assigned_plainly(x: "Tensor", index: Any, value: Any) -> bool:
+    """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
+    form = x._form
+    if isinstance(value, TensorBase):
+        if value._form.dtype is not form.dtype or not writing.is_apart(value, x):
+            return False
+        array, operation = value._array, "copy_"
+    elif (value.__class__ is float or value.__class__ is int) and form.dtype.is_floating_point:
+        array, operation = copying.stored(value, form.dtype), "fill_"
+    else:
+        return False
+    at = index
+    if isinstance(index, TensorBase):
+        if index._form.dtype is not bool_ or isinstance(value, TensorBase):
+            return False
+        if index._form.shape != form.shape or not writing.is_apart(index, x) or not form.shape:
+            return False
+        at, operation = index._array, "index_put_"
+    elif not all(map(_is_plain_part, index if index.__class__ is tuple else (index,))):
+        return False
+    try:
+        return writing.write_plainly(x, array, operation, at)
+    except (IndexError, ValueError):  # whose words PyTorch has others for
+        return False
+
+
+def _is_plain_part(part: Any) -> bool:
+    """Whether a part of an index is an integer, or a slice from left to right without steps."""
+    if part.__class__ is slice:
+        return (
+            part.step is None and part.start.__class__ in _BOUNDS and part.stop.__class__ in _BOUNDS
+        )
+    return part.__class__ is int
 
 
 def _put(target: "Tensor", at: places.Places, value: Any) -> None:

@@ -4,9 +4,11 @@ from math import prod
 from typing import Any
 
 from tensorkit import kernels
+from tensorkit.autograd.graph import on_arrays
+from tensorkit.base import Form
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import wide
+from tensorkit.ops.along import is_small_matrix, ones, wide
 from tensorkit.ops.elementary import sqrt
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import add_rows
@@ -72,6 +74,40 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
     return result.astype(x.dtype, copy=False)
 
 
+def _short_layer_norm(x: Form, *given: Form, dims: Ints, eps: float) -> Any:
+    """How plans do it with the rows of a small matrix."""
+    if not is_small_matrix(x) or dims != (1,) or any(each.dtype is not x.dtype for each in given):
+        return None
+
+    def normed(x: Any, weight: Any, bias: Any) -> Any:
+        result, _ = _standard_rows(x, eps)
+        result *= weight
+        result += bias
+        return result
+
+    return normed
+
+
+native_layer_norm.definition.for_forms = _short_layer_norm
+
+
+def _row_means(x: Any) -> Any:
+    means = x.dot(ones(x.shape[1], x.dtype.char))
+    means /= x.shape[1]
+    return means
+
+
+def _standard_rows(x: Any, eps: float) -> tuple[Any, Any]:
+    """Rows of a small matrix with mean 0 and variance 1, and what they were multiplied by."""
+    result = x - _row_means(x)[:, None]
+    scale = _row_means(result * result)
+    scale += eps
+    scale **= -0.5
+    scale = scale[:, None]
+    result *= scale
+    return result, scale
+
+
 def _standard(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
     """``x`` with mean 0 and variance 1, and the deviation it was divided by."""
     centred = x - mean(x, dims, True)
@@ -85,6 +121,32 @@ def _normed_slope(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
     return (g - mean(g, dims, True) - standard * mean(g * standard, dims, True)) / deviation
 
 
+def _normed_slope_on_arrays(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
+    if not (is_small_matrix(x) and dims == (1,)):
+        return _normed_slope_of_any(g, x, weight, dims, eps)
+    standard, scale = _standard_rows(x, eps)
+    g = g if weight is None else g * weight
+    slope = g - _row_means(g)[:, None]
+    standard *= _row_means(g * standard)[:, None]
+    slope -= standard
+    slope *= scale
+    return slope
+
+
+def _weight_slope(g: Any, x: Any, dims: Ints, eps: float) -> Any:
+    return g * _standard(x, dims, eps)[0]
+
+
+def _weight_slope_on_arrays(g: Any, x: Any, dims: Ints, eps: float) -> Any:
+    if not (is_small_matrix(x) and dims == (1,)):
+        return _weight_slope_of_any(g, x, dims, eps)
+    return g * _standard_rows(x, eps)[0]
+
+
+# the same on arrays of any size, before the names below stand for the small ones too
+_normed_slope_of_any, _weight_slope_of_any = on_arrays(_normed_slope), on_arrays(_weight_slope)
+_normed_slope.on_arrays = _normed_slope_on_arrays  # type: ignore[attr-defined]
+_weight_slope.on_arrays = _weight_slope_on_arrays  # type: ignore[attr-defined]
 native_layer_norm.grad(
     x=kernels.formula(
         lambda xp, g, x, weight, dims, eps: _launched(_NORMED_SLOPE, xp, dims, g, x, weight, eps),
@@ -92,7 +154,7 @@ native_layer_norm.grad(
     ),
     weight=kernels.formula(
         lambda xp, g, x, dims, eps: _launched(_WEIGHT_SLOPE, xp, dims, g, x, eps),
-        lambda g, x, dims, eps: g * _standard(x, dims, eps)[0],
+        lambda g, x, dims, eps: _weight_slope(g, x, dims, eps),
     ),
     bias=lambda g: g,
 )

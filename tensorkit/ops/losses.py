@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from tensorkit import kernels
+from tensorkit.base import Form
 from tensorkit.devices import backend_of
+from tensorkit.dtypes import int64
 from tensorkit.errors import IndexRangeError, message
 from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import count, wide
+from tensorkit.ops.along import count, first_of_rows, is_small_matrix, ones, wide
 from tensorkit.ops.elementary import log, sigmoid
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import outside
@@ -148,6 +150,11 @@ def _is_plain(xp: Any, x: Any, shape: Ints, target: Any, weight: Any) -> bool:
     return weight is None and len(shape) == 2 and target.dtype == xp.int64
 
 
+def _is_table(x: Any, target: Any) -> bool:
+    """Whether these are scores (N, C) in row-major order and classes (N,) of int64."""
+    return x.ndim == 2 and x.flags.c_contiguous and x.dtype.char in "fd" and target.itemsize == 8
+
+
 def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     n_classes = x.shape[min(x.ndim - 1, 1)]
     all_count = _all_count(target, n_classes, ignore_index)
@@ -169,6 +176,22 @@ def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index
 
 def _total_weight(xp: Any, counts: Any, kept: Any) -> Any:
     return kept.size if counts is None else total(xp, wide(xp, counts))
+
+
+def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_index: int) -> Any:
+    """How plans do it for few scores (N, C) and classes (N,), none of them ignored."""
+    is_plain = is_small_matrix(x) and x.is_contiguous and target.dtype is int64 and not weight
+    if not is_plain or reduction != "mean" or 0 <= ignore_index < x.shape[1]:
+        return None
+    n_rows, n_classes = x.shape
+    begins, sum_by = first_of_rows(n_rows, n_classes), ones(n_rows, x.dtype.numpy.char)
+
+    def mean_of(x: Any, target: Any) -> Any:
+        if np.maximum.reduce(target.view(np.uint64)) >= n_classes:  # negative ones are huge
+            raise RuntimeError  # the general path tells, or ignores them
+        return x.take(begins + target).dot(sum_by) / x.dtype.type(-n_rows)
+
+    return mean_of
 
 
 @op(kind="function")
@@ -209,6 +232,9 @@ def nll_spread(
     if reduction == "mean":
         g = g / _total_weight(xp, counts, kept)
     result = xp.zeros(size, g.dtype)
+    if counts is None and _is_table(result, kept) and kept.__class__ is np.ndarray:
+        result.reshape(-1)[first_of_rows(*size) + kept] = -g
+        return result
     # 0 - x, which has no zeros of the other sign
     result[_chosen(xp, kept)] = -g if counts is None else 0 - g * counts
     return result
@@ -221,6 +247,7 @@ for _operation, _node in ((nll_loss, "NllLossBackward0"), (nll_loss2d, "NllLoss2
             g, target, weight, size=shape, reduction=reduction, ignore_index=ignore_index
         ),
     )
+nll_loss.definition.for_forms = _short_nll
 nll_spread.grad(
     g=lambda g, target, weight, reduction, ignore_index: nll_loss(
         g, target, weight, reduction=reduction, ignore_index=ignore_index

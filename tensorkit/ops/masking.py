@@ -9,7 +9,7 @@ from tensorkit.autograd import history
 from tensorkit.base import TensorBase
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
 from tensorkit.layout import Ints
-from tensorkit.ops import writing
+from tensorkit.ops import copying, writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
@@ -35,6 +35,10 @@ def masked_fill(input: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
 
 def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
     """Write ``value`` where ``mask`` is true, in place."""
+    if _is_simple(x, mask, value):
+        array = copying.stored(value, x._form.dtype)
+        if writing.write_plainly(x, array, "masked_fill_", mask._array):
+            return x
     value = _fill_value("masked_fill_", x, mask, value)
     is_tensor = isinstance(value, TensorBase)
     tracked = history.check_write(x, value)
@@ -48,6 +52,19 @@ def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
     rule = operation.definition.rules[None] if tracked else None
     writing.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
     return x
+
+
+def _is_simple(x: Any, mask: Any, value: Any) -> bool:
+    """Whether a number that needs no check is written through a mask of the same shape."""
+    return (
+        isinstance(x, TensorBase)
+        and writing.is_apart(mask, x)
+        and mask._form.dtype is dtypes.bool_
+        and mask._form.shape == x._form.shape
+        and value.__class__ is float
+        and x._form.dtype.is_floating_point
+        and -60_000 < value < 60_000
+    )
 
 
 def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:

@@ -5,10 +5,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import dtypes, kernels
+from tensorkit.base import Form
+from tensorkit.devices import backend_of
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import as_dtype_of, axes, one_dim, ones, restore, some_dims, wide
+from tensorkit.ops.along import (
+    as_dtype_of,
+    axes,
+    is_small_matrix,
+    one_dim,
+    ones,
+    restore,
+    row_maxima,
+    row_sums,
+    some_dims,
+    wide,
+)
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
@@ -113,9 +126,9 @@ def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
 
 
 def _sums(xp: Any, rows: Any) -> Any:
-    """The sums along the last axis, which stays; of a few numbers BLAS has them first."""
-    if rows.size <= 1024 and rows.ndim == 2 and xp is np:
-        return rows.dot(ones(rows.shape[1], rows.dtype.char))[:, None]
+    """The sums along the last axis, which stays."""
+    if is_small_matrix(rows):
+        return row_sums(rows)
     return xp.add.reduce(rows, axis=-1, keepdims=True)
 
 
@@ -129,9 +142,59 @@ def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     return _by_rows(_LOG_SOFTMAX, _log_softmax_of_rows, xp, x, dim)
 
 
+def _small(rows: Any) -> Any:
+    """How plans compute what ``rows`` does on the rows of a small matrix."""
+
+    def for_form(form: Form, dim: int) -> Any:
+        if not is_small_matrix(form):
+            return None
+        sums_by = ones(form.shape[dim], form.dtype.numpy.char)
+        if dim:
+            return lambda x: rows(x, sums_by)
+        return lambda x: rows(x.T, sums_by).T
+
+    return for_form
+
+
+_SAFE = 40**2  # if the squares of all elements add up to less, their exponentials are safe
+
+
+def _small_softmax(rows: Any, sums_by: Any) -> Any:
+    flat = rows.ravel()
+    if flat.dot(flat) < _SAFE:
+        powers = np.exp(rows)
+    else:
+        powers = rows - row_maxima(rows)
+        np.exp(powers, powers)
+    return np.divide(powers, powers.dot(sums_by)[:, None], powers)
+
+
+def _small_log_softmax(rows: Any, sums_by: Any) -> Any:
+    rows = rows - row_maxima(rows)
+    sums = np.exp(rows).dot(sums_by)[:, None]
+    return np.subtract(rows, np.log(sums, sums), rows)
+
+
+_softmax.definition.for_forms = _small(_small_softmax)
+_log_softmax.definition.for_forms = _small(_small_log_softmax)
+
+
 def _without_share(g: Any, powers: Any, dim: int) -> Any:
-    sums: Any = sum(g, (dim,), True)
+    sums: Any = _sums_along(g, dim)
     return g - powers * sums
+
+
+def _sums_along(x: Any, dim: int) -> Any:
+    return sum(x, (dim,), True)
+
+
+def _sums_on_arrays(x: Any, dim: int) -> Any:
+    if is_small_matrix(x):
+        return row_sums(x) if dim else row_sums(x.T).T
+    return total(backend_of(x).xp, x, (dim,), True)
+
+
+_sums_along.on_arrays = _sums_on_arrays  # type: ignore[attr-defined]
 
 
 def _along(kernel: Rows) -> Any:
@@ -145,7 +208,7 @@ _softmax.grad(
     node="SoftmaxBackward0",
     x=kernels.formula(
         _along(_SOFTMAX_SLOPE),
-        lambda g, out, dim: out * (g - sum(g * out, (dim,), True)),
+        lambda g, out, dim: out * (g - _sums_along(g * out, dim)),
     ),
 )
 _log_softmax.grad(
@@ -174,6 +237,11 @@ def _logsumexp(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
     axis, own = axes(x, dim), wide(xp, x)
     if not x.size:
         return xp.log(xp.asarray(total(xp, x, dim, keepdim)))
+    if xp is np and dim == (x.ndim - 1,) and own.size >= _ROWS and own.flags.c_contiguous:
+        sums = _sums_of_powers(own.reshape(-1, own.shape[-1]))
+        if sums is not None:
+            shape = own.shape[:-1] + ((1,) if keepdim else ())
+            return np.log(sums, sums).reshape(shape).astype(x.dtype, copy=False)
     if _is_moderate(xp, own):
         return xp.log(total(xp, xp.exp(own), dim, keepdim)).astype(x.dtype, copy=False)
     largest = own.max(axis=axis, keepdims=True)
@@ -181,6 +249,23 @@ def _logsumexp(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
     result = xp.log(total(xp, xp.exp(own - largest), dim, True)) + largest
     result = xp.asarray(result).astype(x.dtype, copy=False)
     return result if keepdim or not x.ndim else result.squeeze(dim)
+
+
+def _sums_of_powers(x: Any) -> Any:
+    """The sums of exp(x) along rows, a few rows at a time; None where that is not safe."""
+    n_rows, length = x.shape
+    step = max(_ROWS // length, 1)
+    sums, powers, sum_by = np.empty(n_rows, x.dtype), np.empty((step, length), x.dtype), None
+    if length > 2048:
+        return None
+    sum_by = ones(length, x.dtype.char)
+    for start in range(0, n_rows, step):
+        rows = x[start : start + step]
+        if not (rows.max() < 30 and rows.min() > -30):
+            return None
+        np.exp(rows, powers[: len(rows)])
+        np.dot(powers[: len(rows)], sum_by, sums[start : start + len(rows)])
+    return sums
 
 
 def _share(g: Any, x: Any, out: Any) -> Any:

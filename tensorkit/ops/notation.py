@@ -268,7 +268,7 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
                 plan = plans[form if form is right else (form, right)]
                 array = quiet.run(plan.compute, input._array, other._array)
                 tracked = input._node is not None or other._node is not None
-                record = definition.record if tracked else None
+                record = plan.record if tracked else None
             result = _new(base.public)
             result._array = array
             result._form = plan.form
@@ -373,7 +373,6 @@ def _view(definition: Definition) -> Operation:
     definition.inputs = ("x",)
     values = locate.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
-    is_absolute = names == ("target",)  # as_strided speaks of the storage itself
 
     def call(input: "Tensor", *args: Any, **options: Any) -> "Tensor":
         try:
@@ -395,8 +394,6 @@ def _view(definition: Definition) -> Operation:
                     f"{definition.name}() got an unexpected keyword argument '{unknown}'"
                 )
         values = dict(zip(names, args, strict=False))
-        if is_absolute:
-            return _absolute_view(definition, input, *args)
         form = input._form
         target = locate(Layout(tuple(form.shape), form.strides, 0), *args)
         view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
@@ -420,15 +417,6 @@ def _taker(definition: Definition, args: tuple[Any, ...]) -> Any:
         return methodcaller(definition.method, *args)
     take = definition.on_arrays
     return take if take is None or not args else lambda array: take(array, *args)
-
-
-def _absolute_view(definition: Definition, x: "Tensor", target: Layout) -> "Tensor":
-    """A view whose offset counts from the start of the storage."""
-    source, form = base.layout_of(x), x._form
-    view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
-    steps = ((definition.rules[None], view_form, {"source": source, "target": target}),)
-    relative = target._replace(offset=target.offset - source.offset)
-    return history.view(x, base.plan_view(x, relative, steps))
 
 
 def _function(definition: Definition) -> Operation:
@@ -486,7 +474,10 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
         plans: dict[Any, Any] = {}
         planning.tables.append(plans)
 
+        code = choose.__code__
+        always_more = code.co_argcount - len(choose.__defaults__ or ()) > n_tensors
         factory = {1: _plan_one, 2: _plan_two}.get(n_tensors, _plan_several)
+        factory = _plan_several if n_tensors > 1 and always_more else factory
         return wraps(choose)(factory(choose, plans, n_tensors))
 
     return define
@@ -497,6 +488,49 @@ def _as_array(result: Any, form: Form) -> Any:
     if isinstance(result, _xp.generic):
         return _xp.asarray(result)
     return form.xp.asarray(result, order="C")
+
+
+def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn a function that chooses a view operation and its arguments into one that applies it.
+
+    Given a list of such pairs it gives a tuple of views. The plans of the views are kept by the
+    arguments; anything else that the function gives is a finished result and is kept nowhere.
+    """
+
+    @wraps(choose)
+    def view(input: "Tensor", *args: Any, **options: Any) -> Any:
+        try:
+            key = (choose, args, *map(type, args)) if not options else ()
+            known: Any = input._form.views[key]
+            if known.__class__ is tuple:
+                return history.view(input, known)
+            return tuple([history.view(input, plan) for plan in known.plans])
+        except (AttributeError, KeyError, TypeError):
+            pass  # no tensor, no plan, a list
+        chosen = choose(input, *args, **options)
+        is_one = chosen.__class__ is tuple
+        if not is_one and chosen.__class__ is not list:
+            return chosen
+        pairs = [chosen] if is_one else chosen
+        found = tuple([operation(input, *own) for operation, own in pairs])
+        if not options and all(map(is_plain, args)) and len(found) <= _MOST_PARTS:
+            views = input._form.views
+            plans = [views.get((operation.definition.forward, own)) for operation, own in pairs]
+            if None not in plans:
+                base.remember_view(input._form, key, plans[0] if is_one else _Several(plans))
+        return found[0] if is_one else found
+
+    return view
+
+
+_MOST_PARTS = 50
+
+
+class _Several:
+    """The plans of several views."""
+
+    def __init__(self, plans: list[Any]) -> None:
+        self.plans = plans
 
 
 def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
@@ -597,9 +631,11 @@ def _chosen(
     taken = taken and len({x._form.device for x in tensors}) == 1
     if taken and all(map(is_plain, (*others, *options.values()))):
         form, definition = result._form, operation.definition
-        compute = None if known else definition.shortcut_for(form.device, form.dtype)
-        compute = compute or partial(definition.forward, form.xp, **known)
         forms: Any = tuple([each._form for each in inputs])
+        compute = None if known else definition.shortcut_for(form.device, form.dtype)
+        if definition.for_forms is not None and form.device is CPU:
+            compute = definition.for_forms(*forms, **known)
+        compute = compute or partial(definition.forward, form.xp, **known)
         key = forms[0] if n_tensors == 1 else forms
         if others or options:
             key = _key(key, others, options)

@@ -43,6 +43,8 @@ class Definition:
 
     def __init__(self, **told: Any) -> None:
         self.__dict__.update(told)
+        # for plans: a shorter forward on the CPU for tensors of these forms, or None
+        self.for_forms: Callable[..., Any] | None = None
         self.rules: dict[str | None, Rule] = {}
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
@@ -82,15 +84,19 @@ class Plan:
 
     The general path finds it out once, with all checks; from then on fast paths look it up.
     ``compute`` takes the operands' arrays, and for a number among them ``number``; a write also
-    takes the array to write to. ``form`` is that of the result.
+    takes the array to write to. ``form`` is that of the result; ``record`` records one of two
+    tensors.
     """
 
-    __slots__ = ("compute", "form", "number")
+    __slots__ = ("compute", "form", "number", "record")
 
-    def __init__(self, form: Form, compute: Callable[..., Any], number: Any) -> None:
+    def __init__(
+        self, form: Form, compute: Callable[..., Any], number: Any, record: Any = None
+    ) -> None:
         self.form = form
         self.compute = compute
         self.number = number
+        self.record = record
 
 
 _MOST_PLANS = 1000

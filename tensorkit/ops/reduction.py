@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorkit import layout
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError, message
@@ -25,7 +26,7 @@ from tensorkit.ops.along import (
     wide,
 )
 from tensorkit.ops.arguments import as_int, as_scalar, need_tensor, no_such_call
-from tensorkit.ops.arithmetic import abs, pow, sign
+from tensorkit.ops.arithmetic import abs, mul, pow, sign
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
@@ -139,7 +140,11 @@ def _in_blocks(xp: Any, x: Any, dim: Ints | None) -> Any:
     first = x.ndim - n_reduced
     if dim is not None and first and sorted(dim) == list(range(first, x.ndim)):
         rows = x.reshape(-1, prod_of(x.shape[first:]))
-        return xp.einsum("ij->i", rows) if rows.shape[1] <= 16 * _TERMS else None
+        if rows.shape[1] > 16 * _TERMS:
+            return None
+        if xp is np:  # BLAS, which also adds several sums side by side
+            return rows.dot(ones(rows.shape[1], "f"))
+        return xp.einsum("ij->i", rows)
     if dim is not None and sorted(dim) != list(range(n_reduced)):
         return None
     columns = x.reshape(prod_of(x.shape[:n_reduced]), -1)
@@ -440,11 +445,11 @@ def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> Any:
 def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
     if not x.ndim:
         return x.copy()
-    x = xp.flip(x, dim) if backwards else x
+    x = x[layout.backwards(x.ndim, (dim,))] if backwards else x
     # in float64, as PyTorch: float32 would lose a digit every few thousand elements
     own = x.astype(xp.float64) if x.dtype.kind == "f" else x
     sums = own.cumsum(axis=dim, dtype=own.dtype).astype(x.dtype, copy=False)
-    return xp.flip(sums, dim) if backwards else sums
+    return sums[layout.backwards(x.ndim, (dim,))] if backwards else sums
 
 
 _cumsum.grad(x=lambda g, dim, backwards: _cumsum(g, dim=dim, backwards=not backwards))
@@ -612,3 +617,21 @@ def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
 
 
 sum_to_shape.grad(node="SumBackward1", x=lambda g, shape: expand(g, shape))
+
+
+def _summed_product(g: Any, factor: Any, to: Ints) -> Any:
+    """``g * factor`` added up to the shape ``to``, without the product where that is possible.
+
+    ``factor`` has the shape of ``g`` where ``g`` is larger than ``to``.
+    """
+    if g.shape == factor.shape != to and g.flags.c_contiguous and factor.flags.c_contiguous:
+        n = prod_of(to)
+        n_rows, char = len(g) if g.ndim == 2 else 0, g.dtype.char
+        if char == factor.dtype.char == "f" and g.shape[1:] == to and n_rows % _TERMS == 0 < n_rows:
+            blocks = [each.reshape(-1, _TERMS, n) for each in (g, factor)]
+            sums = np.einsum("ijk,ijk->ik", *blocks)
+            return np.add.reduce(sums, axis=0, dtype=np.float64).astype(g.dtype)
+    return g * factor
+
+
+mul.definition.rules[None].summed = _summed_product

@@ -10,12 +10,14 @@ from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, no_such_call
+from tensorkit.ops.notation import composed
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def unflatten(input: "Tensor", dim: int, sizes: Sequence[int]) -> "Tensor":
+@composed
+def unflatten(input: "Tensor", dim: int, sizes: Sequence[int]) -> Any:
     """One dimension as several of these sizes, of which one may be -1.
 
     >>> tk.unflatten(tk.zeros(2, 12), 1, (3, -1)).shape
@@ -35,20 +37,24 @@ def unflatten(input: "Tensor", dim: int, sizes: Sequence[int]) -> "Tensor":
             f"{dim} ({shape[dim]}) in the input tensor",
             a_shape=shape,
         ) from None
-    return views.view(input, (*shape[:dim], *found, *shape[dim + 1 :]))
+    return views.view, ((*shape[:dim], *found, *shape[dim + 1 :]),)
 
 
-def ravel(input: "Tensor") -> "Tensor":
+@composed
+def ravel(input: "Tensor") -> Any:
     """All elements as a vector: a view of a contiguous tensor, of a copy otherwise.
 
     >>> tk.ravel(tk.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
     need_tensor("ravel", input)
+    if input._form.is_contiguous:
+        return views.view, ((-1,),)
     return views.view(copying.contiguous(input), (-1,))
 
 
-def movedim(input: "Tensor", source: Any, destination: Any) -> "Tensor":
+@composed
+def movedim(input: "Tensor", source: Any, destination: Any) -> Any:
     """View in which the dimensions ``source`` stand at the places ``destination``.
 
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
@@ -80,11 +86,11 @@ def movedim(input: "Tensor", source: Any, destination: Any) -> "Tensor":
             f"({bracketed(destination)} dims)"
         )
     if not n_dims:
-        return views.alias(input)
+        return views.alias, ()
     moved = dict(zip(places[1], places[0], strict=True))
     others = iter(dim for dim in range(n_dims) if dim not in places[0])
-    return views.permute(
-        input, tuple(moved[at] if at in moved else next(others) for at in range(n_dims))
+    return views.permute, (
+        tuple(moved[at] if at in moved else next(others) for at in range(n_dims)),
     )
 
 

@@ -29,10 +29,9 @@ def contiguous_result(array: Any, device: Device) -> "Tensor":
     """A tensor with the standard strides, on a fresh array or number."""
     if array.__class__ is not np.ndarray:
         array = device.backend.asarray(array)
-    form = base.contiguous_form(device, array.dtype, array.shape)
-    if array.flags.c_contiguous:
-        return base.new(array, form)
-    return base.place(array, device, form.dtype, form.strides)
+    if not array.flags.c_contiguous:
+        array = device.backend.xp.asarray(array, order="C")
+    return base.new(array, base.contiguous_form(device, array.dtype, array.shape))
 
 
 def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:

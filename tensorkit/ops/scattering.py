@@ -5,9 +5,11 @@ Every function has a form that copies and one, with a trailing underscore, that 
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
 from tensorkit.ops import copying, results, writing
 from tensorkit.ops.arguments import (
@@ -21,13 +23,15 @@ from tensorkit.ops.arguments import (
 from tensorkit.ops.gathering import (
     add_along,
     add_slices,
+    are_short,
     coordinates,
     first_outside,
     need_index,
+    places_along,
     take_along,
     take_slices,
 )
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.places import refuse_position
 
 if TYPE_CHECKING:
@@ -44,11 +48,22 @@ def scatter(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more:
     tensor([[0., 0., 1.],
             [1., 0., 0.]])
     """
+    if isinstance(src, TensorBase) and not more:
+        return _with_tensor(input, index, src, dim)
     return _call(*_scattered("scatter", input, dim, index, src, more))
+
+
+@planned(3)
+def _with_tensor(input: "Tensor", index: Any, src: Any, dim: Any) -> Any:
+    return _if_short(*_scattered("scatter", input, dim, index, src, {}))
 
 
 def scatter_(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
     """``scatter`` in place."""
+    if not more and _is_plain(input, dim, index, src):
+        array = scatter(input, dim, index, src)._array
+        if writing.write_plainly(input, array, "scatter_"):
+            return input
     return _in_place("scatter", *_scattered("scatter_", input, dim, index, src, more))
 
 
@@ -58,11 +73,20 @@ def scatter_add(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "T
     >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
     tensor([1., 0., 5.])
     """
-    return _call(*_added("scatter_add", input, dim, index, src))
+    return _with_sums(input, index, src, dim)
+
+
+@planned(3)
+def _with_sums(input: "Tensor", index: Any, src: Any, dim: Any) -> Any:
+    return _if_short(*_added("scatter_add", input, dim, index, src))
 
 
 def scatter_add_(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
     """``scatter_add`` in place."""
+    if _is_plain(input, dim, index, src):
+        array = scatter_add(input, dim, index, src)._array
+        if writing.write_plainly(input, array, "scatter_add_"):
+            return input
     return _in_place("scatter_add", *_added("scatter_add_", input, dim, index, src))
 
 
@@ -82,6 +106,23 @@ def index_add_(
 ) -> "Tensor":
     """``index_add`` in place."""
     return _in_place("index_add", *_slices_added(input, dim, index, source, alpha))
+
+
+def _is_plain(x: Any, dim: Any, *others: Any) -> bool:
+    """Whether these are a dimension and tensors of which nothing is recorded or shared."""
+    return (
+        dim.__class__ is int
+        and isinstance(x, TensorBase)
+        and all(writing.is_apart(each, x) for each in others)
+    )
+
+
+def _if_short(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The call itself, to be planned, if plans tell of positions outside; else its result."""
+    x, index, y = inputs
+    if are_short(x._form, index._form) and y._form.shape == index._form.shape:
+        return operation, inputs, options
+    return operation(*inputs, **options)
 
 
 _Call = tuple[Operation, tuple[Any, ...], dict[str, Any]]
@@ -262,6 +303,31 @@ def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> 
     return x + add_slices.definition.forward(xp, y, index, dim=dim, size=x.shape)
 
 
+def _short_scatter(x: Form, index: Form, y: Form, *, dim: int) -> Any:
+    places = places_along(x, index, dim)
+
+    def put(x: Any, index: Any, y: Any) -> Any:
+        copy = x.copy()
+        copy.put(places(index), y)
+        return copy
+
+    return put if are_short(x, index) and y.shape == index.shape else None
+
+
+def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
+    places, size, shape = places_along(x, index, dim), x.shape.numel(), x.shape
+    dtype = np.float32 if x.dtype is dtypes.float16 else x.dtype.numpy
+
+    def add(x: Any, index: Any, y: Any) -> Any:
+        total = np.zeros(size, dtype)
+        np.add.at(total, places(index).reshape(-1), y.reshape(-1))
+        return x + total.reshape(shape).astype(x.dtype, copy=False)
+
+    return add if are_short(x, index) and y.shape == index.shape else None
+
+
+_scatter.definition.for_forms = _short_scatter
+_scatter_add.definition.for_forms = _short_scatter_add
 _scatter.grad(
     node="ScatterBackward0",
     x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),

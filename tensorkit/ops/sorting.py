@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit import base, dtypes, layout
 from tensorkit.devices import quietly
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message
@@ -54,10 +56,10 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
     if not x.ndim:
         return xp.zeros((), xp.int64)
     if not descending:
-        return xp.argsort(x, axis=dim, kind="stable")
+        return x.argsort(axis=dim, kind="stable") if xp is np else xp.argsort(x, dim, kind="stable")
     # from the other end twice, so that equal elements keep their order
-    order = xp.flip(xp.argsort(xp.flip(x, dim), axis=dim, kind="stable"), dim)
-    return x.shape[dim] - 1 - order
+    turned = layout.backwards(x.ndim, (dim,))
+    return x.shape[dim] - 1 - _order(xp, x[turned], dim, False)[turned]
 
 
 def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:

@@ -7,14 +7,15 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Layout
 from tensorkit.ops import views
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, composed, op
 from tensorkit.ops.windows import add_window
 
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
 
-def narrow(input: "Tensor", dim: int, start: Any, length: int) -> "Tensor":
+@composed
+def narrow(input: "Tensor", dim: int, start: Any, length: int) -> Any:
     """View of ``length`` entries along ``dim`` from ``start`` on.
 
     >>> tk.narrow(tk.arange(6), 0, 2, 3)
@@ -42,10 +43,11 @@ def narrow(input: "Tensor", dim: int, start: Any, length: int) -> "Tensor":
             a_shape=input.shape,
             dim=dim,
         )
-    return views.slice(input, dim, start, start + length, 1)
+    return views.slice, (dim, start, start + length, 1)
 
 
-def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> "tuple[Tensor, ...]":
+@composed
+def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
 
     >>> tk.split(tk.arange(5), 2)
@@ -53,6 +55,10 @@ def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> "tuple
     >>> tk.split(tk.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
     """
+    return _parts(tensor, split_size_or_sections, dim)
+
+
+def _parts(tensor: "Tensor", split_size_or_sections: Any, dim: int) -> Any:
     need_tensor("split", tensor)
     step = as_int(split_size_or_sections)
     if step is None:
@@ -69,10 +75,10 @@ def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> "tuple
             a_shape=tensor.shape,
         )
     starts = range(0, size, step) if size else [0]
-    return tuple(_split_part(tensor, dim, start, min(start + step, size)) for start in starts)
+    return [(_split_part, (dim, start, min(start + step, size))) for start in starts]
 
 
-def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> "tuple[Tensor, ...]":
+def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> Any:
     lengths = need_sizes("split_with_sizes", "split_sizes", 2, lengths)
     if not x._form.shape:
         raise ShapeError("split_with_sizes expects at least a 1-dimensional tensor", a_shape=())
@@ -91,12 +97,13 @@ def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> "tuple[Tensor, ...
         )
     parts, start = [], 0
     for length in lengths:
-        parts.append(_sized_part(x, place, start, start + length))
+        parts.append((_sized_part, (place, start, start + length)))
         start += length
-    return tuple(parts)
+    return parts
 
 
-def chunk(input: "Tensor", chunks: int, dim: int = 0) -> "tuple[Tensor, ...]":
+@composed
+def chunk(input: "Tensor", chunks: int, dim: int = 0) -> Any:
     """Views of at most ``chunks`` parts of one size along ``dim``, the last perhaps smaller.
 
     >>> tk.chunk(tk.arange(5), 2)
@@ -111,10 +118,11 @@ def chunk(input: "Tensor", chunks: int, dim: int = 0) -> "tuple[Tensor, ...]":
     size = input._form.shape[rules.wrap_dim(need_int("chunk", "dim", 3, dim), input.dim())]
     if not size:
         return _split_with_sizes(input, (0,) * chunks, dim)
-    return split(input, -(-size // chunks), dim)
+    return _parts(input, -(-size // chunks), dim)
 
 
-def unbind(input: "Tensor", dim: int = 0) -> "tuple[Tensor, ...]":
+@composed
+def unbind(input: "Tensor", dim: int = 0) -> Any:
     """Views of all entries along ``dim``, which disappears.
 
     >>> tk.unbind(tk.tensor([[1, 2], [3, 4]]))
@@ -122,7 +130,7 @@ def unbind(input: "Tensor", dim: int = 0) -> "tuple[Tensor, ...]":
     """
     need_tensor("unbind", input)
     dim = rules.wrap_dim(need_int("unbind", "dim", 2, dim), input.dim())
-    return tuple(_entry(input, dim, index) for index in range(input._form.shape[dim]))
+    return [(_entry, (dim, index)) for index in range(input._form.shape[dim])]
 
 
 # Each part has a node of its own; PyTorch has one for all parts, under the same name.

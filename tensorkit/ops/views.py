@@ -42,6 +42,22 @@ def as_strided(
 
 def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first: int) -> "Tensor":
     """``as_strided``; ``first`` is the position at which the caller wrote ``size``."""
+    form, key = input._form, None
+    if size.__class__ is stride.__class__ is tuple and {*map(type, (*size, *stride))} == {int}:
+        storage = base.storage_of(input)
+        place = storage_offset, type(storage_offset), input._offset, storage.flat.size
+        key = (strided, size, stride, *place)
+        plan = form.views.get(key)
+        if plan is not None:
+            return history.view(input, plan)
+    plan = _strided_plan(input, _target(input, size, stride, storage_offset, first))
+    if key is not None:
+        base.remember_view(form, key, plan)
+    return history.view(input, plan)
+
+
+def _target(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first: int) -> Layout:
+    """The layout that was asked for; raises where it is none or leaves the storage."""
     shape = need_sizes("as_strided", "size", first, size)
     strides = need_sizes("as_strided", "stride", first + 1, stride)
     if storage_offset is None:
@@ -85,7 +101,7 @@ def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first:
             ),
             a_shape=shape,
         )
-    return _as_strided(input, Layout(shape, strides, offset))
+    return Layout(shape, strides, offset)
 
 
 @op(kind="view")
@@ -98,6 +114,15 @@ _as_strided.grad(
     x=lambda g, source, target: add_window(g, source=source, target=target),
 )
 history.rules["as_strided"] = _as_strided.definition.rules[None]
+
+
+def _strided_plan(x: "Tensor", target: Layout) -> Any:
+    """The plan of a view whose offset counts from the start of the storage."""
+    source, form = base.layout_of(x), x._form
+    view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
+    rule = history.rules["as_strided"]
+    steps = ((rule, view_form, {"source": source, "target": target}),)
+    return base.plan_view(x, target._replace(offset=target.offset - source.offset), steps)
 
 
 @op(kind="view")
@@ -136,7 +161,13 @@ for _view in (select, slice):
     _view.definition.rules[None].reads_window = True
 
 
-@op(kind="view", on_arrays=lambda x, dim: backend_of(x).xp.expand_dims(x, dim))
+def _with_one(x: Any, dim: int) -> Any:
+    shape = x.shape
+    place = dim if dim >= 0 else dim + len(shape) + 1
+    return x.reshape((*shape[:place], 1, *shape[place:]))  # nothing is copied
+
+
+@op(kind="view", on_arrays=_with_one)
 def unsqueeze(layout: Layout, dim: int) -> Layout:
     """View with a new dimension of size 1 before ``dim``.
 

@@ -16,10 +16,11 @@ from tensorkit.layout import Ints
 from tensorkit.ops.results import contiguous_result
 
 
-def write_plainly(x: TensorBase, array: Any, operation: str) -> bool:
+def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> bool:
     """Write where nothing is to be asked or recorded; False where something is.
 
     The shape of ``array``, its overlap with ``x`` and what it is tracked by are the caller's care.
+    With ``at``, a NumPy index, only these elements are written.
     """
     own = x._array
     if not (x._node is None and x._form.is_contiguous and x._form.device is CPU):
@@ -27,11 +28,21 @@ def write_plainly(x: TensorBase, array: Any, operation: str) -> bool:
     if base.watch is not None or state.inference or not own.flags.writeable:
         return False
     try:
-        quiet.run(own.__setitem__, ..., array)
+        quiet.run(own.__setitem__, at, array)
     except RuntimeError:  # fast paths are closed
-        quietly(own.__setitem__, ..., array)
+        quietly(own.__setitem__, at, array)
     history.written(x, operation)
     return True
+
+
+def is_apart(value: Any, x: TensorBase) -> bool:
+    """Whether ``value`` is an untracked tensor of the CPU that shares no storage with ``x``."""
+    return (
+        isinstance(value, TensorBase)
+        and value._form.device is CPU
+        and (value._node is None or not state.grad)
+        and (x._storage is None or value._storage is not x._storage)
+    )
 
 
 def write(

@@ -92,7 +92,7 @@ def test_an_optimizer_trains_there_as_on_the_cpu(gpu, name, large):
 
         return run
 
-    _holds(program)
+    _holds(program, printed=False)  # the host adds few numbers in another order
 
 
 def test_the_state_of_an_optimizer_follows_its_parameters(gpu):
