@@ -70,7 +70,8 @@ viz.landscape(valley, [(3.0, 1.0), (3.0 - 0.1 * slope_a, 1.0 - 0.1 * slope_b)])
 
 # %% [markdown]
 # **What to notice.** Two evaluations for each element. A network with a million parameters would be
-# evaluated two million times for a single step. Autograd needs one walk back, whatever the number.
+# evaluated two million times for a single step, and GPT-3 has 175 billion of them. Autograd needs
+# one walk back, whatever the number. That walk is called *backpropagation*, or reverse mode.
 
 # %% [markdown]
 # ## Ask for a gradient

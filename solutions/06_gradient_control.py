@@ -200,7 +200,8 @@ z = y.detach()
 viz.graph(y * z)
 
 # %% [markdown]
-# Detached or not, the memory is the same. Writing to `z` changes `y`:
+# Detached or not, the memory is the same. Writing to `z` changes `y`, and if a node has saved `y`
+# for its formula, backward will refuse; more on that below.
 
 # %%
 y = tk.tensor([1.0, 2.0], requires_grad=True) * 1
@@ -263,6 +264,9 @@ print(tk.equal(model(x), model(x)))
 # %% [markdown]
 # Evaluation needs both: `model.eval()` for the layers, `no_grad` or `inference_mode` for the
 # memory. And `model.train()` afterwards.
+#
+# > **You will read elsewhere** `model = ...` above `model.eval()`. The dots stand for a model of
+# > your own. Run as it is printed, the line fails: `...` has no `eval`.
 
 # %% exercise="which-grad"
 

@@ -223,7 +223,7 @@ class MultiplicationTable(Exercise):
             _only_the_squares,
             "A row times the same row multiplies element by element. Make a column of one of them.",
         ),
-        "sums": (_sums, "You added row and column. A multiplication table multiplies."),
+        "sums": (_sums, "You added row and column. Multiply them: `*` in place of `+`."),
         "floats": (
             _floats,
             "The numbers are right, as floats. `arange` with whole numbers gives int64.",

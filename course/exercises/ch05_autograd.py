@@ -928,7 +928,7 @@ class Visits(Exercise):
         ),
         "without the root": (
             _without_the_root,
-            "The root is visited as well, once.",
+            "The root is missing. It is visited as well, once: begin with 1 for it.",
         ),
         "all together": (
             _all_together,

@@ -472,7 +472,8 @@ class StraightThrough(Exercise):
         ),
         "twice": (
             _twice,
-            "The gradient comes back twice as large: one `x` with a history is enough.",
+            "The gradient comes back twice as large: one `x` with a history is enough. Detach "
+            "all of what you add to it.",
         ),
     }
 
@@ -667,7 +668,8 @@ class TrainOnly(Exercise):
         ),
         "the wrong ones": (
             _the_named_frozen,
-            "You froze those that should be trained, and the other way round.",
+            "You froze those that should be trained, and the other way round. Turn it: True for "
+            "those in `names`, False for all others.",
         ),
         "nothing set": (
             _compared,
@@ -812,7 +814,7 @@ class SavedAndChanged(Exercise):
         ),
         "not squared": (
             _not_squared,
-            "This is the gradient of exp(x) + 1. The formula squares it.",
+            "This is the gradient of exp(x) + 1. The formula squares it: keep the square.",
         ),
         "under no_grad": (
             _under_no_grad,

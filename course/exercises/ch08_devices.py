@@ -472,7 +472,8 @@ class ToDevice(Exercise):
         ),
         "others left out": (
             _others_left_out,
-            "Names and numbers are missing in your result. They stay as they are.",
+            "Names and numbers are missing in your result. They stay as they are: return what "
+            "is no tensor and no container unchanged.",
         ),
     }
 
@@ -837,11 +838,13 @@ class BreakEven(Exercise):
     usual_mistakes = {
         "without the transfer": (
             _without_transfer,
-            "The transfer has its price: the first runs only earn it back.",
+            "The transfer has its price: the first runs only earn it back. Add `transfer` to the "
+            "time of the GPU.",
         ),
         "a transfer for every run": (
             _transfer_every_time,
-            "The data are sent once, not for every run.",
+            "The data are sent once, not for every run: add `transfer` once, whatever the number "
+            "of runs.",
         ),
         "a tie counts": (
             _a_tie_counts,
