@@ -63,6 +63,8 @@ class ChapterEntries:
         self._commented = {it.id: it.name for it in commented}
         self.commented = frozenset(self._commented.values())
         """The cells that a person may say something about."""
+        self.tasks = frozenset(it.name for it in notebook.task_cells)
+        """Those of which a person reads what learners made elsewhere in the notebook."""
         self._book.db.commit()
 
     def close(self) -> None:

@@ -148,6 +148,7 @@ class Writer:
         entries = self._entries
         names = {*entries.most, *entries.commented}
         unchanged = {it for it in names if self._is_unchanged(cells.get(it))}
+        unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
         scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.most}
         comments = {it: "No response." if it in unchanged else None for it in entries.commented}

@@ -114,6 +114,49 @@ def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
         assert {it.name: it for it in entry.grades}["check-checkerboard"].needs_manual_grade
 
 
+def test_a_person_reads_tasks_and_essays(school: School, source: Source) -> None:
+    # as stock: a task's own text never changes, an essay that was not begun has no points
+    marks = {"schema_version": 3, "points": 3, "locked": False}
+    essay = {**marks, "grade_id": "essay", "grade": True, "solution": True, "task": False}
+    task = {**marks, "grade_id": "task", "grade": False, "solution": False, "task": True}
+    for folder in ("notebooks", "solutions"):
+        file = school.root / folder / CHAPTER / f"{CHAPTER}.ipynb"
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        notebook["cells"] += [
+            {
+                "cell_type": "markdown",
+                "id": it["grade_id"],
+                "source": "?",
+                "metadata": {"nbgrader": it},
+            }
+            for it in (essay, task)
+        ]
+        file.write_text(json.dumps(notebook), encoding="utf-8")
+        if folder == "notebooks":
+            school.submit("ada", notebook)
+            cell_of(notebook, "essay")["source"] = "Because."
+            school.submit("bob", notebook)
+            school.submit("eve", b"not JSON")
+    with school.gradebook() as book:
+        for add in (book.add_grade_cell, book.add_task_cell):
+            name = "essay" if add == book.add_grade_cell else "task"
+            add(name, CHAPTER, CHAPTER, max_score=3, cell_type="markdown")
+        book.add_solution_cell("essay", CHAPTER, CHAPTER)
+    grade(school)
+    found = {}
+    with school.gradebook() as book:
+        for learner in ("ada", "bob", "eve"):
+            entry = book.find_submission_notebook(CHAPTER, CHAPTER, learner)
+            grades = {it.name: (it.auto_score, it.needs_manual_grade) for it in entry.grades}
+            comments = {it.name: it.auto_comment for it in entry.comments}
+            found[learner] = [(*grades[it], comments[it]) for it in ("essay", "task")]
+    assert found == {
+        "ada": [(0, False, "No response."), (None, True, None)],
+        "bob": [(None, True, None), (None, True, None)],
+        "eve": [(0, False, "No response."), (0, False, "No response.")],
+    }
+
+
 def test_a_gradebook_that_lost_grades_gets_them_back(school: School, half: bytes) -> None:
     for learner in ("ada", "bob"):
         school.submit(learner, half)
