@@ -228,7 +228,9 @@ class FunctionNode(Node):
     What the user set on ``ctx`` can be read here, too.
     """
 
-    __slots__ = ("__weakref__", "_edges", "ctx", "forms", "function", "places", "saved", "views")
+    __slots__ = ("__weakref__", "ctx", "edges", "forms", "function", "places", "saved", "views")
+
+    edges: tuple[Any, ...]  # of the arguments that are tensors
 
     def __init__(
         self,
@@ -243,7 +245,7 @@ class FunctionNode(Node):
         self.function, self.ctx = function, ctx
         # the arguments that are tensors have edges
         self.places = [place for place, x in enumerate(args) if isinstance(x, TensorBase)]
-        self._edges = tuple(edges[place] for place in self.places)
+        self.edges = tuple(edges[place] for place in self.places)
         self.forms = [each._form if isinstance(each, TensorBase) else None for each in results]
         self._form = next((form for form in self.forms if form is not None), None)  # type: ignore[assignment]
         self.saved: Any = ()
@@ -291,11 +293,6 @@ class FunctionNode(Node):
         form = self.forms[place]
         assert form is not None
         return self if len(self.forms) == 1 else OutputNode(self, place, form)
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """The edges of the arguments that are tensors."""
-        return self._edges
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for the edges, as arrays."""
@@ -356,7 +353,7 @@ class FunctionNode(Node):
         if not isinstance(answer, TensorBase):
             raise AutogradError(f"expected Variable or None (got {type(answer).__name__})")
         number = self.places.index(place)
-        edge = self._edges[number]
+        edge = self.edges[number]
         if edge is None or isinstance(edge, OutputNode):
             return
         wanted, got = tuple(edge._form.shape), tuple(answer._form.shape)

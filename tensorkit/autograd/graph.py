@@ -615,15 +615,10 @@ _HOLDERS = frozenset((Saved, SavedResult, Mark))
 class GeneralNode(Node):
     """A node of any number of inputs, with options."""
 
-    __slots__ = ("_edges", "saved")
+    __slots__ = ("edges", "saved")
 
-    _edges: tuple[Any, ...]
+    edges: tuple[Any, ...]
     saved: dict[str, Any]
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """All edges."""
-        return self._edges
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for all edges."""
@@ -634,7 +629,7 @@ class GeneralNode(Node):
             for name, value in self.saved.items()
         }
         found: list[Any] = []
-        for place, edge in enumerate(self._edges):
+        for place, edge in enumerate(self.edges):
             if edge is None:
                 found.append(None)
             else:
@@ -668,7 +663,7 @@ class GeneralNode(Node):
 
     def _edge(self, name: str) -> Any:
         inputs = self.rule.inputs
-        return self._edges[inputs.index(name)] if name in inputs else None
+        return self.edges[inputs.index(name)] if name in inputs else None
 
     def value(self, name: str) -> Any:
         """A saved value; tensors as they were."""
@@ -810,7 +805,7 @@ def make_node(
     node._form = form
     node.hooks = None
     node.order = next_order()
-    node._edges = edges
+    node.edges = edges
     node.saved = saved
     if base.watch is not None:
         base.watch.node(node)

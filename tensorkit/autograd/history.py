@@ -136,7 +136,7 @@ def known_recorder(  # noqa: C901 - one way, without calls
         node._form = result._form
         node.hooks = None
         node.order = next_order()
-        node._edges = tuple(edges)
+        node.edges = tuple(edges)
         node.saved = kept
         if tensors or keeps_result:
             node.saved = saved = dict(kept)
@@ -340,7 +340,7 @@ def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
         node._form = form
         node.hooks = None
         node.order = next_order()
-        node._edges = (edge,)
+        node.edges = (edge,)
         node.saved = known
         if base.watch is not None:
             base.watch.node(node)

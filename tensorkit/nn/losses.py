@@ -23,7 +23,8 @@ class _Loss(Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        options = {name: getattr(self, name) for name in self.settings}
+        own, weights = self.__dict__, self._buffers
+        options = {name: own[name] if name in own else weights[name] for name in self.settings}
         return type(self).function(input, target, **options)
 
 

@@ -179,7 +179,7 @@ def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[
         node = object.__new__(Joined)
         node.rule, node._form, node.hooks = rule, result._form, None
         node.order = next_order()
-        node._edges, node.dim, node.parts = edges, dim, parts
+        node.edges, node.dim, node.parts = edges, dim, parts
         result._node = node
     return result
 
@@ -192,16 +192,11 @@ _CAT.keeps = _STACK.keeps = {"dim"}
 class Joined(Node):
     """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
 
-    __slots__ = ("_edges", "dim", "parts")
+    __slots__ = ("dim", "edges", "parts")
 
-    _edges: tuple[Any, ...]
+    edges: tuple[Any, ...]  # one for each joined tensor
     dim: int
     parts: list[Any]  # for each input: begin and end along ``dim``, or its position
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """One edge for each joined tensor."""
-        return self._edges
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The parts of the gradient."""
@@ -209,7 +204,7 @@ class Joined(Node):
             g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
             if edge is not None
             else None
-            for edge, part in zip(self._edges, self.parts, strict=True)
+            for edge, part in zip(self.edges, self.parts, strict=True)
         )
 
     def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
@@ -220,7 +215,7 @@ class Joined(Node):
             else views.slice(g, self.dim, *part, 1)
             if type(part) is tuple
             else views.select(g, self.dim, part)
-            for edge, part in zip(self._edges, self.parts, strict=True)
+            for edge, part in zip(self.edges, self.parts, strict=True)
         )
 
     def value(self, name: str) -> Any:

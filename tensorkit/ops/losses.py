@@ -4,6 +4,7 @@ Each takes inputs that its caller in ``nn.functional`` has checked, of one shape
 "none" (one number per item), "mean" or "sum".
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,11 +102,14 @@ def _weights(
     return xp.where(ignored, x.dtype.type(0), counts), kept
 
 
+_counted: Any = lru_cache(100)(np.arange)  # never written to
+
+
 def _chosen(xp: Any, kept: Any) -> Any:
     """The index of ``x[n, kept[n, ...], ...]``: x (N, C, ...) or (C,), kept (N, ...) or ()."""
     n_dims = kept.ndim
     if n_dims == 1:
-        return xp.arange(kept.size), kept
+        return (_counted if xp is np and kept.size <= 1024 else xp.arange)(kept.size), kept
     places = [
         xp.arange(size).reshape((size, *(1,) * (n_dims - 1 - dim)))
         for dim, size in enumerate(kept.shape)

@@ -94,9 +94,7 @@ def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
     return some_dims(function, x, dim)
 
 
-def total(  # noqa: C901 - one case after the other, the commonest first
-    xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False
-) -> Any:
+def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
     """The sum of an array, added up precisely enough.
 
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
@@ -108,13 +106,9 @@ def total(  # noqa: C901 - one case after the other, the commonest first
         if x.size <= _TERMS and x.flags.c_contiguous and x.dtype.char != "l" and xp is np:
             return x.ravel().dot(ones(x.size, x.dtype.char)) + 0  # of -0.0 it is 0.0
         return xp.add.reduce(x, None)
-    if x.ndim == 2 and xp is np and x.dtype.char in "fd":
-        if dim == (0,) and len(x) <= _TERMS:
-            sums = ones(len(x), x.dtype.char).dot(x)
-            return sums[None] if keepdims else sums
-        if dim == (1,) and x.shape[1] <= _TERMS:
-            sums = x.dot(ones(x.shape[1], x.dtype.char))
-            return sums[:, None] if keepdims else sums
+    if dim == (0,) and xp is np and x.ndim == 2 and x.size <= _MANY and x.dtype.char == "f":
+        # as below, without questions: the gradient of a bias
+        return xp.add.reduce(x, 0, xp.float64, None, keepdims).astype(x.dtype)
     if not x.ndim:
         return x.copy()
     axis, dtype = axes(x, dim), x.dtype
