@@ -28,6 +28,8 @@ from course.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
 """Of a notebook; of its cells; characters of one cell; entries of a folder or an archive."""
+MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
+"""Lists and objects in a notebook; bytes of one of an older format."""
 LONGEST_READ = 20_000
 """Characters of a cell whose program is read to find which one it is."""
 
@@ -322,6 +324,8 @@ def is_check(cell: Cell) -> bool:
 
 
 def _cells(content: bytes) -> list[Cell]:
+    if content.count(b"{") + content.count(b"[") > MOST_PARTS:  # each takes ten times its size
+        raise Refused("The file holds more lists and objects than a notebook has.")
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as problem:
@@ -338,6 +342,11 @@ def _cells(content: bytes) -> list[Cell]:
 
 def _older(content: bytes) -> dict[str, Any]:
     """A notebook of an older format, brought up to date."""
+    if len(content) > MOST_OLDER:  # bringing it up to date takes a hundred times its size
+        raise Refused(
+            f"The notebook is of an old format, of which {MOST_OLDER / 1e6:.0f} MB are read. "
+            "Save it in JupyterLab once more, then submit again."
+        )
     import nbformat
 
     try:

@@ -298,3 +298,17 @@ def test_long_cells_without_ids_are_not_read_again_and_again(
     begun = time.process_time()
     repaired(source, notebook)
     assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"nbformat": 4, "cells": [' + b"{}," * 6_000_000 + b"{}]}",
+        b'{"nbformat": 3, "worksheets": [{"cells": [' + b"{}," * 700_000 + b"{}]}]}",
+    ],
+)
+def test_a_small_file_that_grows_is_refused(source: Source, content: bytes) -> None:
+    begun = time.process_time()
+    with pytest.raises(Refused, match=r"lists and objects|old format"):
+        intake.repair(content, source)
+    assert time.process_time() - begun < 1
