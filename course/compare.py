@@ -219,7 +219,7 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
     if len(got) != len(expected):
         return f"Its length is {len(got)}; expected is {len(expected)}."
     for position, (one, other) in enumerate(zip(got, expected, strict=True)):
-        found = difference(one, other)
+        found = _inside(one, other)
         if found is not None:
             return _within(f"Entry {position}", found)
     return None
@@ -232,10 +232,16 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
     if missing:
         return f"The entry {show(missing[0], 80)} is missing."
     for key, value in expected.items():
-        found = difference(got[key], value)
+        found = _inside(got[key], value)
         if found is not None:
             return _within(str(key), found)
     return None
+
+
+def _inside(got: Any, expected: Any) -> str | None:
+    """The difference of two entries: where one is None, something was returned all the same."""
+    is_missing = got is None and expected is not None
+    return "It is None; a value is expected." if is_missing else difference(got, expected)
 
 
 def _within(place: str, found: str) -> str:

@@ -43,9 +43,17 @@ class Case:
 def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> Case:
     """A case of an exercise; points hang on its label, so a label stands once per exercise.
 
+    args: lists and dictionaries in them are copied, or an answer that empties one would empty it
+    for every check that follows.
     raises: whether a right answer raises here, with the class of exception that the reference has.
     """
-    return Case(args, label, weight, raises)
+    return Case(tuple(map(_of_its_own, args)), label, weight, raises)
+
+
+def _of_its_own(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _of_its_own(it) for key, it in value.items()}
+    return [_of_its_own(it) for it in value] if type(value) is list else value
 
 
 class Draw:

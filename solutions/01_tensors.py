@@ -146,6 +146,7 @@ print(week[1:2].shape, "is not", week[1].shape)
 # A negative step, such as `x[::-1]`, is an error: tensors, unlike lists, are not read backwards.
 #
 # The picture shows what `week[0:2, ::2]` takes. `np.s_[0:2, ::2]` hands that index to a function.
+# What its title says of a view and of strides comes later in this chapter.
 
 # %% role="show"
 viz.indexing(week, np.s_[0:2, ::2])
@@ -525,9 +526,6 @@ print(shared)
 # > because the array is, and it says so: `dtype=torch.float64`. Sooner or later such a tensor meets
 # > a float32 one. If you want float32, say `.float()`, which makes a copy at the same time.
 
-# %% role="show"
-viz.memory(shared=shared)
-
 # %% [markdown]
 # `.numpy()` goes the other way, and shares the memory too.
 
@@ -543,7 +541,11 @@ print(type(back).__name__, back.dtype)
 # %%
 separate = shared.clone()
 array[2] = 0.0
+print(shared)
 print(separate)
+
+# %% role="show"
+viz.memory(shared=shared, separate=separate)
 
 # %% exercise="private-copy"
 

@@ -61,7 +61,8 @@ print(round(slope_a, 3), round(slope_b, 3))
 
 # %% [markdown]
 # The gradient points uphill. Whoever wants to go down takes a small step the other way, here a
-# tenth of the gradient. The lines join places of the same height.
+# tenth of the gradient. In the picture `a` goes to the right and `b` upwards; the lines join places
+# of the same height.
 
 # %% role="show"
 viz.landscape(valley, [(3.0, 1.0), (3.0 - 0.1 * slope_a, 1.0 - 0.1 * slope_b)])
@@ -211,8 +212,9 @@ print([node.name() for node, _ in y.grad_fn.next_functions])
 viz.graph(loss)
 
 # %% [markdown]
-# The arrows of the picture show how the values went; the edges that backward follows lead the other
-# way, from a result to the nodes of its inputs. `x` and `target` ask for no gradient, so no edge
+# The last name is the node of `b`: it adds what arrives to `b.grad`. The arrows of the picture show
+# how the values went; the edges that backward follows lead the other way, from a result to the
+# nodes of its inputs. `x` and `target` ask for no gradient, so no edge
 # leads to them. No way along the edges comes back to where it began: a *directed acyclic graph*,
 # DAG for short.
 #
@@ -289,7 +291,8 @@ explain.no_grad(weights)
 # %% [markdown]
 # ## The chain rule, node by node
 #
-# For $y = \tanh(u)$ with $u = w x$ the chain rule multiplies the slopes along the way:
+# `tk.tanh` squeezes every number in between -1 and 1; its slope at $u$ is $1 - \tanh^2 u$. For
+# $y = \tanh(u)$ with $u = w x$ the chain rule multiplies the slopes along the way:
 #
 # $$\frac{dy}{dw} = \frac{dy}{du} \cdot \frac{du}{dw} = (1 - \tanh^2 u) \cdot x$$
 #
@@ -309,6 +312,10 @@ w = tk.tensor(0.5, requires_grad=True)
 viz.backward(tk.tanh(w * x))
 
 # %% exercise="tanh-gradient"
+
+# %% [markdown]
+# Inside this block tensorkit asks your function instead of its own (`transplant` belongs to this
+# course); the last line says how often it did.
 
 # %% role="show"
 with transplant(tanh_gradient) as asked:

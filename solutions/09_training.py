@@ -240,7 +240,7 @@ print(images.shape, images.dtype)
 print(labels[:12], labels.dtype)
 
 # %% [markdown]
-# The first five of them, with a darker block for a darker pixel: a 0, a 1, a 2, a 3 and a 4.
+# The first five of them, with a denser block where there is more ink: a 0, a 1, a 2, a 3 and a 4.
 
 
 # %%
@@ -396,6 +396,8 @@ print(f"{F.cross_entropy(tk.zeros(1, 10), tk.tensor([0])).item():.4f}")
 # %% [markdown]
 # The last line is worth knowing: a network that has learned nothing about ten classes has a loss of
 # about $\log 10 = 2.30$.
+#
+# In the graph of a loss stand the two halves, `LogSoftmax` and `NllLoss`; no node makes shares.
 
 # %% role="show"
 tk.manual_seed(0)

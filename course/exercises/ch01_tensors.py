@@ -30,7 +30,7 @@ class WhatShape(Prediction):
     tk.zeros(4, 3)[:2]      # [2, 3]: rows 0 and 1, all 3 columns
     ```
 
-    A wrong prediction costs little. The check names the rule and leaves the experiment to you.
+    A wrong prediction costs nothing. The check names the rule and leaves the experiment to you.
     """
 
     name = "shapes"
@@ -255,6 +255,21 @@ def _counts_on(rows: int, columns: int) -> tk.Tensor:
     return (tk.arange(rows * columns) % 2).reshape(rows, columns)
 
 
+def _two_brackets(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[::2][1::2] = 1
+    board[1::2][::2] = 1
+    return board
+
+
+def _stops_before_the_edge(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    for row in range(rows - 1):
+        for column in range(columns - 1):
+            board[row, column] = (row + column) % 2
+    return board
+
+
 def _whole_rows_and_columns(rows: int, columns: int) -> tk.Tensor:
     board = tk.zeros(rows, columns, dtype=tk.int64)
     board[1::2] = 1
@@ -325,6 +340,16 @@ class Checkerboard(Exercise):
             _whole_rows_and_columns,
             "You fill whole rows and whole columns, so there are ones where both meet. In rows 1, "
             "3, 5, ... fill only columns 0, 2, 4, ...: name both in one index.",
+        ),
+        "two pairs of brackets": (
+            _two_brackets,
+            "`board[::2][1::2]` takes rows twice: every second row, and of these every second row "
+            "again. Put both slices into one pair of brackets: `board[::2, 1::2]`.",
+        ),
+        "stops before the edge": (
+            _stops_before_the_edge,
+            "The last row and the last column are still empty. `range(rows - 1)` stops before the "
+            "last row: write `range(rows)`, or let slices do it without a loop.",
         ),
         "columns first": (
             _columns_by_rows,
@@ -476,6 +501,11 @@ def _by_the_brightest(image: tk.Tensor) -> tk.Tensor:
     return image.float() / image.max()
 
 
+def _stretched(image: tk.Tensor) -> tk.Tensor:
+    image = image.float()
+    return (image - image.min()) / (image.max() - image.min())
+
+
 def _from_minus_one(image: tk.Tensor) -> tk.Tensor:
     return image.float() / 127.5 - 1
 
@@ -510,8 +540,9 @@ class Pixels(Exercise):
     usual_mistakes = {
         "floor division": (
             _floor_division,
-            "`//` rounds down to whole numbers, so that everything below 255 becomes 0 and the "
-            "dtype stays uint8. Divide with `/`.",
+            "Everything below 255 has become 0, in uint8: `//` rounds down to whole numbers, and "
+            "so does writing floats into a uint8 tensor, such as `zeros_like(image)`. Divide with "
+            "`/`, and return what that gives.",
         ),
         "divides by 256": (
             _by_256,
@@ -525,8 +556,14 @@ class Pixels(Exercise):
         ),
         "float64 from NumPy": (
             _through_numpy,
-            "The numbers are right and their dtype is float64, because NumPy divided. Stay with "
-            "the tensor and divide there: its float is float32.",
+            "The numbers are right and their dtype is float64: NumPy computes with 64 bits, and "
+            "`.double()` asks for them. Divide the tensor itself, or its `.float()`: that is "
+            "float32.",
+        ),
+        "stretched": (
+            _stretched,
+            "You stretch each photo from its darkest to its brightest number, so the same grey "
+            "comes out differently in two photos. Only divide, always by 255.",
         ),
         "by the brightest": (
             _by_the_brightest,
