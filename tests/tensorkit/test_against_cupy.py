@@ -56,10 +56,11 @@ def test_the_package_names_no_function_of_an_array_library_that_is_not_on_the_li
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr not in known:
                 place = getattr(node.value, "attr", getattr(node.value, "id", None))
-                found += [(path.name, node.lineno, node.attr)] if place == "xp" else []
-    assert not found
+                found += [(path.name, node.attr)] if place == "xp" else []
+    assert {*found} <= _ON_THE_CPU
 
 
+_ON_THE_CPU = {("arithmetic.py", "sign"), ("arranging.py", "tri")}  # behind a question for NumPy
 _OF_LIBRARY = ["linalg", "ndarray", "generic", "broadcast_shapes", "may_share_memory", "__name__"]
 _OF_LIBRARY += ["ElementwiseKernel", "RawKernel", "ascontiguousarray"]  # of a GPU's only
 
