@@ -303,7 +303,8 @@ print(tk.from_numpy(np.array([0.1, 0.2])).dtype)
 # %% [markdown]
 # **When two dtypes meet.** Arithmetic goes element by element. If two tensors of different dtypes
 # meet, the result takes the higher kind: bool, then whole numbers, then floats. Within one kind the
-# wider dtype wins. uint8 with int8 gives int16: neither of the two holds both 200 and -100.
+# wider dtype wins. uint8 with int8 gives int16: neither of the two holds both 200 and -100. This
+# rule is called **promotion**.
 
 # %%
 whole = tk.tensor([1, 2, 3])

@@ -313,8 +313,9 @@ viz.memory(row=row)
 # ## Measuring
 #
 # The host goes on while the GPU works. So a clock that is stopped after a launch has measured the
-# launch. `tk.cuda.synchronize()` waits until everything is done: call it before the clock starts
-# and before it stops. And run once without the clock: the first call prepares things.
+# launch. `tk.cuda.synchronize()` waits until everything is done. To **synchronise** is to do just
+# that: before the clock starts and before it stops. And run once without the clock: the first call
+# prepares things.
 
 # %% role="show"
 m = tk.rand(500, 500, device=device)
