@@ -5,6 +5,7 @@ in equal shares to all of them from ``max()`` and ``amax``, and to the one whose
 from ``max(dim)``.
 """
 
+from functools import partial
 from math import copysign
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import general, results, writing
+from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
 from tensorkit.ops.arguments import as_int, need_tensor, no_such_call
 from tensorkit.ops.gathering import add_along
@@ -88,10 +89,10 @@ def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
     >>> tk.tensor([-2., 9.]).clamp_(max=1)
     tensor([-2.,  1.])
     """
-    if isinstance(input, TensorBase) and input._form.device is CPU and _is_easy(input, min, max):
-        array = results.run(_within, CPU.backend.xp, input._array, min, max)
-        if writing.write_plainly(input, array, "clamp_"):
-            return input
+    easy = isinstance(input, TensorBase) and input._form.device is CPU
+    easy = easy and _is_easy(input, min, max)
+    if easy and writing.write_plainly(input, partial(_clamp_into, min, max), "clamp_"):
+        return input
     return _clamped_by_any("clamp_", input, min, max, into=input)
 
 
@@ -124,6 +125,14 @@ def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None
     operation = _clamp if n_tensors else _clamp_to_numbers
     values = {"x": x, "low": low, "high": high}
     return general.elementwise(operation.definition, values, {}, into)
+
+
+def _clamp_into(low: Any, high: Any, x: Any) -> None:
+    xp = CPU.backend.xp
+    if low is not None:
+        xp.maximum(x, low, out=x)
+    if high is not None:
+        xp.minimum(x, high, out=x)
 
 
 def _is_easy(x: "Tensor", *limits: Any) -> bool:

@@ -20,17 +20,19 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
     """Write where nothing is to be asked or recorded; False where something is.
 
     The shape of ``array``, its overlap with ``x`` and what it is tracked by are the caller's care.
-    With ``at``, a NumPy index, only these elements are written.
+    With ``at``, a NumPy index, only these elements are written. ``array`` may also be a function
+    that writes into the array it is given.
     """
     own = x._array
     if not (x._node is None and x._form.is_contiguous and x._form.device is CPU):
         return False
     if base.watch is not None or state.inference or not own.flags.writeable:
         return False
+    change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
     try:
-        quiet.run(own.__setitem__, at, array)
+        quiet.run(change, *args)
     except RuntimeError:  # fast paths are closed
-        quietly(own.__setitem__, at, array)
+        quietly(change, *args)
     history.written(x, operation)
     return True
 
