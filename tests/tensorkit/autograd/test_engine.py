@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+import torch
 
 import tensorkit as tk
 
@@ -300,3 +301,17 @@ def test_the_first_derivative_of_zero_to_the_power_is_zero():
     x = tk.tensor([0.0, 1.5], dtype=tk.float64, requires_grad=True)
     (0**x).sum().backward()
     assert x.grad.tolist() == [0, 0]
+
+
+def test_the_youngest_node_is_run_next_as_in_pytorch():
+    def order(m):
+        x, seen = m.ones(2, requires_grad=True), []
+        first = x * 2
+        second = x * 3
+        third = first.exp()
+        for name, each in (("first", first), ("second", second), ("third", third)):
+            each.register_hook(lambda g, name=name: seen.append(name))
+        (second * first + third).sum().backward()
+        return seen
+
+    assert order(tk) == order(torch)

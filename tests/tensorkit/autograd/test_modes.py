@@ -1,5 +1,7 @@
 """Modes as contexts and decorators: what they change, and that they change it back."""
 
+import threading
+
 import pytest
 
 import tensorkit as tk
@@ -96,3 +98,14 @@ def test_a_refused_write_changes_neither_values_nor_version(x):
         with pytest.raises((RuntimeError, IndexError)):
             write()
     assert (b.tolist(), b._version, x.tolist(), x._version) == ([2, 2], 0, [1, 1], 0)
+
+
+def test_inference_mode_of_one_thread_marks_nothing_in_another():
+    x, found = tk.ones(2), []
+    x + x  # planned: from now on the fast path could take it
+    with tk.inference_mode():
+        thread = threading.Thread(target=lambda: found.append(x + x))
+        thread.start()
+        thread.join()
+    found.append(x + x)
+    assert [y.is_inference() for y in found] == [False, False]
