@@ -183,11 +183,24 @@ def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
     found, wanted = got[index].item(), expected[index].item()
     place = f"at {list(index)} " if index else ""
     many = f"{int((~same).sum())} of {same.size} elements differ; the first " if index else "It "
-    return f"{many}{place}is {_plain(found)} where {_plain(wanted)} is expected."
+    return f"{many}{place}is {_apart(found, wanted)} is expected."
 
 
-def _plain(number: Any) -> str:
-    return f"{number:.6g}" if isinstance(number, float) else repr(number)
+def _apart(found: Any, wanted: Any) -> str:
+    """Both numbers, with as many digits as it takes to tell them apart.
+
+    >>> _apart(1.0, 1.5), _apart(48.505322, 48.505323)
+    ('1 where 1.5', '48.505322 where 48.505323')
+    """
+    for digits in (6, 9, 12, 17):
+        one, other = _plain(found, digits), _plain(wanted, digits)
+        if one != other:
+            break
+    return f"{one} where {other}"
+
+
+def _plain(number: Any, digits: int) -> str:
+    return f"{number:.{digits}g}" if isinstance(number, float) else repr(number)
 
 
 def _exact(got: Any, expected: Any, types: tuple[type, ...], words: str) -> str | None:
@@ -209,7 +222,7 @@ def _number(got: Any, expected: float) -> str | None:
         return None
     if math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9):
         return None
-    return f"It is {_plain(float(got))} where {_plain(expected)} is expected."
+    return f"It is {_apart(float(got), expected)} is expected."
 
 
 def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:

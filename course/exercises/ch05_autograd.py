@@ -78,6 +78,10 @@ def _not_divided(x: tk.Tensor, h: float) -> tk.Tensor:
     return numeric_gradient(x, h) * (2 * h)
 
 
+def _without_brackets(x: tk.Tensor, h: float) -> tk.Tensor:
+    return numeric_gradient(x, h) * (2 * h) / 2 * h
+
+
 def _backwards_minus_forwards(x: tk.Tensor, h: float) -> tk.Tensor:
     return -numeric_gradient(x, h)
 
@@ -139,6 +143,11 @@ class NumericGradient(Exercise):
         "not divided": (
             _not_divided,
             "This is the difference itself. A slope is a difference divided by the way: `2 * h`.",
+        ),
+        "without brackets": (
+            _without_brackets,
+            "`/ 2 * h` divides by 2 and then multiplies by `h`. Put the length of the way into "
+            "brackets: `/ (2 * h)`.",
         ),
         "the wrong way round": (
             _backwards_minus_forwards,
@@ -465,6 +474,12 @@ class LostGradient(Exercise):
         yield case([5.7], label="a single number (size 1)")
         yield case([2, -3], label="whole numbers (int)")
         yield case([], label="no numbers (empty)")
+
+    def advice(self, *args: Any) -> str | None:
+        return (
+            "Where it is None: is `x` the leaf itself, did you call `backward()`, and do you "
+            "return `x.grad`? Where only the last digits differ: was it float64 from the start?"
+        )
 
 
 def tanh_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
