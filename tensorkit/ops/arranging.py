@@ -28,7 +28,7 @@ def flip(input: "Tensor", dims: Any) -> Any:
     shape = tuple(input._form.shape)
     dims = wrap_dims(need_sizes("flip", "dims", 2, dims), len(shape))
     axes = dims if shape else ()
-    if input._form.is_contiguous:
+    if input._form.strides == layout.contiguous_strides(shape):
         return _flip, (input,), {"dims": axes}
     array = results.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
     strides = layout.dense_strides(shape, input._form.strides)

@@ -14,6 +14,7 @@ or autograd must be asked, it hands the call over to it.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from operator import is_, methodcaller
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
@@ -635,6 +636,9 @@ def _chosen(
         compute = None if known else definition.shortcut_for(form.device, form.dtype)
         if definition.for_forms is not None and form.device is CPU:
             compute = definition.for_forms(*forms, **known)
+            if compute is not None:  # rounded now as it will be next time
+                with suppress(RuntimeError):  # which leaves these values to the general path
+                    result._array[...] = results.run(compute, *[each._array for each in inputs])
         compute = compute or partial(definition.forward, form.xp, **known)
         key = forms[0] if n_tensors == 1 else forms
         if others or options:
