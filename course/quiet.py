@@ -8,8 +8,10 @@ import io
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 import tensorkit as tk
@@ -82,32 +84,23 @@ def _mute_descriptors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def refused(names: tuple[str, ...], namespace: dict[str, Any]) -> Iterator[Callable[[Any], Any]]:
+def refused(names: tuple[str, ...]) -> Iterator[None]:
     """While it runs, the functions called `names`, as `home_of` reads them, refuse to work.
 
-    So do the names in `namespace`, that of the answer, that mean one of them, and what is given to
-    the function that this yields. And so does `input`: a person would be asked in the middle of a
-    check.
+    So they do under every other name, in every list or default that holds them: it is their code
+    that is exchanged. And so does `input`: a person would be asked in the middle of a check.
     """
-    refusals: list[tuple[Any, str, Any]] = [(builtins, "input", _refusal(ASKS))]
-    instead: dict[int, Any] = {}
-    for name in names:
-        home, attribute = home_of(name)
-        refusal = _refusal(f"{name} is what you are asked to write here: do it without this call.")
-        instead[id(vars(home)[attribute])] = refusal
-        refusals.append((home, attribute, refusal))
-    originals = [vars(owner)[attribute] for owner, attribute, _ in refusals]
-    mine = list(namespace.items()) if instead else []
-    aliases = {name: value for name, value in mine if id(value) in instead}
-    for owner, attribute, refusal in refusals:
-        setattr(owner, attribute, refusal)
-    namespace.update({name: instead[id(value)] for name, value in aliases.items()})
+    functions = [vars(home)[attribute] for home, attribute in map(home_of, names)]
+    codes = [it.__code__ for it in functions]
+    asks, builtins.input = builtins.input, _asked
     try:
-        yield lambda value: instead.get(id(value), value)
+        for it, code, name in zip(functions, codes, names, strict=True):
+            it.__code__ = _refusal(name).replace(co_freevars=code.co_freevars)
+        yield
     finally:
-        namespace.update(aliases)
-        for (owner, attribute, _), original in zip(refusals, originals, strict=True):
-            setattr(owner, attribute, original)
+        for it, code in zip(functions, codes, strict=True):
+            it.__code__ = code
+        builtins.input = asks
 
 
 def home_of(name: str) -> tuple[Any, str]:
@@ -123,8 +116,16 @@ def home_of(name: str) -> tuple[Any, str]:
 ASKS = "`input()` asks a person. Here the values arrive as arguments of the function: use those."
 
 
-def _refusal(sentence: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise NotAllowed(sentence)
+def _asked(*args: Any, **options: Any) -> Any:
+    raise NotAllowed(ASKS)
 
-    return refuse
+
+@cache
+def _refusal(name: str) -> CodeType:
+    """The code of a function that refuses to work, wherever that lives."""
+    sentence = f"{name} is what you are asked to write here: do it without this call."
+    lines = ["def refuse(*_, **__):", "from course.quiet import NotAllowed", "raise NotAllowed"]
+    made: dict[str, Any] = {}
+    exec("\n    ".join(lines) + f"({sentence!r})", made)
+    code: CodeType = made["refuse"].__code__
+    return code

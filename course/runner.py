@@ -11,7 +11,6 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import Any
 
 import tensorkit as tk
@@ -81,7 +80,7 @@ def run_case(
 
     def run() -> None:
         try:
-            outcome.value = plain(exercise.run(allowed(answer), *given.args))
+            outcome.value = plain(exercise.run(answer, *given.args))
             arguments[:] = map(plain, given.args)
         except (KeyboardInterrupt, TimeLimit):
             raise
@@ -93,7 +92,7 @@ def run_case(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with quiet(printed), refused(exercise.without, _names(exercise, answer)) as allowed:
+            with quiet(printed), refused(_refused_to(exercise, answer)):
                 limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"
@@ -109,10 +108,10 @@ def changed(arguments: list[Any], untouched: Case) -> list[int]:
     return [it for it, (now, before) in pairs if compare.difference(now, before) is not None]
 
 
-def _names(exercise: Exercise, answer: Any) -> dict[str, Any]:
-    """The names that an answer sees. Usual mistakes are ours: they may build on a right answer."""
+def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:
+    """The calls that an answer must do without; usual mistakes may build on a right answer."""
     is_ours = any(answer is it for it, _ in exercise.usual_mistakes.values())
-    return answer.__globals__ if type(answer) is FunctionType and not is_ours else {}
+    return () if is_ours else exercise.without
 
 
 def _where(error: BaseException) -> str:

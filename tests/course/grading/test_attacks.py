@@ -524,3 +524,21 @@ def test_a_changed_check_earns_nothing(klass_once: Class) -> None:
         if cell["id"].startswith("check-"):
             cell["source"] = "6.0"
     assert klass_once.grade(notebook).score == 0
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "def strides_of(shape, _key=[tk.Tensor.stride]): return _key[0](tk.zeros(shape))",
+        "from functools import partial\n"
+        "strides_of = partial(lambda f, s: f(tk.zeros(s)), tk.Tensor.stride)",
+        "class Keys: stride = tk.Tensor.stride\ndef strides_of(s): return Keys.stride(tk.zeros(s))",
+    ],
+)
+def test_without_is_enforced_under_every_name(klass: Class, key: str) -> None:
+    notebook = klass.blank()
+    cell_of(notebook, "strides-of")["source"] = key
+    result = klass.grade(notebook)
+    report = next(it.report for it in result.exercises if it.report.exercise_id == "strides-of")
+    assert {it.status for it in report.rows} == {"failed"}
+    assert "what you are asked to write" in report.rows[0].got
