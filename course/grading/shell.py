@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import sys
+import time
 import traceback
 from dataclasses import dataclass, field
 from typing import Any
@@ -188,6 +189,7 @@ class Shell(InteractiveShell):
         self.outputs.begin()
         result: list[Any] = []
         streams = sys.stdout, sys.stderr
+        begun = time.monotonic()
         sys.stdout, sys.stderr = (_Stream(it, self.outputs) for it in ("stdout", "stderr"))
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
@@ -201,7 +203,8 @@ class Shell(InteractiveShell):
             raised = result[0].error_before_exec or result[0].error_in_exec
             if raised is not None:
                 ran.error, ran.message = type(raised).__name__, message_of(raised)
-        if ran.error == "TimeLimit":
+        # whatever became of the exception on its way: when the time was up it was raised
+        if ran.error == "TimeLimit" or time.monotonic() - begun >= seconds:
             ran.stopped = True
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
         names = (it for it, own in dict(self.user_ns).items() if before.get(it) is not own)

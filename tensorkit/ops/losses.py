@@ -193,7 +193,8 @@ def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_inde
     def mean_of(x: Any, target: Any) -> Any:
         if np.maximum.reduce(target.view(np.uint64)) >= n_classes:  # negative ones are huge
             raise RuntimeError  # the general path tells, or ignores them
-        return x.take(begins + target).dot(sum_by) / x.dtype.type(-n_rows)
+        # + 0.0: no loss is no negative zero
+        return x.take(begins + target).dot(sum_by) / x.dtype.type(-n_rows) + 0.0
 
     return mean_of
 

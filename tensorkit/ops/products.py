@@ -126,11 +126,11 @@ def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
     (*left, n, m), (*right, m2, p) = x._form.shape, y._form.shape
     batch = layout.broadcast_shapes(tuple(left), tuple(right))
     count = prod(batch)
-    product = bmm(
+    pairs = _in_pairs(
         reshape(expand(x, (*batch, n, m)), (count, n, m)),
         reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
     )
-    return unsafe_view(product, size=(*batch, n, p))
+    return unsafe_view(_bmm(*pairs), size=(*batch, n, p))
 
 
 @op(kind="function", shortcut=_dot_of, on_arrays=_product)
@@ -355,11 +355,16 @@ def bmm(input: "Tensor", mat2: "Tensor") -> Any:
     torch.Size([5, 2, 4])
     """
     need_two("bmm", input, mat2, "mat2")
-    _check_batches(input, mat2)
-    left, right = input._form, mat2._form
+    return _bmm, _in_pairs(input, mat2), {}
+
+
+def _in_pairs(x: "Tensor", y: "Tensor") -> tuple["Tensor", "Tensor"]:
+    """Both, if their matrices can be multiplied in pairs; ShapeError or RuntimeError if not."""
+    _check_batches(x, y)
+    left, right = x._form, y._form
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
-    return _bmm, (input, mat2), {}
+    return x, y
 
 
 def _check_batches(input: "Tensor", mat2: "Tensor") -> None:

@@ -71,7 +71,9 @@ def test_a_module_gives_there_what_it_gives_on_the_cpu(gpu, name):
 
         return run
 
-    _holds(program)
+    # the slope of a sum of squares is what is left of terms that cancel: its digits are rounding
+    cancels = name == "layer norm"
+    _holds(program, 1e-5 if cancels else 2e-6, printed=not cancels)
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
