@@ -32,6 +32,7 @@ def main() -> None:
         begun, (text,) = wire.receive()
         source = Source.from_json(text.tobytes().decode())
         limits = Limits(**begun["limits"])
+        _stay(begun["number"])
         with Warm(begun["profile"], limits, number=begun["number"]) as warm:
             wire.send({"ready": True}, [])
             gc.freeze()  # nothing of what was imported is looked through again
@@ -47,6 +48,15 @@ def main() -> None:
     except CourseError as problem:
         wire.send({"problem": str(problem)}, [])
         sys.exit(1)
+
+
+def _stay(number: int) -> None:
+    """Keep this worker, and the learners' processes that it starts, on one core.
+
+    They take turns; across two cores each turn would wait until the other one has woken up.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 def begin(number: int, profile: str, limits: Limits) -> dict[str, object]:
