@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -265,9 +265,9 @@ def extend(
     from course.release import nbgrader_config
 
     root = paths.course_root()
-    entries = ChapterEntries(root, batch.chapter_in(root, chapter), nbgrader_config(own=True))
-    entries.extend(learner, days)
-    entries.close()
+    config = nbgrader_config(own=True)
+    with closing(ChapterEntries(root, batch.chapter_in(root, chapter), config)) as entries:
+        entries.extend(learner, days)
     print(f"{learner} has {days:g} day{'s' * (days != 1)} more.")
 
 

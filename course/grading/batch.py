@@ -112,7 +112,9 @@ def results(
     """The result of every job, in the order in which they are done."""
     waiting = deque(jobs)
     count = min(workers, len(waiting))
-    pool = [Hand(number, source, profile, limits or Limits()) for number in range(count)]
+    pool = [
+        Hand(number, source, profile, limits or Limits(), core=number) for number in range(count)
+    ]
     done: list[Result] = []
     try:
         for hand in pool:
@@ -181,6 +183,8 @@ class Hand:
     source: Source
     profile: str
     limits: Limits
+    core: int | None = None
+    """Which core is its own; None if it shares all of them."""
     job: Job | None = None
     was_ready: bool = False
     """Whether it has ever started."""
@@ -231,7 +235,7 @@ class Hand:
         )
         its.close()
         self._wire = Wire(mine.detach())
-        self._begins = worker.begin(self.number, self.profile, self.limits)
+        self._begins = worker.begin(self.number, self.profile, self.limits, self.core)
 
     def finish(self) -> Result | None:
         """The result, or None if what arrived is something else.

@@ -19,7 +19,7 @@ import contextlib
 import inspect
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -33,6 +33,8 @@ from course.grading.values import Decoder, Encoder, address
 from course.grading.wire import Closed, Message, Wire
 from course.limited import limited
 from course.quiet import Bounded, NotAllowed, quiet, refused
+
+Reply = tuple[Message, list[Any]]
 
 _MISSING = object()
 PRINTED_LIMIT, MOST_RECORDS = 2000, 10_000
@@ -54,34 +56,34 @@ class Learner:
         with contextlib.suppress(Closed):
             while True:
                 message, blocks = self.wire.receive()
-                if message["do"] == "cells":
-                    for source in message["sources"]:
-                        ran = self._run_cell(source, message["seconds"])
-                        self.wire.send({**ran, "n": message["n"]}, [])
-                    continue
-                reply, sent = getattr(self, f"_do_{message['do']}")(message, blocks)
-                self.wire.send({**reply, "n": message["n"]}, sent)
+                for reply, sent in getattr(self, f"_do_{message['do']}")(message, blocks):
+                    self.wire.send({**reply, "n": message["n"]}, sent)
 
     def _keep(self, value: Any) -> int:
         self.objects.append(value)
         return len(self.objects) - 1
 
-    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
+    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
         for name, content in zip(message["files"], blocks, strict=True):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.tobytes())
-        return {}, []
+        yield {}, []
+
+    def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        for source in message["sources"]:
+            yield self._run_cell(source, message["seconds"]), []
 
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
-    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
+    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
         value = self.shell.user_ns.get(message["name"], _MISSING)
         if value is _MISSING:
-            return {"exists": False}, []
+            yield {"exists": False}, []
+            return
         encoder = Encoder(self._keep)
         reply: Message = {"exists": True}
         try:
@@ -91,15 +93,15 @@ class Learner:
         if type(value) is FunctionType:
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
-        return reply, encoder.blocks
+        yield reply, encoder.blocks
 
-    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
-        if message["cuda"] and not tk.cuda.is_available():
-            with tk.cuda.simulate():
-                return self._called(message, blocks)
-        return self._called(message, blocks)
+    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        simulates = message["cuda"] and not tk.cuda.is_available()
+        with tk.cuda.simulate() if simulates else contextlib.nullcontext():
+            replied = self._called(message, blocks)
+        yield replied
 
-    def _called(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
+    def _called(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.memory, self.result = blocks, None
         before = [it.tobytes() for it in blocks]
         decoder = Decoder(blocks, self._there, trusts=True)
@@ -148,12 +150,12 @@ class Learner:
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
-    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
+    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
         encoder.memory = self.memory
-        return {"value": encoder.encode(self.result)}, encoder.blocks
+        yield {"value": encoder.encode(self.result)}, encoder.blocks
 
     def _target(self, named: Any) -> Any:
         return self.shell.user_ns[named] if type(named) is str else self.objects[named]

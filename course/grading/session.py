@@ -238,9 +238,7 @@ class Session:
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
-        for reply in self.ask_each(message, [seconds], blocks, called_back):
-            return reply
-        raise AssertionError
+        return next(self.ask_each(message, [seconds], blocks, called_back))
 
     def ask_each(
         self,

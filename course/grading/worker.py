@@ -3,7 +3,7 @@
 It is a checker: it runs no learner's code, and holds neither the gradebook nor the secret of the
 course. Messages are those of `wire`, over the socket that is its standard input:
 
-    in   begin   {number, profile, limits} and the source of the chapter
+    in   begin   {number, profile, limits, core} and the source of the chapter
     in   grade   {learner, chapter, timestamp, repaired, seed} and the notebook
     out          the timings, and the result as JSON
 """
@@ -32,7 +32,8 @@ def main() -> None:
         begun, (text,) = wire.receive()
         source = Source.from_json(text.tobytes().decode())
         limits = Limits(**begun["limits"])
-        _stay(begun["number"])
+        if begun["core"] is not None:
+            _stay(begun["core"])
         with Warm(begun["profile"], limits, number=begun["number"]) as warm:
             wire.send({"ready": True}, [])
             gc.freeze()  # nothing of what was imported is looked through again
@@ -50,18 +51,18 @@ def main() -> None:
         sys.exit(1)
 
 
-def _stay(number: int) -> None:
+def _stay(core: int) -> None:
     """Keep this worker, and the learners' processes that it starts, on one core.
 
     They take turns; across two cores each turn would wait until the other one has woken up.
     """
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
+    os.sched_setaffinity(0, {cores[core % len(cores)]})
 
 
-def begin(number: int, profile: str, limits: Limits) -> dict[str, object]:
-    """The first message."""
-    return {"number": number, "profile": profile, "limits": asdict(limits)}
+def begin(number: int, profile: str, limits: Limits, core: int | None) -> dict[str, object]:
+    """The first message. core: where to stay; None where others choose what runs beside it."""
+    return {"number": number, "profile": profile, "limits": asdict(limits), "core": core}
 
 
 if __name__ == "__main__":

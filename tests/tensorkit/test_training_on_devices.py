@@ -4,6 +4,7 @@ As in test_on_devices the CPU is the oracle, and what the program did not ask fo
 """
 
 import io
+import re
 
 import pytest
 from on_devices import agree, on_both, unasked, words
@@ -48,13 +49,16 @@ def _net():
     )
 
 
-def _holds(program, rtol=2e-6, asked=(), printed=True):
+def _holds(program, rtol=2e-6, asked=(), to_the_digit=True):
     """``program`` gives on the CUDA device what it gives on the CPU, and moves nothing unasked."""
     expected, found, ledger = on_both(program)
     # a GPU has functions and orders of its own
     agree(found, expected, rtol if tk.cuda.is_simulated() else max(rtol, 2e-5))
     if tk.cuda.is_simulated():
-        assert not printed or words(repr(found)) == words(repr(expected))
+        texts = [words(repr(it)) for it in (found, expected)]
+        if not to_the_digit:  # the numbers were compared; here is what stands around them
+            texts = [[re.sub(r"[-+]?\d[\d.e+-]*", "#", word) for word in text] for text in texts]
+        assert texts[0] == texts[1]
         assert not unasked(ledger, *asked)
 
 
@@ -66,14 +70,13 @@ def test_a_module_gives_there_what_it_gives_on_the_cpu(gpu, name):
 
         def run():
             result = module(x)
-            (result * result).sum().backward()
+            # to a power that leaves something: a sum of squares of normalised rows has no slope
+            (result**3 if name == "layer norm" else result * result).sum().backward()
             return result, x, module.state_dict(), [*module.parameters()]
 
         return run
 
-    # the slope of a sum of squares is what is left of terms that cancel: its digits are rounding
-    cancels = name == "layer norm"
-    _holds(program, 1e-5 if cancels else 2e-6, printed=not cancels)
+    _holds(program)
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
@@ -94,7 +97,7 @@ def test_an_optimizer_trains_there_as_on_the_cpu(gpu, name, large):
 
         return run
 
-    _holds(program, printed=False)  # the host adds few numbers in another order
+    _holds(program, to_the_digit=False)  # the host adds few numbers in another order
 
 
 def test_the_state_of_an_optimizer_follows_its_parameters(gpu):
@@ -223,7 +226,7 @@ def test_rows_of_any_length_along_any_dimension_give_there_what_they_give_on_the
 
         return run
 
-    _holds(program, 2e-5, printed=False)  # long sums are made in another order
+    _holds(program, 2e-5, to_the_digit=False)  # long sums are made in another order
 
 
 LAYOUTS = {

@@ -57,9 +57,9 @@ def _workers() -> Iterator[dict[object, KeptHand]]:
 def kept_workers(_workers: dict[object, KeptHand], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of batches are started once: their imports take longer than what a test does."""
 
-    def hand(number: int, source: Source, profile: str, limits: Limits) -> KeptHand:
+    def hand(number: int, source: Source, profile: str, limits: Limits, core: int) -> KeptHand:
         key = number, source.digest, profile, limits
-        return _workers.setdefault(key, KeptHand(number, source, profile, limits))
+        return _workers.setdefault(key, KeptHand(number, source, profile, limits, core))
 
     monkeypatch.setattr(batch, "Hand", hand)
 

@@ -12,6 +12,7 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
@@ -255,7 +256,9 @@ def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: byte
         assert stored(school.root, name, CHAPTER) is not None
 
 
-def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School, half: bytes) -> None:
+@pytest.fixture
+def late(school: School, half: bytes) -> Any:
+    """nbgrader's configuration of a course in which bob's work came a day late and lost all."""
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_text("2026-03-02 00:00:00 UTC", encoding="ascii")
     with school.gradebook() as book:
@@ -265,23 +268,19 @@ def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School, half: 
     config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
     config.LateSubmissionPlugin.penalty_method = "zero"
     grade(school, config=config)
+    return config
+
+
+@pytest.mark.usefixtures("late")
+def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School) -> None:
     with school.gradebook() as book:
         entry = book.find_submission(CHAPTER, "bob")
         assert entry.total_seconds_late == 86400
         assert entry.late_submission_penalty == 6
 
 
-def test_an_extension_takes_the_penalty_back(school: School, half: bytes) -> None:
-    folder = school.submit("bob", half)
-    (folder / "timestamp.txt").write_text("2026-03-02 00:00:00 UTC", encoding="ascii")
-    with school.gradebook() as book:
-        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 1)
-        book.db.commit()
-    config = nbgrader_config()
-    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
-    config.LateSubmissionPlugin.penalty_method = "zero"
-    grade(school, config=config)
-    entries = ChapterEntries(school.root, CHAPTER, config)
+def test_an_extension_takes_the_penalty_back(school: School, late: Any) -> None:
+    entries = ChapterEntries(school.root, CHAPTER, late)
     penalties = []
     for days in (2, 0):
         entries.extend("bob", days)
