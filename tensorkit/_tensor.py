@@ -312,7 +312,7 @@ class Tensor(TensorBase):
         """View of the same elements in another shape; one size may be -1."""
         if shape and isinstance(shape[0], DType):
             raise NotSupportedError(
-                message("tensorkit does not reread memory as another dtype", repair="x.to(dtype)")
+                "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
             )
         if not shape or isinstance(shape[0], float):
             raise no_such_call("view", shape, "(tuple of ints size)")
@@ -583,11 +583,9 @@ class Tensor(TensorBase):
         """
         if self._array.size != 1:
             raise ShapeError(
-                message(
-                    f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
-                    f"Its shape is {tuple(self.shape)}.",
-                    repair="x.tolist()",
-                ),
+                f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
+                f"Its shape is {tuple(self.shape)}.",
+                repair="x.tolist()",
                 a_shape=tuple(self.shape),
             )
         if base.watch is not None:
@@ -631,12 +629,10 @@ class Tensor(TensorBase):
             )
         if not force and self._node is not None and edge_of(self) is not None:
             raise AutogradError(
-                message(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                    "instead.",
-                    "Writes to the array would not be recorded.",
-                    repair="x.detach().numpy()",
-                )
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead.",
+                "Writes to the array would not be recorded.",
+                repair="x.detach().numpy()",
             )
         if base.watch is not None:
             base.watch.leaves(self)
@@ -995,11 +991,9 @@ class Tensor(TensorBase):
         if self._array.size != 1:
             how_many = "more than one value" if self._array.size else "no values"
             raise ShapeError(
-                message(
-                    f"Boolean value of Tensor with {how_many} is ambiguous",
-                    f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
-                    repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
-                ),
+                f"Boolean value of Tensor with {how_many} is ambiguous",
+                f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
+                repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
                 a_shape=tuple(self.shape),
             )
         return self._value("if") != 0
@@ -1072,13 +1066,11 @@ class Tensor(TensorBase):
         found = memo.get(id(self))
         if not self.is_leaf:
             raise AutogradError(
-                message(
-                    "Only Tensors created explicitly by the user (graph leaves) support the "
-                    "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
-                    "module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                    "https://github.com/pytorch/pytorch/pull/103001",
-                    repair="copy.deepcopy(x.detach())",
-                )
+                "Only Tensors created explicitly by the user (graph leaves) support the "
+                "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+                "module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001",
+                repair="copy.deepcopy(x.detach())",
             )
         if found is None:
             storage = base.storage_of(self)
@@ -1097,10 +1089,8 @@ class Tensor(TensorBase):
         flat = base.storage_of(self).flat
         if not self.is_leaf:
             raise AutogradError(
-                message(
-                    "cannot pickle a tensor that has a history: its graph would stay behind",
-                    repair="x.detach()",
-                )
+                "cannot pickle a tensor that has a history: its graph would stay behind",
+                repair="x.detach()",
             )
         leaf = self.requires_grad
         return _rebuild, (flat, self._form.dtype, str(self.device), *source, leaf)
@@ -1150,11 +1140,9 @@ def _without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, .
 def _only_contiguous_format(function: str, memory_format: Any) -> None:
     if memory_format is not None:
         raise NotSupportedError(
-            message(
-                f"{function}(): tensorkit has no memory formats",
-                "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
-                repair="leave memory_format= out",
-            )
+            f"{function}(): tensorkit has no memory formats",
+            "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
+            repair="leave memory_format= out",
         )
 
 

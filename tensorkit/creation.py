@@ -111,11 +111,9 @@ def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
             given = {"layout": layout, "memory_format": memory_format, "pin_memory": pin_memory}
             unknown = next(option for option, value in given.items() if value)
             raise NotSupportedError(
-                message(
-                    f"{name}(): tensorkit has no {unknown}={given[unknown]!r}",
-                    "All tensors are strided, in PyTorch's contiguous format, in ordinary memory.",
-                    repair=f"leave {unknown}= out",
-                )
+                f"{name}(): tensorkit has no {unknown}={given[unknown]!r}",
+                "All tensors are strided, in PyTorch's contiguous format, in ordinary memory.",
+                repair=f"leave {unknown}= out",
             )
         wanted = Wanted(
             name,
@@ -302,7 +300,7 @@ def _refuse_negative(function: str, shape: Ints) -> None:
             first = f"Trying to create tensor with negative dimension {size}: {list(shape)}"
             if function == "zeros":
                 first = "zeros: Dimension size must be non-negative."
-            raise ShapeError(message(first, f"The shape asked for is {shape}."), a_shape=shape)
+            raise ShapeError(first, f"The shape asked for is {shape}.", a_shape=shape)
 
 
 # Like another tensor: same shape, dtype, device and order in memory

@@ -9,7 +9,7 @@ from tensorkit import random
 from tensorkit.devices import Device, as_device, in_words
 from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
 from tensorkit.devices import cuda as _cuda
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError, message
 from tensorkit.ledger import Ledger as Ledger
 from tensorkit.ledger import record as record
 from tensorkit.simulated import simulate as simulate
@@ -224,8 +224,8 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         if priority:
-            raise NotImplementedError(
-                message("tensorkit has one stream for each device", repair="tk.cuda.Stream()")
+            raise NotSupportedError(
+                "tensorkit has one stream for each device", repair="tk.cuda.Stream()"
             )
         self.backend = _backend(device)
 

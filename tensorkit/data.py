@@ -106,10 +106,8 @@ def _inferred(data: Any) -> DType:
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
     raise DTypeError(
-        message(
-            f"Could not infer dtype of {type(data).__name__}",
-            "A tensor is made of numbers, or lists of numbers.",
-        )
+        f"Could not infer dtype of {type(data).__name__}",
+        "A tensor is made of numbers, or lists of numbers.",
     )
 
 
@@ -285,11 +283,9 @@ def from_dlpack(ext_tensor: Any) -> "Tensor":
         return _shared(device.backend.from_dlpack(ext_tensor), device)
     if kind != 1:
         raise NotSupportedError(
-            message(
-                f"tensorkit reads the memory of the CPU and of CUDA devices through DLPack, not "
-                f"that of device type {kind}",
-                repair="tk.tensor(numpy_array, device=...)",
-            )
+            f"tensorkit reads the memory of the CPU and of CUDA devices through DLPack, not "
+            f"that of device type {kind}",
+            repair="tk.tensor(numpy_array, device=...)",
         )
     return _shared(np.from_dlpack(ext_tensor))
 
@@ -309,11 +305,9 @@ def cuda_array_interface(x: "Tensor") -> Any:
         )
     if x.requires_grad:
         raise AutogradError(
-            message(
-                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
-                "aren't required, use var.detach() to get Variable that doesn't require grad.",
-                repair="x.detach()",
-            )
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+            "aren't required, use var.detach() to get Variable that doesn't require grad.",
+            repair="x.detach()",
         )
     array: Any = x._array
     return array.__cuda_array_interface__

@@ -180,12 +180,10 @@ class Accelerator(Backend):
         for found, should, mistake in questions:
             if self.look(found) is not should:
                 raise AcceleratorError(
-                    message(
-                        "CUDA error: device-side assert triggered",
-                        f"{mistake}: a kernel found it, and the host learns of it when it next "
-                        "waits for the device.",
-                        repair="the same call on the CPU, x.cpu(), which names the place",
-                    )
+                    "CUDA error: device-side assert triggered",
+                    f"{mistake}: a kernel found it, and the host learns of it when it next "
+                    "waits for the device.",
+                    repair="the same call on the CPU, x.cpu(), which names the place",
                 )
 
     def product(self, x: Any, y: Any) -> Any:
@@ -240,11 +238,9 @@ class Device:
             if self.type == "cuda":
                 return cuda.backend(self.index)
             raise DeviceError(
-                message(
-                    f"tensorkit has no backend for device type {self.type}",
-                    "It computes on the CPU and on CUDA devices.",
-                    repair='device="cpu"',
-                )
+                f"tensorkit has no backend for device type {self.type}",
+                "It computes on the CPU and on CUDA devices.",
+                repair='device="cpu"',
             )
         return self._backend
 
@@ -275,7 +271,7 @@ class DeviceNameError(TensorkitError, RuntimeError):
 def _refuse_kind(value: Any) -> NoReturn:
     if isinstance(value, int) and not isinstance(value, bool):  # there is no CUDA device
         raise DeviceNameError(
-            message("Cannot access accelerator device when none is available.", repair="'cpu'")
+            "Cannot access accelerator device when none is available.", repair="'cpu'"
         )
     raise TypeError(
         message(
@@ -303,13 +299,11 @@ def _parse(name: str) -> tuple[str, int | None]:
         raise DeviceNameError("Device string must not be empty")
     kind, colon, number = name.partition(":")
     if not kind or (colon and not re.fullmatch("0|[1-9][0-9]*", number)):
-        raise DeviceNameError(message(f"Invalid device string: '{name}'", repair="'cpu'"))
+        raise DeviceNameError(f"Invalid device string: '{name}'", repair="'cpu'")
     if kind not in _KNOWN.split(", "):
         raise DeviceNameError(
-            message(
-                f"Expected one of {_KNOWN} device type at start of device string: {kind}",
-                repair='device="cpu"',
-            )
+            f"Expected one of {_KNOWN} device type at start of device string: {kind}",
+            repair='device="cpu"',
         )
     return kind, int(number) if colon else None
 
@@ -326,14 +320,12 @@ def out_of_memory(size: int, index: int, memory: dict[str, int]) -> OutOfMemoryE
     """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
     allocated, total = memory["allocated"], memory["total"]
     return OutOfMemoryError(
-        message(
-            f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {index} has a total "
-            f"capacity of {in_words(total)} of which {in_words(total - allocated)} is free. Of the "
-            f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
-            f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
-            "This operation changed nothing; what went before it stands.",
-            repair="del what is not needed, with tk.no_grad(), or smaller batches",
-        )
+        f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {index} has a total "
+        f"capacity of {in_words(total)} of which {in_words(total - allocated)} is free. Of the "
+        f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
+        f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
+        "This operation changed nothing; what went before it stands.",
+        repair="del what is not needed, with tk.no_grad(), or smaller batches",
     )
 
 
@@ -381,22 +373,18 @@ class _Cuda:
         found = self.backends()
         if not found:
             raise DeviceError(
-                message(
-                    "Torch not compiled with CUDA enabled",
-                    "There is no CUDA device here, or no CuPy to compute on it.",
-                    repair='device="cpu", or tk.cuda.simulate() before',
-                )
+                "Torch not compiled with CUDA enabled",
+                "There is no CUDA device here, or no CuPy to compute on it.",
+                repair='device="cpu", or tk.cuda.simulate() before',
             )
         index = self.current if index is None else index
         if not 0 <= index < len(found):
             raise AcceleratorError(
-                message(
-                    "CUDA error: invalid device ordinal",
-                    f"The devices are cuda:0 to cuda:{len(found) - 1}."
-                    if found[0].is_simulated
-                    else "tensorkit computes on one GPU; CUDA_VISIBLE_DEVICES chooses it.",
-                    repair='device="cuda:0"',
-                )
+                "CUDA error: invalid device ordinal",
+                f"The devices are cuda:0 to cuda:{len(found) - 1}."
+                if found[0].is_simulated
+                else "tensorkit computes on one GPU; CUDA_VISIBLE_DEVICES chooses it.",
+                repair='device="cuda:0"',
             )
         return found[index]
 
@@ -436,14 +424,12 @@ def refuse_mix(*devices: "Device") -> None:
     for other in devices:
         if other is not devices[0]:
             raise DeviceMismatchError(
-                message(
-                    "Expected all tensors to be on the same device, but found at least two "
-                    f"devices, {devices[0]} and {other}!",
-                    "Data move between devices only when told; a 0-d tensor of the CPU may mix."
-                    if str(other) != str(devices[0])
-                    else "One of them is from a simulation that has ended.",
-                    repair=f"x.to('{devices[0]}')",
-                )
+                "Expected all tensors to be on the same device, but found at least two "
+                f"devices, {devices[0]} and {other}!",
+                "Data move between devices only when told; a 0-d tensor of the CPU may mix."
+                if str(other) != str(devices[0])
+                else "One of them is from a simulation that has ended.",
+                repair=f"x.to('{devices[0]}')",
             )
 
 
@@ -495,9 +481,7 @@ def cuda_device(value: Any) -> Device:
         raise must_be("cuda", "device", 1, "torch.device", value)
     device = Device("cuda" if value is None else value)  # type: ignore[arg-type]
     if device.type != "cuda":
-        raise DeviceNameError(
-            message("Invalid device, must be cuda device", repair=f"x.to('{device}')")
-        )
+        raise DeviceNameError("Invalid device, must be cuda device", repair=f"x.to('{device}')")
     return as_device(device)
 
 

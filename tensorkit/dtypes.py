@@ -137,7 +137,7 @@ def refuse(name: str) -> NoReturn:
     """Raise: the dtype ``name`` exists in PyTorch and not here."""
     have = ", ".join(dtype.name for dtype in ALL)
     raise NotSupportedError(
-        message(f"tensorkit has no dtype {name}", f"It has: {have}.", repair="dtype=tk.float32")
+        f"tensorkit has no dtype {name}", f"It has: {have}.", repair="dtype=tk.float32"
     )
 
 

@@ -21,10 +21,12 @@ from typing import Any
 
 
 class TensorkitError(Exception):
-    """Base of all errors that tensorkit defines."""
+    """Base of all errors that tensorkit defines, worded by ``message``; numbers are attributes."""
 
-    def __init__(self, message: str, **numbers: Any) -> None:
-        super().__init__(message)
+    def __init__(
+        self, first: str, *details: str, repair: str | None = None, **numbers: Any
+    ) -> None:
+        super().__init__(message(first, *details, repair=repair))
         for name, value in numbers.items():
             setattr(self, name, value)
 

@@ -8,7 +8,7 @@ from tensorkit import base, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.dtypes import DType, bool_, of_number
-from tensorkit.errors import DTypeError, message, must_be, type_name
+from tensorkit.errors import DTypeError, must_be, type_name
 from tensorkit.ops import arithmetic
 from tensorkit.ops.arguments import as_number, need_tensor
 from tensorkit.ops.moving import together
@@ -89,11 +89,9 @@ def isclose(
     _two_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise DTypeError(
-            message(
-                f"{input.dtype.word} did not match {other.dtype.word}",
-                "Both tensors must have the same dtype.",
-                repair=f"other.to({input.dtype})".replace("torch.", "tk."),
-            )
+            f"{input.dtype.word} did not match {other.dtype.word}",
+            "Both tensors must have the same dtype.",
+            repair=f"other.to({input.dtype})".replace("torch.", "tk."),
         )
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:

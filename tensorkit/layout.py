@@ -12,7 +12,7 @@ from math import prod
 from operator import index
 from typing import Any, NamedTuple
 
-from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
+from tensorkit.errors import IndexRangeError, ShapeError, sizes
 
 Ints = tuple[int, ...]
 MOST_DIMS = 64  # NumPy's own limit
@@ -189,12 +189,10 @@ def broadcast_shapes(a: Ints, b: Ints) -> Ints:
         size_a, size_b = padded_a[dim], padded_b[dim]
         if size_a != size_b and size_a != 1 and size_b != 1:
             raise ShapeError(
-                message(
-                    f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) "
-                    f"at non-singleton dimension {dim}",
-                    _picture(a, b, dim, n_dims),
-                    "Shapes are aligned at the right; two sizes fit if they are equal or one is 1.",
-                ),
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) "
+                f"at non-singleton dimension {dim}",
+                _picture(a, b, dim, n_dims),
+                "Shapes are aligned at the right; two sizes fit if they are equal or one is 1.",
                 a_shape=tuple(a),
                 b_shape=tuple(b),
                 dim=dim,
@@ -237,11 +235,9 @@ def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) 
     shape = source.shape
     if len(shape) > len(to):
         raise ShapeError(
-            message(
-                f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
-                f"of sizes provided ({len(to)}) must be greater or equal to the number of "
-                f"dimensions in the tensor ({len(shape)})"
-            ),
+            f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
+            f"of sizes provided ({len(to)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({len(shape)})",
             a_shape=to,
             b_shape=shape,
         )
@@ -249,11 +245,9 @@ def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) 
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
             raise ShapeError(
-                message(
-                    f"The expanded size of the tensor ({to[dim]}) must match the existing size "
-                    f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
-                    f"Target sizes: {sizes(asked or to)}.  Tensor sizes: {sizes(shape)}"
-                ),
+                f"The expanded size of the tensor ({to[dim]}) must match the existing size "
+                f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
+                f"Target sizes: {sizes(asked or to)}.  Tensor sizes: {sizes(shape)}",
                 a_shape=to,
                 b_shape=shape,
                 dim=dim,
@@ -377,11 +371,9 @@ def infer_size(shape: Ints, count: int) -> Ints:
         )
     if count != known and (unknown is None or known == 0 or count % known):
         raise ShapeError(
-            message(
-                f"shape '{sizes(shape)}' is invalid for input of size {count}",
-                f"The sizes multiply to {known}{'' if unknown is None else ' times the -1'}; "
-                f"there are {count} elements.",
-            ),
+            f"shape '{sizes(shape)}' is invalid for input of size {count}",
+            f"The sizes multiply to {known}{'' if unknown is None else ' times the -1'}; "
+            f"there are {count} elements.",
             a_shape=shape,
         )
     if unknown is None:
@@ -451,11 +443,9 @@ def select(source: Layout, dim: int, index: int, place: int | None = None) -> La
     size = shape[dim]
     if not -size <= index < size:
         raise IndexRangeError(
-            message(
-                f"index {index} is out of bounds for dimension {dim if place is None else place} "
-                f"with size {size}",
-                f"Valid indices are {-size} to {size - 1}." if size else "The dimension is empty.",
-            ),
+            f"index {index} is out of bounds for dimension {dim if place is None else place} "
+            f"with size {size}",
+            f"Valid indices are {-size} to {size - 1}." if size else "The dimension is empty.",
             index=index,
             dim=dim,
             size=size,

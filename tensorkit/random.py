@@ -23,7 +23,7 @@ from tensorkit import philox
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
-from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.ops import results
 from tensorkit.philox import Draw
 
@@ -287,10 +287,8 @@ class OnDevice(Generator):
     def words(self, count: int) -> Any:
         """Refuse: the words of a device's source are not to be seen."""
         raise NotSupportedError(
-            message(
-                "tensorkit draws this on the CPU only",
-                repair="tk.Generator()    # of the CPU; without generator= numbers come from there",
-            )
+            "tensorkit draws this on the CPU only",
+            repair="tk.Generator()    # of the CPU; without generator= numbers come from there",
         )
 
     def get_state(self) -> "Tensor":

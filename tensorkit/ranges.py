@@ -28,10 +28,8 @@ def count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
         raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
     if (last - first) * gap < 0:
         raise DTypeError(
-            message(
-                "upper bound and lower bound inconsistent with step sign",
-                f"From {first}, steps of {gap} never reach {last}.",
-            )
+            "upper bound and lower bound inconsistent with step sign",
+            f"From {first}, steps of {gap} never reach {last}.",
         )
     for value in (first, last, gap):
         check_value(value, _accumulator(dtype))
@@ -45,9 +43,7 @@ def count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
         quotient = (float(last) - float(first)) / float(gap)
         n = math.ceil(quotient) if math.isfinite(quotient) else 2**63
     if n >= 2**63:
-        raise DTypeError(
-            message("invalid size, possible overflow?", f"From {first} to {last} by {gap}.")
-        )
+        raise DTypeError("invalid size, possible overflow?", f"From {first} to {last} by {gap}.")
     return n
 
 

@@ -56,11 +56,9 @@ def _stream(generator: Any, device: Device) -> Generator:
         )
     if generator.device.type != device.type:
         raise DeviceMismatchError(
-            message(
-                f"Expected a '{device.type}' device type for generator but found "
-                f"'{generator.device.type}'",
-                repair=f"tk.Generator('{device.type}')",
-            )
+            f"Expected a '{device.type}' device type for generator but found "
+            f"'{generator.device.type}'",
+            repair=f"tk.Generator('{device.type}')",
         )
     return generator
 
@@ -68,10 +66,8 @@ def _stream(generator: Any, device: Device) -> Generator:
 def _need_floating(dtype: DType, kernel: str) -> None:
     if not dtype.is_floating_point:
         raise NotSupportedError(
-            message(
-                f"\"{kernel}\" not implemented for '{dtype.word}'",
-                repair="tk.randint(0, 10, size) draws integers",
-            ),
+            f"\"{kernel}\" not implemented for '{dtype.word}'",
+            repair="tk.randint(0, 10, size) draws integers",
             dtype=dtype,
         )
 
@@ -190,11 +186,9 @@ def _ones(stream: Generator, p: "Tensor") -> Any:
         stream.device.backend.expect(inside, "A probability was not between 0 and 1")
     elif not inside.all():
         raise DTypeError(
-            message(
-                "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
-                "message be improved?  If so, please report an enhancement request to PyTorch.)",
-                "These numbers are probabilities.",
-            )
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)",
+            "These numbers are probabilities.",
         )
     double = p._form.dtype is dtypes.float64
     return stream.uniform(p.numel(), dtypes.float64 if double else dtypes.float32) < chances
@@ -236,10 +230,8 @@ def random_(x: "Tensor", *bounds: Any, generator: Any = None) -> "Tensor":
         low, high = bounds[0], dtypes.limits(x._form.dtype)[1] + 1
     if low >= high:
         raise DTypeError(
-            message(
-                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
-                "'to' itself is never drawn.",
-            )
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+            "'to' itself is never drawn.",
         )
     _check_drawn("from", low, x._form.dtype)
     _check_drawn("to - 1", high - 1, x._form.dtype)
@@ -523,7 +515,7 @@ def multinomial(
     stream = default_generator if generator is None else _stream(generator, input._form.device)
     if stream.device is not CPU:
         raise NotSupportedError(
-            message("tensorkit draws from weights on the CPU only", repair="generator=None")
+            "tensorkit draws from weights on the CPU only", repair="generator=None"
         )
     weights = input._form.device.backend.to_host(input._array, "multinomial")
     if len(shape) not in (1, 2):

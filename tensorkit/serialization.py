@@ -163,11 +163,9 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     name = getattr(f, "name", "the file") if hasattr(f, "read") else str(f)
     if content[:4] == b"PK\x03\x04":
         raise FileFormatError(
-            message(
-                f"{name} is a PyTorch file, which is pickled",
-                "A pickle can run any code when it is read; tensorkit does not read it.",
-                repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
-            )
+            f"{name} is a PyTorch file, which is pickled",
+            "A pickle can run any code when it is read; tensorkit does not read it.",
+            repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
         )
     try:
         arrays = from_bytes(content)
@@ -179,10 +177,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         return _restored(json.loads(described)["structure"], storages, map_location)
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise FileFormatError(
-            message(
-                f"{name} is no file that tk.save wrote, or it is cut off",
-                f"It has {len(content)} bytes. {error}",
-            )
+            f"{name} is no file that tk.save wrote, or it is cut off",
+            f"It has {len(content)} bytes. {error}",
         ) from None
 
 
@@ -200,11 +196,9 @@ def _place(wanted: Any) -> Device:
         which = f"CUDA device {device.index} but torch.cuda.device_count() is {count}. Please use "
         which += "torch.load with map_location to map your storages to an existing device."
     raise MissingDeviceError(
-        message(
-            f"Attempting to deserialize object on {which}",
-            "Nothing was loaded.",
-            repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
-        )
+        f"Attempting to deserialize object on {which}",
+        "Nothing was loaded.",
+        repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
     )
 
 

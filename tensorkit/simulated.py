@@ -527,10 +527,8 @@ class Simulated(Accelerator):
     def from_dlpack(self, array: Any) -> NoReturn:
         """Refuse: a simulated device cannot see a GPU's memory."""
         raise NotSupportedError(
-            message(
-                "A simulated CUDA device cannot share the memory of a GPU",
-                repair="the other library's copy on the CPU",
-            )
+            "A simulated CUDA device cannot share the memory of a GPU",
+            repair="the other library's copy on the CPU",
         )
 
     # Backend

@@ -13,7 +13,6 @@ from tensorkit.autograd import origins
 from tensorkit.autograd.graph import AutogradError, Node
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.errors import message
 
 
 class set_detect_anomaly:
@@ -92,10 +91,8 @@ def _refuse_nan(node: Node, results: tuple[Any, ...]) -> None:
         array = value._array if isinstance(value, TensorBase) else value
         if node.edges[place] is not None and array is not None and (array != array).any():
             raise AutogradError(
-                message(
-                    f"Function '{node.rule.node}' returned nan values in its {place}th output.",
-                    "Its gradient is not a number: think of 0 / 0, inf - inf, 0 * inf.",
-                ),
+                f"Function '{node.rule.node}' returned nan values in its {place}th output.",
+                "Its gradient is not a number: think of 0 / 0, inf - inf, 0 * inf.",
                 node=node,
                 output=place,
             )

@@ -12,7 +12,7 @@ from tensorkit import dtypes
 from tensorkit.autograd import engine, history, modes
 from tensorkit.base import TensorBase
 from tensorkit.devices import quietly
-from tensorkit.errors import TensorkitError, message
+from tensorkit.errors import TensorkitError
 from tensorkit.ops import copying
 
 if TYPE_CHECKING:
@@ -154,12 +154,10 @@ def _check_output(
         )
         if not close.all():
             raise GradcheckError(
-                message(
-                    f"Jacobian mismatch for output {place} with respect to input {number},",
-                    f"numerical: {numerical.tolist()}",
-                    f"analytical: {got.tolist()}",
-                    "" if x._form.dtype is dtypes.float64 else "The input should be float64.",
-                )
+                f"Jacobian mismatch for output {place} with respect to input {number},",
+                f"numerical: {numerical.tolist()}",
+                f"analytical: {got.tolist()}",
+                "" if x._form.dtype is dtypes.float64 else "The input should be float64.",
             )
 
 

@@ -33,7 +33,7 @@ from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import SILENT, quietly, reports
-from tensorkit.errors import ShapeError, message
+from tensorkit.errors import NotSupportedError, ShapeError
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, reduction
 
@@ -115,11 +115,9 @@ def grad(
     if not xs:
         raise AutogradError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
-        raise NotImplementedError(
-            message(
-                "tensorkit has no is_grads_batched",
-                repair="[tk.autograd.grad(y, x, g, retain_graph=True) for g in grad_outputs]",
-            )
+        raise NotSupportedError(
+            "tensorkit has no is_grads_batched",
+            repair="[tk.autograd.grad(y, x, g, retain_graph=True) for g in grad_outputs]",
         )
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -143,12 +141,10 @@ def grad(
             results.append(None)
         else:
             raise AutogradError(
-                message(
-                    f"The differentiated Tensor at index {place} appears to not have been used in "
-                    "the graph. Set allow_unused=True if this is the desired behavior.",
-                    "No path leads from the outputs to this input.",
-                    repair="allow_unused=True gives None, materialize_grads=True gives zeros",
-                ),
+                f"The differentiated Tensor at index {place} appears to not have been used in "
+                "the graph. Set allow_unused=True if this is the desired behavior.",
+                "No path leads from the outputs to this input.",
+                repair="allow_unused=True gives None, materialize_grads=True gives zeros",
                 index=place,
             )
     return tuple(results)
@@ -167,11 +163,9 @@ def _root_edge(root: "Tensor", place: int) -> Any:
     edge = edge_of(root)
     if edge is None:
         raise AutogradError(
-            message(
-                f"element {place} of tensors does not require grad and does not have a grad_fn",
-                "No operation on a tensor that requires grad led to it.",
-                repair="x.requires_grad_()    # before y is computed from it",
-            )
+            f"element {place} of tensors does not require grad and does not have a grad_fn",
+            "No operation on a tensor that requires grad led to it.",
+            repair="x.requires_grad_()    # before y is computed from it",
         )
     return edge
 
@@ -187,10 +181,8 @@ def _wanted_edge(x: Any) -> Any:
     edge = edge_of(x)
     if edge is None:
         raise AutogradError(
-            message(
-                "One of the differentiated Tensors does not require grad",
-                repair="x.requires_grad_()    # before y is computed from it",
-            )
+            "One of the differentiated Tensors does not require grad",
+            repair="x.requires_grad_()    # before y is computed from it",
         )
     return edge
 
@@ -201,23 +193,19 @@ def _first_gradient(root: "Tensor", given: Any, place: int) -> "Tensor":
     if given is None:
         if root._array.size != 1:
             raise AutogradError(
-                message(
-                    "grad can be implicitly created only for scalar outputs",
-                    f"This tensor has shape {tuple(form.shape)}: a gradient needs one number to "
-                    "be the derivative of.",
-                    repair="y.sum().backward(), or y.backward(gradient=tk.ones_like(y))",
-                )
+                "grad can be implicitly created only for scalar outputs",
+                f"This tensor has shape {tuple(form.shape)}: a gradient needs one number to "
+                "be the derivative of.",
+                repair="y.sum().backward(), or y.backward(gradient=tk.ones_like(y))",
             )
         return copying.filled(form, 1)
     if not isinstance(given, TensorBase):
         raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
     if given._form.shape != form.shape:
         raise ShapeError(
-            message(
-                f"Mismatch in shape: grad_output[{place}] has a shape of {given._form.shape!r} "
-                f"and output[{place}] has a shape of {form.shape!r}.",
-                "A gradient has the shape of the tensor it belongs to.",
-            ),
+            f"Mismatch in shape: grad_output[{place}] has a shape of {given._form.shape!r} "
+            f"and output[{place}] has a shape of {form.shape!r}.",
+            "A gradient has the shape of the tensor it belongs to.",
             a_shape=tuple(given._form.shape),
             b_shape=tuple(form.shape),
         )

@@ -111,12 +111,10 @@ class Function:
     def __call__(self, *args: Any, **options: Any) -> NoReturn:
         """Refuse: a function is applied, not called."""
         raise AutogradError(
-            message(
-                "Legacy autograd function with non-static forward method is deprecated. Please "
-                "use new-style autograd function with static forward method. (Example: "
-                "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
-                repair=f"{type(self).__name__}.apply(x)",
-            )
+            "Legacy autograd function with non-static forward method is deprecated. Please "
+            "use new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
+            repair=f"{type(self).__name__}.apply(x)",
         )
 
     @staticmethod
@@ -203,21 +201,16 @@ def _written(x: TensorBase, place: int, node: "FunctionNode | None", args: tuple
     """Record the write of forward to its argument ``x``."""
     if x._node is LEAF and node is not None:
         raise AutogradError(
-            message(
-                "a leaf Variable that requires grad has been used in an in-place operation.",
-                repair="F.apply(x.clone())",
-            )
+            "a leaf Variable that requires grad has been used in an in-place operation.",
+            repair="F.apply(x.clone())",
         )
     history.written(x, "mark_dirty")
     if node is None:
         return
     if history.is_view(x) and x is not args[0]:
         raise NotSupportedError(
-            message(
-                "tensorkit records a Function's write to a view only if the view is the first "
-                "argument",
-                repair="x = x.clone()    # before",
-            )
+            "tensorkit records a Function's write to a view only if the view is the first argument",
+            repair="x = x.clone()    # before",
         )
     history.rebase(x, node.output(place))
 
@@ -329,11 +322,9 @@ class FunctionNode(Node):
             del answers[-1]
         if len(answers) != n_args:
             raise AutogradError(
-                message(
-                    f"function {self.rule.node} returned an incorrect number of gradients "
-                    f"(expected {n_args}, got {len(answers)})",
-                    "Backward gives one gradient, or None, for each argument of forward.",
-                )
+                f"function {self.rule.node} returned an incorrect number of gradients "
+                f"(expected {n_args}, got {len(answers)})",
+                "Backward gives one gradient, or None, for each argument of forward.",
             )
         for place, each in enumerate(answers):
             self._check_answer(place, each)
@@ -344,11 +335,9 @@ class FunctionNode(Node):
             return
         if place not in self.places:
             raise AutogradError(
-                message(
-                    f"function {self.rule.node} returned a gradient different than None at "
-                    f"position {place + 1}, but the corresponding forward input was not a Variable",
-                    repair="return None in its place",
-                )
+                f"function {self.rule.node} returned a gradient different than None at "
+                f"position {place + 1}, but the corresponding forward input was not a Variable",
+                repair="return None in its place",
             )
         if not isinstance(answer, TensorBase):
             raise AutogradError(f"expected Variable or None (got {type(answer).__name__})")
@@ -370,15 +359,13 @@ class FunctionNode(Node):
         """Raise if the result shares memory with an argument."""
         if place in self.views:
             raise AutogradError(
-                message(
-                    f"Output {place} of {self.rule.name} is a view and is being modified inplace. "
-                    "This view was created inside a custom Function (or because an input was "
-                    "returned as-is) and the autograd logic to handle view+inplace would override "
-                    "the custom backward associated with the custom Function, leading to "
-                    "incorrect gradients. This behavior is forbidden. You can fix this by cloning "
-                    "the output of the custom Function.",
-                    repair="y = F.apply(x).clone()",
-                )
+                f"Output {place} of {self.rule.name} is a view and is being modified inplace. "
+                "This view was created inside a custom Function (or because an input was "
+                "returned as-is) and the autograd logic to handle view+inplace would override "
+                "the custom backward associated with the custom Function, leading to "
+                "incorrect gradients. This behavior is forbidden. You can fix this by cloning "
+                "the output of the custom Function.",
+                repair="y = F.apply(x).clone()",
             )
 
     def value(self, name: str) -> Any:

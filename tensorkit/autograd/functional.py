@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit.autograd import engine, history, leaves
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
-from tensorkit.errors import AutogradError, NotSupportedError, ShapeError, message
+from tensorkit.errors import AutogradError, NotSupportedError, ShapeError
 from tensorkit.ops import copying, joining, views
 
 if TYPE_CHECKING:
@@ -241,11 +241,9 @@ class _Call:
             raise AutogradError(f"The function given to {self.name} should return a single Tensor")
         if self.outputs[0]._array.size != 1:
             raise AutogradError(
-                message(
-                    f"The Tensor returned by the function given to {self.name} should contain a "
-                    "single element",
-                    repair="jacobian(func, inputs), or return y.sum()",
-                )
+                f"The Tensor returned by the function given to {self.name} should contain a "
+                "single element",
+                repair="jacobian(func, inputs), or return y.sum()",
             )
 
     def first_derivatives(self) -> tuple[Any, ...]:
@@ -325,7 +323,7 @@ def _as_tuple(name: str, what: str, values: Any) -> tuple[tuple[Any, ...], bool]
 def _need_reverse(strategy: str) -> None:
     if strategy != "reverse-mode":
         raise NotSupportedError(
-            message("tensorkit computes Jacobians by backward only", repair='"reverse-mode"')
+            "tensorkit computes Jacobians by backward only", repair='"reverse-mode"'
         )
 
 

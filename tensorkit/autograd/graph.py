@@ -33,7 +33,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import AutogradError as AutogradError
-from tensorkit.errors import message, sizes
+from tensorkit.errors import sizes
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
@@ -222,13 +222,11 @@ def refuse_inference(x: TensorBase) -> None:
     """Raise if ``x`` was made in inference mode."""
     if x._node is INFERENCE:
         raise AutogradError(
-            message(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                "created in inference mode in computation tracked by autograd. To work around "
-                "this, you can make a clone to get a normal tensor and use it in autograd, or use "
-                "`torch.no_grad()` instead of `torch.inference_mode()`.",
-                repair="x = x.clone()    # outside of inference_mode",
-            )
+            "Inference tensors cannot be saved for backward. Please do not use Tensors "
+            "created in inference mode in computation tracked by autograd. To work around "
+            "this, you can make a clone to get a normal tensor and use it in autograd, or use "
+            "`torch.no_grad()` instead of `torch.inference_mode()`.",
+            repair="x = x.clone()    # outside of inference_mode",
         )
 
 
@@ -290,10 +288,8 @@ class Node:
     def _refuse(self) -> None:
         name = self.rule.name
         raise AutogradError(
-            message(
-                f"derivative for aten::{name} is not implemented",
-                repair="x.detach() before it, if no gradient should flow",
-            )
+            f"derivative for aten::{name} is not implemented",
+            repair="x.detach() before it, if no gradient should flow",
         )
 
     def name(self) -> str:
@@ -710,15 +706,13 @@ def as_it_was(saved: TensorBase, edge: Any) -> Any:
 def refuse_freed() -> None:
     """Raise: the graph was walked before, and its saved tensors were freed."""
     raise AutogradError(
-        message(
-            "Trying to backward through the graph a second time (or directly access saved tensors "
-            "after they have already been freed). Saved intermediate values of the graph are "
-            "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
-            "need to backward through the graph a second time or if you need to access saved "
-            "tensors after calling backward.",
-            "The first backward freed the tensors that the formulas need.",
-            repair="y.backward(retain_graph=True)    # the first time; or compute y again",
-        )
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are "
+        "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
+        "need to backward through the graph a second time or if you need to access saved "
+        "tensors after calling backward.",
+        "The first backward freed the tensors that the formulas need.",
+        repair="y.backward(retain_graph=True)    # the first time; or compute y again",
     )
 
 
@@ -763,14 +757,12 @@ def refuse_stale(
         operation, file, line = storage.writer
         details.append(f"{operation} changed it: {file}, line {line}.")
     raise AutogradError(
-        message(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [torch.{form.dtype.word}Tensor {sizes(form.shape)}]{made_by} is at "
-            f"version {storage.version}; expected version {expected} instead. Hint: "
-            + (_HINT if state.anomaly is None else _HINT_IN_ANOMALY_MODE),
-            *details,
-            repair="x = x + y instead of x += y there, or save_this = x.clone() before",
-        ),
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{form.dtype.word}Tensor {sizes(form.shape)}]{made_by} is at "
+        f"version {storage.version}; expected version {expected} instead. Hint: "
+        + (_HINT if state.anomaly is None else _HINT_IN_ANOMALY_MODE),
+        *details,
+        repair="x = x + y instead of x += y there, or save_this = x.clone() before",
         node=node,
         version=storage.version,
         expected=expected,

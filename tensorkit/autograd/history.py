@@ -36,7 +36,6 @@ from tensorkit.autograd.graph import (
 )
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.errors import message
 from tensorkit.layout import Layout
 
 if TYPE_CHECKING:
@@ -368,23 +367,19 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     """
     if x._node is INFERENCE and not state.inference:
         raise AutogradError(
-            message(
-                "Inplace update to inference tensor outside InferenceMode is not allowed."
-                "You can make a clone to get a normal tensor before doing inplace update."
-                "See https://github.com/pytorch/rfcs/pull/17 for more details.",
-                repair="x = x.clone()",
-            )
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+            "See https://github.com/pytorch/rfcs/pull/17 for more details.",
+            repair="x = x.clone()",
         )
     if not state.grad:
         return False
     own = x._node is not None and edge_of(x) is not None
     if x._node is LEAF:
         raise AutogradError(
-            message(
-                "a leaf Variable that requires grad is being used in an in-place operation.",
-                "A leaf has no history in which the change could be recorded.",
-                repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
-            )
+            "a leaf Variable that requires grad is being used in an in-place operation.",
+            "A leaf has no history in which the change could be recorded.",
+            repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
         )
     if isinstance(x._node, Node):
         x._node.allow_write()
@@ -398,24 +393,19 @@ def _check_view(x: TensorBase, tracked: bool) -> None:
     """Raise where a recorded write to the view ``x`` would have no clear meaning."""
     if x._node is HIDDEN_VIEW and (tracked or requires_grad(x._base)):
         raise AutogradError(
-            message(
-                "A view was created in no_grad mode and is being modified inplace with grad mode "
-                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-                "You can clarify your code by moving both the view and the inplace either both "
-                "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-                "outside (if you want the inplace to be tracked).",
-            )
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+            "You can clarify your code by moving both the view and the inplace either both "
+            "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
         )
     if isinstance(x._base._node, Node):
         x._base._node.allow_write()
     if x._base._node is LEAF:
         raise AutogradError(
-            message(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation.",
-                "The view shares the leaf's memory, and a leaf has no history.",
-                repair="x = x.clone()    # before you write to a part of it",
-            )
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+            "The view shares the leaf's memory, and a leaf has no history.",
+            repair="x = x.clone()    # before you write to a part of it",
         )
 
 

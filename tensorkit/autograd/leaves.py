@@ -10,7 +10,7 @@ from tensorkit.autograd.history import edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
-from tensorkit.errors import message, must_be, sizes, type_name
+from tensorkit.errors import must_be, sizes, type_name
 from tensorkit.storage import Storage
 
 if TYPE_CHECKING:
@@ -37,19 +37,15 @@ def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> N
             "differentiation use var_no_grad = var.detach()."
         )
         raise AutogradError(
-            message(
-                f"you can only change requires_grad flags of leaf variables.{advice}",
-                repair=None if value else "x = x.detach()",
-            )
+            f"you can only change requires_grad flags of leaf variables.{advice}",
+            repair=None if value else "x = x.detach()",
         )
     if x._node is INFERENCE:
         if value and not state.inference:
             raise AutogradError(
-                message(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
-                    "allowed.",
-                    repair="x.clone().requires_grad_()",
-                )
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed.",
+                repair="x.clone().requires_grad_()",
             )
         return
     if value:
@@ -77,11 +73,9 @@ def make_leaf(x: "Tensor") -> "Tensor":
 def _need_floating(x: TensorBase, sentence: str) -> None:
     if not x._form.dtype.is_floating_point:
         raise AutogradError(
-            message(
-                sentence,
-                f"This one has dtype {x._form.dtype}: a small change of an integer is no integer.",
-                repair="x.float().requires_grad_()",
-            ),
+            sentence,
+            f"This one has dtype {x._form.dtype}: a small change of an integer is no integer.",
+            repair="x.float().requires_grad_()",
             dtype=x._form.dtype,
         )
 
@@ -105,31 +99,25 @@ def set_grad(x: "Tensor", value: Any) -> None:
     own, other = x._form, value._form
     if own.device is not other.device:
         raise AutogradError(
-            message(
-                "assigned grad has data located on a different device",
-                f"The tensor is on {own.device}, the gradient on {other.device}.",
-                repair=f"x.grad = g.to('{own.device}')",
-            )
+            "assigned grad has data located on a different device",
+            f"The tensor is on {own.device}, the gradient on {other.device}.",
+            repair=f"x.grad = g.to('{own.device}')",
         )
     if own.dtype is not other.dtype:
         raise AutogradError(
-            message(
-                f"attempting to assign a gradient with dtype '{other.dtype.c_name}' to a tensor "
-                f"with grad_dtype '{own.dtype.word}'. The gradient must match the tensor's "
-                "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
-                "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
-                "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
-                "systems that assume they match.",
-                repair=f"x.grad = g.to({own.dtype})".replace("torch.", "tk."),
-            )
+            f"attempting to assign a gradient with dtype '{other.dtype.c_name}' to a tensor "
+            f"with grad_dtype '{own.dtype.word}'. The gradient must match the tensor's "
+            "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match.",
+            repair=f"x.grad = g.to({own.dtype})".replace("torch.", "tk."),
         )
     if own.shape != other.shape:
         raise AutogradError(
-            message(
-                f"attempting to assign a gradient of size '{sizes(other.shape)}' to a tensor of "
-                f"size '{sizes(own.shape)}'. Please ensure that the gradient and the tensor are "
-                "the same size",
-            )
+            f"attempting to assign a gradient of size '{sizes(other.shape)}' to a tensor of "
+            f"size '{sizes(own.shape)}'. Please ensure that the gradient and the tensor are "
+            "the same size"
         )
     x._grad = value  # type: ignore[assignment]
 
@@ -155,10 +143,8 @@ def retain_grad(x: "Tensor") -> None:
     node = edge_of(x)
     if node is None:
         raise AutogradError(
-            message(
-                "can't retain_grad on Tensor that has requires_grad=False",
-                repair="x.requires_grad_()    # before",
-            )
+            "can't retain_grad on Tensor that has requires_grad=False",
+            repair="x.requires_grad_()    # before",
         )
     if isinstance(node, Node) and not retains_grad(x):
         node.attached().retained = _RetainGrad(x)
@@ -188,10 +174,8 @@ def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
     edge = edge_of(x)
     if edge is None:
         raise AutogradError(
-            message(
-                "cannot register a hook on a tensor that doesn't require gradient",
-                repair="x.requires_grad_()    # before",
-            )
+            "cannot register a hook on a tensor that doesn't require gradient",
+            repair="x.requires_grad_()    # before",
         )
     attached = edge.attached() if isinstance(edge, Node) else attached_to(edge)
     return Handle(attached.of_tensor, hook)
@@ -220,14 +204,12 @@ def detach_(x: "Tensor") -> "Tensor":
     """Forget how ``x`` came about: it becomes a leaf that does not require grad."""
     if is_view(x):
         raise AutogradError(
-            message(
-                "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
-                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-                "function in torch/optim/optimizer.py as the solution.",
-                repair="x = x.detach()",
-            )
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as the solution.",
+            repair="x = x.detach()",
         )
     if base.watch is not None:
         base.watch.writes(x)
@@ -249,11 +231,8 @@ def set_data(x: "Tensor", value: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
     if x._node is LEAF and not value._form.dtype.is_floating_point:
         raise AutogradError(
-            message(
-                "data set to a tensor that requires gradients must be floating point or complex "
-                "dtype",
-                repair="x.data = value.float()",
-            )
+            "data set to a tensor that requires gradients must be floating point or complex dtype",
+            repair="x.data = value.float()",
         )
     version = 0 if x._storage is None else x._storage.version
     storage = base.storage_of(value)

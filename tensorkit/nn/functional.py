@@ -67,12 +67,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         raise ShapeError("'weight' must be 2-D", a_shape=tuple(weight.shape))
     if input.dtype not in (int64, int32):
         raise DTypeError(
-            message(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                f"types: Long, Int; but got torch.{input.dtype.word}Tensor instead (while checking "
-                "arguments for embedding)",
-                repair="input.long()",
-            )
+            "Expected tensor for argument #1 'indices' to have one of the following scalar "
+            f"types: Long, Int; but got torch.{input.dtype.word}Tensor instead (while checking "
+            "arguments for embedding)",
+            repair="input.long()",
         )
     n_rows = weight.shape[0]
     if padding_idx is not None:
@@ -84,11 +82,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         first_outside(positions, n_rows)
     elif positions.size and not (positions.min() >= 0 and positions.max() < n_rows):
         raise IndexRangeError(
-            message(
-                "index out of range in self",
-                f"Positions 0 to {n_rows - 1} have a row; the input holds {int(positions.min())} "
-                f"to {int(positions.max())}.",
-            ),
+            "index out of range in self",
+            f"Positions 0 to {n_rows - 1} have a row; the input holds {int(positions.min())} "
+            f"to {int(positions.max())}.",
             size=n_rows,
         )
     return layers.embedding(weight, input, padding_idx=padding_idx)
@@ -169,10 +165,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     if tensor.dtype is not int64:
         raise DTypeError(
-            message(
-                "one_hot is only applicable to index tensor of type LongTensor.",
-                repair="x.long()",
-            )
+            "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
         )
     classes = tensor._array
     count = classes.size
@@ -193,10 +186,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise DTypeError("Class values must be non-negative.")
     elif classes.max() > largest:
         raise DTypeError(
-            message(
-                "Class values must be smaller than num_classes.",
-                f"The largest is {int(classes.max())}.",
-            )
+            "Class values must be smaller than num_classes.",
+            f"The largest is {int(classes.max())}.",
         )
     columns = creation.arange(largest + 1, device=tensor.device)
     return (tensor.unsqueeze(-1) == columns).long()
@@ -257,8 +248,7 @@ def _check_reduction(reduction: str) -> None:
 def _need_floating(kernel: str, x: Tensor) -> None:
     if not x.is_floating_point():
         raise NotSupportedError(
-            message(f"\"{kernel}\" not implemented for '{x.dtype.word}'", repair="x.float()"),
-            dtype=x.dtype,
+            f"\"{kernel}\" not implemented for '{x.dtype.word}'", repair="x.float()", dtype=x.dtype
         )
 
 
@@ -345,11 +335,9 @@ def nll_loss(
         )
     if target.dtype not in (int64, uint8):
         raise DTypeError(
-            message(
-                f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
-                "The target holds class numbers.",
-                repair="target.long()",
-            )
+            f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
+            "The target holds class numbers.",
+            repair="target.long()",
         )
     n_classes = shape[1] if len(shape) > 1 else shape[0]
     if weight is not None and tuple(weight.shape) != (n_classes,):
@@ -453,21 +441,17 @@ def binary_cross_entropy(
         )
     if input.dtype is not target.dtype:
         raise DTypeError(
-            message(
-                f"Found dtype {target.dtype.word} but expected {input.dtype.word}",
-                repair=f"target.to({input.dtype})".replace("torch.", "tk."),
-            )
+            f"Found dtype {target.dtype.word} but expected {input.dtype.word}",
+            repair=f"target.to({input.dtype})".replace("torch.", "tk."),
         )
     inside = (input._array >= 0) & (input._array <= 1)
     if input._form.device is not CPU:
         input._form.device.backend.expect(inside, "The input of this loss was no probability")
     elif not inside.all():
         raise DTypeError(
-            message(
-                "all elements of input should be between 0 and 1",
-                "The input of this loss is a probability.",
-                repair="binary_cross_entropy_with_logits(input, target)",
-            )
+            "all elements of input should be between 0 and 1",
+            "The input of this loss is a probability.",
+            repair="binary_cross_entropy_with_logits(input, target)",
         )
     spread = None if weight is None else views.expand(weight.detach(), tuple(input.shape))
     return losses.binary_cross_entropy(input, target, spread, reduction=reduction)
@@ -496,11 +480,9 @@ def binary_cross_entropy_with_logits(
     dtype = promote_types(input.dtype, target.dtype)
     if not target.is_floating_point():
         raise DTypeError(
-            message(
-                f"result type {dtype.word} can't be cast to the desired output type "
-                f"{target.dtype.word}",
-                repair="target.float()",
-            )
+            f"result type {dtype.word} can't be cast to the desired output type "
+            f"{target.dtype.word}",
+            repair="target.float()",
         )
     given = [None if w is None else w.detach() for w in (weight, pos_weight)]
     x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (input, target))

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorkit import creation
 from tensorkit._tensor import Tensor
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
 from tensorkit.nn.module import Module
@@ -86,9 +86,7 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         if max_norm is not None:
-            raise NotImplementedError(
-                message("tensorkit's Embedding has no max_norm", repair="max_norm=None")
-            )
+            raise NotSupportedError("tensorkit's Embedding has no max_norm", repair="max_norm=None")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings = num_embeddings

@@ -14,7 +14,7 @@ from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import cuda_device
-from tensorkit.errors import TensorkitError, message
+from tensorkit.errors import NotSupportedError, TensorkitError, message
 from tensorkit.nn.parameter import Parameter
 
 
@@ -412,8 +412,8 @@ class Module:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         if assign:
-            raise NotImplementedError(
-                message("tensorkit has no assign=True", repair="model.load_state_dict(state)")
+            raise NotSupportedError(
+                "tensorkit has no assign=True", repair="model.load_state_dict(state)"
             )
         missing: list[str] = []
         unexpected: list[str] = []

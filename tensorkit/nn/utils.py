@@ -7,7 +7,7 @@ from tensorkit import data
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import TensorBase
-from tensorkit.errors import DTypeError, message
+from tensorkit.errors import DTypeError
 from tensorkit.ops.joining import cat, stack
 
 
@@ -41,11 +41,9 @@ def clip_grad_norm_(
     norm = _norm(norms, norm_type)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise DTypeError(
-            message(
-                f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
-                "non-finite, so it cannot be clipped. To disable this error and scale the "
-                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-            )
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped. To disable this error and scale the "
+            "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     scale = max_norm / (norm + 1e-6)
     for gradient in gradients:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import kernels
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor
@@ -30,7 +30,8 @@ def refuse_integers(kernel: str) -> Any:
     def refuse(_: tuple[Operand, ...], promoted: DType) -> None:
         if not promoted.is_floating_point:
             raise NotSupportedError(
-                message(f"\"{kernel}\" not implemented for '{promoted.word}'", repair="x.float()"),
+                f"\"{kernel}\" not implemented for '{promoted.word}'",
+                repair="x.float()",
                 dtype=promoted,
             )
 

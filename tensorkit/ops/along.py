@@ -14,7 +14,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import Form
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import IndexRangeError, ShapeError, message, must_be
+from tensorkit.errors import IndexRangeError, ShapeError, must_be
 from tensorkit.layout import Ints, wrap_dim
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_int, need_int, need_tensor
@@ -59,10 +59,8 @@ def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> Non
     for dim in dims:
         if shape[dim] == 0:
             raise IndexRangeError(
-                message(
-                    f"{function}(): Expected reduction dim {dim} to have non-zero size.",
-                    f"The tensor has shape {tuple(shape)}.",
-                ),
+                f"{function}(): Expected reduction dim {dim} to have non-zero size.",
+                f"The tensor has shape {tuple(shape)}.",
                 dim=dim,
                 size=0,
             )

@@ -136,10 +136,8 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
     if not fits:
         range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
         raise ConversionError(
-            message(
-                f"value cannot be converted to type {name or dtype.c_name} without overflow",
-                f"The value is {value}. {range_}".strip(),
-            ),
+            f"value cannot be converted to type {name or dtype.c_name} without overflow",
+            f"The value is {value}. {range_}".strip(),
             value=value,
             dtype=dtype,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import dtypes, kernels
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.kernels import Kernel
 from tensorkit.ops.arguments import check_value, need_tensor
 from tensorkit.ops.elementary import log
@@ -26,11 +26,9 @@ def _check_alpha(_: Operands, promoted: DType, *, alpha: Any = 1) -> None:
         raise DTypeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and not promoted.is_floating_point:
         raise DTypeError(
-            message(
-                "For integral input tensors, argument alpha must not be a floating point number.",
-                f"The result would have dtype {promoted}; alpha is {alpha}.",
-                repair="x.float()",
-            )
+            "For integral input tensors, argument alpha must not be a floating point number.",
+            f"The result would have dtype {promoted}; alpha is {alpha}.",
+            repair="x.float()",
         )
     check_value(alpha, promoted)
 
@@ -136,11 +134,9 @@ def _check_divisor(xp: Any, x: Any, y: Any) -> None:
         backend.expect(y != 0, "An integer was divided by zero")
     elif not y.all():
         raise DTypeError(
-            message(
-                "ZeroDivisionError",
-                "Integers have no infinity: dividing one by zero has no result.",
-                repair="x.float()",
-            )
+            "ZeroDivisionError",
+            "Integers have no infinity: dividing one by zero has no result.",
+            repair="x.float()",
         )
 
 
@@ -249,17 +245,15 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
     exponent = operands[1]
     if promoted is dtypes.bool_ and not exponent.is_number:
         raise NotSupportedError(
-            message("\"pow\" not implemented for 'Bool'", repair="x.int()"), dtype=promoted
+            "\"pow\" not implemented for 'Bool'", repair="x.int()", dtype=promoted
         )
     if not exponent.is_number:
         return
     if not promoted.is_floating_point and exponent.array < 0:
         raise DTypeError(
-            message(
-                "Integers to negative integer powers are not allowed.",
-                f"The result would have dtype {promoted}, which holds no fractions.",
-                repair=f"x.float() ** {exponent.array}",
-            )
+            "Integers to negative integer powers are not allowed.",
+            f"The result would have dtype {promoted}, which holds no fractions.",
+            repair=f"x.float() ** {exponent.array}",
         )
     if not promoted.is_floating_point or promoted is dtypes.float16:
         check_value(exponent.array, promoted)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.errors import NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
@@ -170,10 +170,8 @@ def _interleaved(repeats: Any, size: int) -> "Tensor":
         )
     if repeats.dtype not in (dtypes.int64, dtypes.int32):
         raise NotSupportedError(
-            message(
-                f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.word}'",
-                repair="repeats.long()",
-            )
+            f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.word}'",
+            repair="repeats.long()",
         )
     if (repeats._array < 0).any():
         raise ShapeError("repeats can not be negative")

@@ -12,7 +12,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, quietly
 from tensorkit.dtypes import DType, float16
-from tensorkit.errors import ShapeError, message, must_be
+from tensorkit.errors import ShapeError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import planning, results, writing
 from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
@@ -163,11 +163,9 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
         if value._form.shape:
             n_dims = len(value._form.shape)
             raise ShapeError(
-                message(
-                    "fill_ only supports 0-dimension value tensor but got tensor with "
-                    f"{n_dims} dimensions.",
-                    repair="x.copy_(value)",
-                ),
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{n_dims} dimensions.",
+                repair="x.copy_(value)",
                 a_shape=(),
                 b_shape=tuple(value._form.shape),
             )

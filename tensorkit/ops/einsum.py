@@ -16,7 +16,7 @@ from tensorkit import base
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quiet
-from tensorkit.errors import ShapeError, message
+from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.copying import filled
@@ -196,14 +196,12 @@ def _named(names: list[str], x: "Tensor", place: int) -> tuple[list[str], "Tenso
     if n_letters > n_dims or (_DOTS not in names and n_letters != n_dims):
         more = "" if _DOTS not in names else "more than "
         raise ShapeError(
-            message(
-                f"einsum(): the number of subscripts in the equation ({n_letters}) "
-                + (
-                    f"does not match the number of dimensions ({n_dims}) for operand {place} and "
-                    "no ellipsis was given"
-                    if not more
-                    else f"is {more}the number of dimensions ({n_dims}) for operand {place}"
-                )
+            f"einsum(): the number of subscripts in the equation ({n_letters}) "
+            + (
+                f"does not match the number of dimensions ({n_dims}) for operand {place} and "
+                "no ellipsis was given"
+                if not more
+                else f"is {more}the number of dimensions ({n_dims}) for operand {place}"
             ),
             a_shape=tuple(x.shape),
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.devices import CPU
-from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be
+from tensorkit.errors import DTypeError, ShapeError, TensorkitError, must_be
 from tensorkit.ops import results
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.notation import Operation, op
@@ -37,11 +37,9 @@ def solve(A: "Tensor", B: "Tensor") -> "Tensor":
         raise must_be("linalg_solve", "B", 2, "Tensor", B)
     if A.dtype is not B.dtype:
         raise DTypeError(
-            message(
-                "linalg.solve: Expected A and B to have the same dtype, but found A of type "
-                f"{A.dtype.word} and B of type {B.dtype.word} instead",
-                repair=f"B.to({A.dtype})".replace("torch.", "tk."),
-            )
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{A.dtype.word} and B of type {B.dtype.word} instead",
+            repair=f"B.to({A.dtype})".replace("torch.", "tk."),
         )
     is_vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     shape = (*B.shape, 1) if is_vector else tuple(B.shape)
@@ -58,11 +56,8 @@ def solve(A: "Tensor", B: "Tensor") -> "Tensor":
     if result is None:
         place, _ = _zero_pivot(A.detach().cpu()._array)
         raise LinAlgError(
-            message(
-                f"torch.linalg.solve: {place}The solver failed because the input matrix is "
-                "singular.",
-                "Some row of A is a sum of multiples of the others.",
-            )
+            f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.",
+            "Some row of A is a sum of multiples of the others.",
         )
     return result
 
@@ -79,11 +74,9 @@ def inv(A: "Tensor") -> "Tensor":
     if result is None:
         place, number = _zero_pivot(A.detach().cpu()._array)
         raise LinAlgError(
-            message(
-                f"linalg.inv: {place}The diagonal element {number} is zero, the inversion could "
-                "not be completed because the input matrix is singular.",
-                "Some row of A is a sum of multiples of the others.",
-            )
+            f"linalg.inv: {place}The diagonal element {number} is zero, the inversion could "
+            "not be completed because the input matrix is singular.",
+            "Some row of A is a sum of multiples of the others.",
         )
     return result
 
@@ -180,17 +173,12 @@ def _check(function: str, name: str, A: Any) -> None:
         )
     if not dtype.is_floating_point:
         raise DTypeError(
-            message(
-                f"{name}: Expected a floating point or complex tensor as input. Got {dtype.word}",
-                repair="A.float()",
-            )
+            f"{name}: Expected a floating point or complex tensor as input. Got {dtype.word}",
+            repair="A.float()",
         )
     if dtype.name == "float16":
         raise DTypeError(
-            message(
-                f"{name}: Low precision dtypes not supported. Got {dtype.word}",
-                repair="A.float()",
-            )
+            f"{name}: Low precision dtypes not supported. Got {dtype.word}", repair="A.float()"
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
-from tensorkit.errors import DTypeError, message
+from tensorkit.errors import DTypeError
 from tensorkit.layout import Ints
 from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
@@ -373,7 +373,7 @@ def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: An
     place = None if dim is None else one_dim(function, x, dim)
     need_tensor(function, x)
     if x._form.dtype is bool_:
-        raise DTypeError(message(f"{function}(): does not support bool input", repair="x.int()"))
+        raise DTypeError(f"{function}(): does not support bool input", repair="x.int()")
     need_elements(function, x, None if place is None else (place,))
     return operation(x, dim=place, keepdim=bool(keepdim))
 

@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
@@ -53,9 +53,7 @@ def _selected(input: "Tensor", index: Any, dim: Any) -> Any:
             "value(s)"
         )
     if first_outside(index._array, size) is not None:
-        raise IndexRangeError(
-            message("index out of range in self", f"Valid positions are 0 to {size - 1}.")
-        )
+        raise IndexRangeError("index out of range in self", f"Valid positions are 0 to {size - 1}.")
     if are_short(input._form, index._form):
         return take_slices, (input, index), {"dim": dim}
     return take_slices(input, index, dim=dim)
@@ -235,7 +233,7 @@ def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
     need_index(function, index, 3)
     if index._form.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(
-            message(f"{function}(): Expected dtype int32/int64 for index", repair="index.long()")
+            f"{function}(): Expected dtype int32/int64 for index", repair="index.long()"
         )
     own, shape = tuple(x._form.shape) or (1,), tuple(index._form.shape) or (1,)
     if not index._array.size:
@@ -290,11 +288,8 @@ def take_along_dim(input: "Tensor", indices: "Tensor", dim: int | None = None) -
         raise must_be("take_along_dim", "indices", 2, "Tensor", indices)
     if indices.dtype is not dtypes.int64:
         raise DTypeError(
-            message(
-                "torch.take_along_dim(): dtype of indices should be Long but got "
-                f"{indices.dtype.word}",
-                repair="indices.long()",
-            )
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.word}",
+            repair="indices.long()",
         )
     if dim is None:
         return gather(views.reshape(input, (-1,)), 0, views.reshape(indices, (-1,)))

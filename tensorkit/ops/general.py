@@ -97,10 +97,8 @@ def check_category(definition: Definition, dtype: DType) -> None:
     )
     if refused:
         raise NotSupportedError(
-            message(
-                f"\"{definition.kernel}\" not implemented for '{dtype.word}'",
-                repair="x.int()" if dtype is dtypes.bool_ else "x.bool() or x.long()",
-            ),
+            f"\"{definition.kernel}\" not implemented for '{dtype.word}'",
+            repair="x.int()" if dtype is dtypes.bool_ else "x.bool() or x.long()",
             dtype=dtype,
         )
 

@@ -308,10 +308,8 @@ def locate(source: Layout, index: Any, steps: "list[Step]", picks: Picks) -> Lay
     n_named = sum(map(_dims_named, index))
     if n_named > n_dims:
         raise IndexRangeError(
-            message(
-                f"too many indices for tensor of dimension {n_dims}",
-                f"The index names {n_named} dimensions.",
-            ),
+            f"too many indices for tensor of dimension {n_dims}",
+            f"The index names {n_named} dimensions.",
             index=n_named,
             dim=n_dims,
             size=n_dims,
@@ -376,11 +374,9 @@ def _refuse_scalar_index(source: Layout, position: int) -> None:
         )
     if not source.shape:
         raise IndexRangeError(
-            message(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
-                repair="x.item()",
-            ),
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+            repair="x.item()",
             index=0,
             dim=0,
             size=0,
@@ -447,11 +443,9 @@ def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
         for place, size in enumerate(pick.shape) if pick.dtype == bool else ():
             if size != shape[dim + place]:
                 raise IndexRangeError(
-                    message(
-                        f"The shape of the mask {sizes(pick.shape)} at index {place} does not "
-                        f"match the shape of the indexed tensor {sizes(shape)} at index "
-                        f"{dim + place}"
-                    ),
+                    f"The shape of the mask {sizes(pick.shape)} at index {place} does not "
+                    f"match the shape of the indexed tensor {sizes(shape)} at index "
+                    f"{dim + place}",
                     index=place,
                     dim=dim + place,
                     size=shape[dim + place],
@@ -481,11 +475,9 @@ def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
         for place in found:
             if place.__class__ is not np.ndarray and is_array(place):
                 raise DeviceMismatchError(
-                    message(
-                        "indices should be either on cpu or on the same device as the indexed "
-                        "tensor (cpu)",
-                        repair="x[index.cpu()]",
-                    )
+                    "indices should be either on cpu or on the same device as the indexed "
+                    "tensor (cpu)",
+                    repair="x[index.cpu()]",
                 )
         return found
     sent: list[Any] = []

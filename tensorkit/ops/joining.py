@@ -9,7 +9,7 @@ from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, refuse_mix
-from tensorkit.errors import ShapeError, message, sizes, type_name
+from tensorkit.errors import ShapeError, sizes, type_name
 from tensorkit.ops import planning, results, views
 from tensorkit.ops.arguments import need_int
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
@@ -41,10 +41,8 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     if () in shapes:
         at = shapes.index(())
         raise ShapeError(
-            message(
-                f"zero-dimensional tensor (at position {at}) cannot be concatenated",
-                repair="tk.stack(tensors)",
-            )
+            f"zero-dimensional tensor (at position {at}) cannot be concatenated",
+            repair="tk.stack(tensors)",
         )
     refuse_mix(*(x._form.device for x in tensors))
     model = next((shape for shape in shapes if shape != (0,)), (0,))
@@ -108,10 +106,8 @@ def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     for number, x in enumerate(tensors):
         if x._form.shape != shape:
             raise ShapeError(
-                message(
-                    f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
-                    f"0 and {sizes(x._form.shape)} at entry {number}"
-                ),
+                f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
+                f"0 and {sizes(x._form.shape)} at entry {number}",
                 a_shape=shape,
                 b_shape=tuple(x._form.shape),
             )
@@ -145,11 +141,9 @@ def _check_alike(model: Any, shape: Any, dim: int, number: int) -> None:
     for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
         if place != dim and wanted != size:
             raise ShapeError(
-                message(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
-                    f"{wanted} but got size {size} for tensor number {number} in the list.",
-                    f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
-                ),
+                f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                f"{wanted} but got size {size} for tensor number {number} in the list.",
+                f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
                 a_shape=model,
                 b_shape=shape,
                 dim=place,

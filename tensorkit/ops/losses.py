@@ -13,7 +13,7 @@ from tensorkit import kernels
 from tensorkit.base import Form
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import int64
-from tensorkit.errors import IndexRangeError, message
+from tensorkit.errors import IndexRangeError
 from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, first_of_rows, is_small_matrix, ones, wide
@@ -77,10 +77,8 @@ def _all_count(target: Any, n_classes: int, ignore_index: int) -> bool:
     wrong = target[unusual & (target != ignore_index)]
     if wrong.size:
         raise IndexRangeError(
-            message(
-                f"Target {int(wrong[0])} is out of bounds.",
-                f"There are {n_classes} classes, 0 to {n_classes - 1}.",
-            ),
+            f"Target {int(wrong[0])} is out of bounds.",
+            f"There are {n_classes} classes, 0 to {n_classes - 1}.",
             index=int(wrong[0]),
             size=n_classes,
         )

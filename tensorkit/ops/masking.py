@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import TensorBase
-from tensorkit.errors import DTypeError, ShapeError, message, must_be
+from tensorkit.errors import DTypeError, ShapeError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_such_call
@@ -76,22 +76,18 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
         )
     if mask._form.dtype is not dtypes.bool_:
         raise DTypeError(
-            message(
-                "masked_fill_ only supports boolean masks, but got mask with dtype "
-                f"{mask._form.dtype.c_name.replace('uint8_t', 'unsigned char')}",
-                repair="mask.bool()",
-            )
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask._form.dtype.c_name.replace('uint8_t', 'unsigned char')}",
+            repair="mask.bool()",
         )
     if number is not None:
         check_value(number, x._form.dtype)
         return number_array(number, x._form.dtype)[()]
     if value._form.shape:
         raise ShapeError(
-            message(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(value._form.shape)} dimension(s).",
-                repair="tk.where(mask, value, x)",
-            )
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value._form.shape)} dimension(s).",
+            repair="tk.where(mask, value, x)",
         )
     return value
 
@@ -134,9 +130,7 @@ def masked_select(input: "Tensor", mask: "Tensor") -> "Tensor":
     if not isinstance(mask, TensorBase):
         raise must_be("masked_select", "mask", 2, "Tensor", mask)
     if mask._form.dtype is not dtypes.bool_:
-        raise DTypeError(
-            message("masked_select: expected BoolTensor for mask", repair="mask.bool()")
-        )
+        raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
     layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))
     return take_masked(input, mask)
 

@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import dtypes, kernels
 from tensorkit.base import Form
 from tensorkit.devices import backend_of
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import NotSupportedError
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import (
@@ -59,11 +59,9 @@ def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: An
         last = "lastdim_" if place == max(x.ndim - 1, 0) else ""
         word = x._form.dtype.word
         raise NotSupportedError(
-            message(
-                f"\"{function}_{last}kernel_impl\" not implemented for '{word}'",
-                "Probabilities are fractions.",
-                repair=f"x.float().{function}({dim})",
-            ),
+            f"\"{function}_{last}kernel_impl\" not implemented for '{word}'",
+            "Probabilities are fractions.",
+            repair=f"x.float().{function}({dim})",
             dtype=x._form.dtype,
         )
     return operation, (x,), {"dim": place}

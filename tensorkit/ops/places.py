@@ -146,21 +146,17 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
     _refuse_empty(own, places)
     if not _fits(array.shape, wanted):
         raise ShapeError(
-            message(
-                f"shape mismatch: value tensor of shape {sizes(array.shape)} cannot be broadcast "
-                f"to indexing result of shape {sizes(wanted)}"
-            ),
+            f"shape mismatch: value tensor of shape {sizes(array.shape)} cannot be broadcast "
+            f"to indexing result of shape {sizes(wanted)}",
             a_shape=tuple(array.shape),
             b_shape=wanted,
         )
     dtype = x._form.dtype
     if isinstance(value, TensorBase) and value._form.dtype is not dtype:
         raise DTypeError(
-            message(
-                "Index put requires the source and destination dtypes match, got "
-                f"{dtype.word} for the destination and {value._form.dtype.word} for the source.",
-                repair=f"x[index] = value.to({dtype})".replace("torch.", "tk."),
-            )
+            "Index put requires the source and destination dtypes match, got "
+            f"{dtype.word} for the destination and {value._form.dtype.word} for the source.",
+            repair=f"x[index] = value.to({dtype})".replace("torch.", "tk."),
         )
     if accumulate or 0 in wanted or x._form.device is not CPU:
         places = _inside(own, places)

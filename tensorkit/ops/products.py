@@ -11,7 +11,7 @@ from tensorkit import dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.ops import copying
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
@@ -61,11 +61,9 @@ def matmul(input: "Tensor", other: "Tensor") -> Any:
         return mm.__wrapped__(input, other)  # type: ignore[attr-defined]
     if n_left == 0 or n_right == 0:
         raise ShapeError(
-            message(
-                "both arguments to matmul need to be at least 1D, but they are "
-                f"{n_left}D and {n_right}D",
-                repair="x * y",
-            ),
+            "both arguments to matmul need to be at least 1D, but they are "
+            f"{n_left}D and {n_right}D",
+            repair="x * y",
             a_shape=tuple(input._form.shape),
             b_shape=tuple(other._form.shape),
         )
@@ -164,11 +162,9 @@ def mm(input: "Tensor", mat2: "Tensor") -> Any:
 
 def _refuse_sizes(n: int, m: int, m2: int, p: int) -> NoReturn:
     raise ShapeError(
-        message(
-            f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-            f"Rows of the first have {m} numbers, columns of the second {m2}.",
-            repair="x @ y.t()" if m == p else None,
-        ),
+        f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
+        f"Rows of the first have {m} numbers, columns of the second {m2}.",
+        repair="x @ y.t()" if m == p else None,
         a_shape=(n, m),
         b_shape=(m2, p),
     )
@@ -220,11 +216,9 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     for own, name in ((input._form, "self"), (left, "mat1")):
         if own.dtype is not right.dtype:
             raise DTypeError(
-                message(
-                    f"{name} and mat2 must have the same dtype, but got {own.dtype.word} and "
-                    f"{right.dtype.word}",
-                    repair=f"x.to({right.dtype})".replace("torch.", "tk."),
-                )
+                f"{name} and mat2 must have the same dtype, but got {own.dtype.word} and "
+                f"{right.dtype.word}",
+                repair=f"x.to({right.dtype})".replace("torch.", "tk."),
             )
     if right.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
@@ -314,11 +308,9 @@ def dot(input: "Tensor", tensor: "Tensor") -> Any:
         )
     if left.dtype is not right.dtype:
         raise DTypeError(
-            message(
-                "dot : expected both vectors to have same dtype, but found "
-                f"{left.dtype.word} and {right.dtype.word}",
-                repair=f"y.to({left.dtype})".replace("torch.", "tk."),
-            )
+            "dot : expected both vectors to have same dtype, but found "
+            f"{left.dtype.word} and {right.dtype.word}",
+            repair=f"y.to({left.dtype})".replace("torch.", "tk."),
         )
     if left.shape != right.shape:
         n, m = left.shape[0], right.shape[0]
@@ -375,10 +367,8 @@ def _check_batches(input: "Tensor", mat2: "Tensor") -> None:
     if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[1]:
         wanted, got = (left.shape[0], left.shape[2]), tuple(right.shape[:2])
         raise ShapeError(
-            message(
-                "Expected size for first two dimensions of batch2 tensor to be: "
-                f"{sizes(wanted)} but got: {sizes(got)}.",
-            ),
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"{sizes(wanted)} but got: {sizes(got)}.",
             a_shape=tuple(left.shape),
             b_shape=tuple(right.shape),
         )
@@ -431,11 +421,9 @@ def baddbmm(
         _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
     if own.dtype is not right.dtype:
         raise DTypeError(
-            message(
-                "Input dtypes must be the same, got: input: "
-                f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
-                repair=f"x.to({right.dtype})".replace("torch.", "tk."),
-            )
+            "Input dtypes must be the same, got: input: "
+            f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
+            repair=f"x.to({right.dtype})".replace("torch.", "tk."),
         )
     return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -503,12 +491,10 @@ def _check_dtypes(
             names = [_C_NAMES.get(each.name, each.c_name) for each in (left, right)]
             first = f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}"
         raise DTypeError(
-            message(
-                first,
-                "Matrix products do not promote dtypes.",
-                repair=f"y.to({left})".replace("torch.", "tk."),
-            )
+            first,
+            "Matrix products do not promote dtypes.",
+            repair=f"y.to({left})".replace("torch.", "tk."),
         )
     raise NotSupportedError(
-        message(f"\"{kernel}\" not implemented for '{left.word}'", repair="x.float()"), dtype=left
+        f"\"{kernel}\" not implemented for '{left.word}'", repair="x.float()", dtype=left
     )

@@ -10,7 +10,7 @@ import numpy as np
 from tensorkit import layout
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
-from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
 from tensorkit.ops.along import (
@@ -74,12 +74,10 @@ def mean(
     if not wanted.is_floating_point:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise DTypeError(
-            message(
-                f"mean(): could not infer output dtype. {what} must be either a floating point "
-                f"or complex dtype. Got: {wanted.word}",
-                "The mean of integers is a fraction.",
-                repair="x.float().mean()",
-            )
+            f"mean(): could not infer output dtype. {what} must be either a floating point "
+            f"or complex dtype. Got: {wanted.word}",
+            "The mean of integers is a fraction.",
+            repair="x.float().mean()",
         )
     if wanted is not input._form.dtype:
         input = copying.to_dtype(input, wanted)
@@ -289,10 +287,8 @@ def _spread_options(
     need_tensor(function, x)
     if not x._form.dtype.is_floating_point:
         raise DTypeError(
-            message(
-                "std and var only support floating point and complex dtypes",
-                repair=f"x.float().{function}()",
-            )
+            "std and var only support floating point and complex dtypes",
+            repair=f"x.float().{function}()",
         )
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
@@ -531,11 +527,9 @@ def norm(
         raise NotSupportedError("tensorkit has vector norms only: p is a number or 'fro'")
     if not input._form.dtype.is_floating_point:
         raise DTypeError(
-            message(
-                "linalg.vector_norm: Expected a floating point or complex tensor as input. "
-                f"Got {input._form.dtype.word}",
-                repair="x.float().norm()",
-            )
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. "
+            f"Got {input._form.dtype.word}",
+            repair="x.float().norm()",
         )
     if p in (inf, -inf) and count(tuple(input._form.shape), dims) == 0:
         raise DTypeError(

@@ -10,7 +10,7 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, TensorBase
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, sizes
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.ops import copying, results, writing
 from tensorkit.ops.arguments import (
     as_number,
@@ -152,7 +152,7 @@ def _scattered(
 ) -> _Call:
     if "reduce" in more:
         raise NotSupportedError(
-            message("tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)")
+            "tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)"
         )
     src = more.get("value", src)
     number = None if isinstance(src, TensorBase) else as_number(src)
@@ -188,11 +188,9 @@ def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) ->
         )
     if x.dtype is not source.dtype:
         raise DTypeError(
-            message(
-                f"index_add_(): self ({x.dtype.word}) and source ({source.dtype.word}) must have "
-                "the same scalar type",
-                repair=f"source.to({x.dtype})".replace("torch.", "tk."),
-            )
+            f"index_add_(): self ({x.dtype.word}) and source ({source.dtype.word}) must have "
+            "the same scalar type",
+            repair=f"source.to({x.dtype})".replace("torch.", "tk."),
         )
     length = source.shape[dim] if source.dim() else 1
     if index.numel() != length:
@@ -219,15 +217,11 @@ def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:
     need_index(function, index, 2)
     dim = layout.wrap_dim(need_int(function, "dim", 1, dim), max(x.dim(), 1))
     if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise DTypeError(
-            message(f"{name}(): Expected dtype int32/int64 for index", repair="index.long()")
-        )
+        raise DTypeError(f"{name}(): Expected dtype int32/int64 for index", repair="index.long()")
     if isinstance(src, TensorBase) and src._form.dtype is not x.dtype:
         raise DTypeError(
-            message(
-                f"{name}(): Expected self.dtype to be equal to src.dtype",
-                repair=f"src.to({x.dtype})".replace("torch.", "tk."),
-            )
+            f"{name}(): Expected self.dtype to be equal to src.dtype",
+            repair=f"src.to({x.dtype})".replace("torch.", "tk."),
         )
     if not index.numel():
         return dim

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.errors import DTypeError, message
+from tensorkit.errors import DTypeError
 from tensorkit.ops import planning, results
 from tensorkit.ops.arguments import no_such_call
 from tensorkit.ops.moving import together
@@ -40,11 +40,9 @@ def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
         )
     if condition._form.dtype is not dtypes.bool_:
         raise DTypeError(
-            message(
-                "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{condition._form.dtype.word}",
-                repair="tk.where(condition != 0, x, y)",
-            )
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition._form.dtype.word}",
+            repair="tk.where(condition != 0, x, y)",
         )
     first, second = (operand for operand in operands if operand is not None)
     dtype = promoted_type((first, second))

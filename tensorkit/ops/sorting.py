@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.devices import quietly
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_int, need_tensor
@@ -73,12 +73,11 @@ def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: b
     place = one_dim("topk", input, dim)
     k = need_int("topk", "k", 1, k)
     if input._form.dtype is dtypes.bool_:
-        raise DTypeError(message("topk does not support bool dtypes on CPU", repair="x.int()"))
+        raise DTypeError("topk does not support bool dtypes on CPU", repair="x.int()")
     size = input._form.shape[place] if input._form.shape else 1
     if not 0 <= k <= size:
         raise ShapeError(
-            message("selected index k out of range", f"k is {k}; the dimension has {size}."),
-            dim=place,
+            "selected index k out of range", f"k is {k}; the dimension has {size}.", dim=place
         )
     indices = _first(input, dim=place, k=k, largest=bool(largest))
     return _Top(_topk(input, indices, dim=place), indices)
@@ -192,17 +191,14 @@ def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 
     dtype, array, device = input._form.dtype, input._array, input._form.device
     if dtype.is_floating_point or dtype is dtypes.bool_:
         raise NotSupportedError(
-            message(f"\"bincount_cpu\" not implemented for '{dtype.word}'", repair="x.long()"),
-            dtype=dtype,
+            f"\"bincount_cpu\" not implemented for '{dtype.word}'", repair="x.long()", dtype=dtype
         )
     if minlength < 0:
         raise DTypeError("minlength should be >= 0")
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise ShapeError(
-            message(
-                "bincount only supports 1-d non-negative integral inputs.",
-                f"The tensor has shape {tuple(array.shape)}.",
-            ),
+            "bincount only supports 1-d non-negative integral inputs.",
+            f"The tensor has shape {tuple(array.shape)}.",
             a_shape=tuple(array.shape),
         )
     if weights is not None and weights._form.shape != input._form.shape:

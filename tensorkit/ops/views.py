@@ -9,7 +9,7 @@ from tensorkit import base
 from tensorkit import layout as rules
 from tensorkit.autograd import history
 from tensorkit.devices import CPU, backend_of
-from tensorkit.errors import IndexRangeError, ShapeError, message, sizes
+from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor
@@ -92,13 +92,11 @@ def _target(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first:
     rules.check_size(shape, itemsize)
     if 0 not in shape and need > have:
         raise ShapeError(
-            message(
-                f"setStorage: sizes {sizes(shape)}, strides {sizes(strides)}, storage offset "
-                f"{offset}, and itemsize {itemsize} requiring a storage size of {need} are out "
-                f"of bounds for storage of size {have}",
-                f"The last element would be number {need // itemsize - 1}; "
-                f"the storage has elements 0 to {have // itemsize - 1}.",
-            ),
+            f"setStorage: sizes {sizes(shape)}, strides {sizes(strides)}, storage offset "
+            f"{offset}, and itemsize {itemsize} requiring a storage size of {need} are out "
+            f"of bounds for storage of size {have}",
+            f"The last element would be number {need // itemsize - 1}; "
+            f"the storage has elements 0 to {have // itemsize - 1}.",
             a_shape=shape,
         )
     return Layout(shape, strides, offset)
@@ -253,10 +251,8 @@ def expand(layout: Layout, size: Ints) -> Layout:
             continue
         if dim < lead:
             raise ShapeError(
-                message(
-                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, "
-                    f"non-existing dimension {dim}"
-                ),
+                f"The expanded size of the tensor ({length}) isn't allowed in a leading, "
+                f"non-existing dimension {dim}",
                 a_shape=size,
             )
         wanted[dim] = shape[dim - lead]
@@ -287,10 +283,8 @@ def t(layout: Layout) -> Layout:
     n_dims = len(layout.shape)
     if n_dims > 2:
         raise ShapeError(
-            message(
-                f"t() expects a tensor with <= 2 dimensions, but self is {n_dims}D",
-                repair="x.transpose(-2, -1) or x.mT",
-            ),
+            f"t() expects a tensor with <= 2 dimensions, but self is {n_dims}D",
+            repair="x.transpose(-2, -1) or x.mT",
             a_shape=layout.shape,
         )
     return Layout(layout.shape[::-1], layout.strides[::-1], layout.offset)
@@ -327,13 +321,11 @@ def permute(layout: Layout, dims: Ints) -> Layout:
     n_dims = len(layout.shape)
     if len(dims) != n_dims:
         raise ShapeError(
-            message(
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-                f"length of the desired ordering of dimensions i.e. input.dim() = {n_dims} is not "
-                f"equal to len(dims) = {len(dims)}",
-                "Every dimension is named once, those that stay where they are too.",
-                repair=f"x.permute({', '.join(map(str, range(n_dims)))}), in the order you want",
-            ),
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {n_dims} is not "
+            f"equal to len(dims) = {len(dims)}",
+            "Every dimension is named once, those that stay where they are too.",
+            repair=f"x.permute({', '.join(map(str, range(n_dims)))}), in the order you want",
             a_shape=layout.shape,
         )
     order = [rules.wrap_dim(dim, n_dims) for dim in dims]
@@ -369,12 +361,10 @@ def view(layout: Layout, size: Ints) -> Layout:
     strides = rules.view_strides(layout.shape, layout.strides, shape)
     if strides is None:
         raise ShapeError(
-            message(
-                "view size is not compatible with input tensor's size and stride (at least one "
-                "dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
-                f"Its shape is {layout.shape} and its strides are {layout.strides}.",
-                repair=f"x.reshape({', '.join(map(str, shape))})    # copies",
-            ),
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
+            f"Its shape is {layout.shape} and its strides are {layout.strides}.",
+            repair=f"x.reshape({', '.join(map(str, shape))})    # copies",
             a_shape=layout.shape,
             b_shape=shape,
         )

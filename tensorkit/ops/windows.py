@@ -9,7 +9,7 @@ from typing import Any
 from tensorkit import layout
 from tensorkit.autograd import history
 from tensorkit.devices import backend_of
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import NotSupportedError
 from tensorkit.layout import Layout
 from tensorkit.ops.notation import op
 
@@ -18,11 +18,9 @@ def _laid_out(xp: Any, x: Any, source: Layout, target: Layout) -> tuple[Any, int
     """Flat memory that holds ``x`` as ``source`` says, and where in the storage it begins."""
     if layout.overlaps_itself(source.shape, source.strides):
         raise NotSupportedError(
-            message(
-                "tensorkit has no gradient for as_strided of an expanded tensor",
-                "Several elements share memory there.",
-                repair="x.contiguous().as_strided(...)",
-            )
+            "tensorkit has no gradient for as_strided of an expanded tensor",
+            "Several elements share memory there.",
+            repair="x.contiguous().as_strided(...)",
         )
     start = min(source.offset, target.offset)
     end = max(each.offset + layout.extent(each.shape, each.strides) for each in (source, target))

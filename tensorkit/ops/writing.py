@@ -11,7 +11,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quiet, quietly
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, OverlapError, ShapeError, message, sizes
+from tensorkit.errors import DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.results import contiguous_result
 
@@ -67,11 +67,9 @@ def write(
         storage = base.storage_of(x)
         if not storage.flat.flags.writeable:
             raise DTypeError(
-                message(
-                    "The given NumPy array is not writable",
-                    "This tensor shares memory with a read-only NumPy array.",
-                    repair="x = x.clone()",
-                )
+                "The given NumPy array is not writable",
+                "This tensor shares memory with a read-only NumPy array.",
+                repair="x = x.clone()",
             )
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
@@ -103,11 +101,9 @@ def check_output_shape(own: Ints, wanted: Ints) -> None:
     """ShapeError unless a result of shape ``wanted`` fits into a tensor of shape ``own``."""
     if own != wanted:
         raise ShapeError(
-            message(
-                f"output with shape {sizes(own)} doesn't match the broadcast shape {sizes(wanted)}",
-                "An in-place operation cannot change the shape of the tensor it writes to.",
-                repair="x = x + y    # a new tensor",
-            ),
+            f"output with shape {sizes(own)} doesn't match the broadcast shape {sizes(wanted)}",
+            "An in-place operation cannot change the shape of the tensor it writes to.",
+            repair="x = x + y    # a new tensor",
             a_shape=own,
             b_shape=wanted,
         )
@@ -117,11 +113,9 @@ def check_output_dtype(result: DType, own: DType) -> None:
     """DTypeError unless a result of dtype ``result`` may be stored as ``own``."""
     if not dtypes.can_cast(result, own):
         raise DTypeError(
-            message(
-                f"result type {result.word} can't be cast to the desired output type {own.word}",
-                f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
-                repair="x = x + y    # a new tensor of the result's dtype",
-            ),
+            f"result type {result.word} can't be cast to the desired output type {own.word}",
+            f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
+            repair="x = x + y    # a new tensor of the result's dtype",
             result=result,
             output=own,
         )
@@ -132,13 +126,11 @@ def check_overlap(x: TensorBase, *others: Any) -> None:
     own = base.layout_of(x)
     if layout.overlaps_itself(own.shape, own.strides):
         raise OverlapError(
-            message(
-                "unsupported operation: more than one element of the written-to tensor refers to "
-                "a single memory location. Please clone() the tensor before performing the "
-                "operation.",
-                f"Strides {own.strides}: a stride of 0 repeats one element.",
-                repair="x = x.clone()",
-            )
+            "unsupported operation: more than one element of the written-to tensor refers to "
+            "a single memory location. Please clone() the tensor before performing the "
+            "operation.",
+            f"Strides {own.strides}: a stride of 0 repeats one element.",
+            repair="x = x.clone()",
         )
     for other in others:
         if not isinstance(other, TensorBase) or other is x or x._storage is None:
@@ -147,10 +139,8 @@ def check_overlap(x: TensorBase, *others: Any) -> None:
             continue
         if layout.overlap_partially(own, base.layout_of(other)):
             raise OverlapError(
-                message(
-                    "unsupported operation: some elements of the input tensor and the written-to "
-                    "tensor refer to a single memory location. Please clone() the tensor before "
-                    "performing the operation.",
-                    repair="y = y.clone()",
-                )
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation.",
+                repair="y = y.clone()",
             )

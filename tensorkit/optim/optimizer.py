@@ -23,7 +23,7 @@ from tensorkit.autograd.history import is_ours
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel
 from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
@@ -299,6 +299,6 @@ def refuse(**options: Any) -> None:
     """NotImplementedError for an option of PyTorch's that would change what a step means."""
     for name, value in options.items():
         if value:
-            raise NotImplementedError(
-                message(f"tensorkit's optimizers have no {name}=True", repair=f"{name}=False")
+            raise NotSupportedError(
+                f"tensorkit's optimizers have no {name}=True", repair=f"{name}=False"
             )

@@ -16,7 +16,7 @@ from tensorkit import dtypes
 from tensorkit._tensor import Tensor
 from tensorkit.base import TensorBase
 from tensorkit.data import as_tensor, tensor
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError, message
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
 
@@ -241,8 +241,8 @@ class DataLoader:
         generator: Generator | None = None,
     ) -> None:
         if num_workers:
-            raise NotImplementedError(
-                message("tensorkit loads data in this process only", repair="num_workers=0")
+            raise NotSupportedError(
+                "tensorkit loads data in this process only", repair="num_workers=0"
             )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
