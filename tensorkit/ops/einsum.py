@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorkit import base
 from tensorkit.autograd.modes import state
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, quiet
 from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
@@ -85,7 +85,7 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> "Tensor":
         return views.expand(reduction.sum(zeros), tuple(found.get(name, 1) for name in out)) * 1
     result = _contracted(aligned, len(out), len(order))
     if len(named) == 2 and result._form.device is CPU:
-        multiply = _as_matrices(named[0], named[1], out)
+        multiply = _on_arrays(named[0], named[1], out, order[len(out) :], result._form)
         if multiply is not None:
             key = (equation, *[x._form for x in operands])
             planning.remember(_plans, key, (result._form, multiply))
@@ -95,38 +95,54 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> "Tensor":
 _Named = tuple[list[str], "Tensor"]
 
 
-def _as_matrices(left: _Named, right: _Named, out: list[str]) -> Any:
-    """The product of two arrays as one of matrices, if no name stands for more than a size."""
+def _on_arrays(left: _Named, right: _Named, out: list[str], summed: list[str], result: Form) -> Any:
+    """``_contracted`` of two arrays, where each name stands for one size, and that is not 1."""
     sizes: dict[str, int] = {}
     for names, x in (left, right):
         for name, size in zip(names, x.shape, strict=True):
-            if sizes.setdefault(name, size) != size or x._form.dtype.numpy.char not in "fd":
+            if sizes.setdefault(name, size) != size or size == 1:
                 return None
-        if len(set(names)) < len(names):
+        if len(set(names)) < len(names) or x._form.dtype.numpy.char not in "fd":
             return None
-    lefts, rights = left[0], right[0]
+    if not summed:
+        return _spread(left[0], right[0], out, sizes) if result.is_contiguous else None
+    if any(name not in left[0] or name not in right[0] for name in summed):
+        return None
+    return _as_matrices(left[0], right[0], out, summed, sizes)
+
+
+def _spread(lefts: list[str], rights: list[str], out: list[str], sizes: dict[str, int]) -> Any:
+    """The product of two arrays that broadcast."""
+    turns = [[names.index(name) for name in out if name in names] for names in (lefts, rights)]
+    shapes = [[sizes[name] if name in names else 1 for name in out] for names in (lefts, rights)]
+
+    def multiply(*arrays: Any) -> Any:
+        x, y = (array.transpose(turn).reshape(shape)
+                for array, turn, shape in zip(arrays, turns, shapes, strict=True))  # fmt: skip
+        return np.multiply(x, y, order="C")
+
+    return multiply
+
+
+def _as_matrices(
+    lefts: list[str], rights: list[str], out: list[str], summed: list[str], sizes: dict[str, int]
+) -> Any:
+    """The product of two arrays as one of matrices."""
     batch = [name for name in out if name in lefts and name in rights]
     rows = [name for name in out if name not in rights]
     columns = [name for name in out if name not in lefts]
-    summed = [name for name in lefts if name not in out]
-    if not summed or {*summed} != {name for name in rights if name not in out}:
-        return None
-    first, second = [*batch, *rows, *summed], [*batch, *summed, *columns]
-
-    def size_of(names: list[str]) -> int:
-        return prod(sizes[name] for name in names)
-
-    lead = [size_of(batch)] if batch else []
     arranged = [*batch, *rows, *columns]
-    turn_left, turn_right = ([names.index(name) for name in order] for names, order in
-                             ((lefts, first), (rights, second)))  # fmt: skip
+    turn_left = [lefts.index(name) for name in (*batch, *rows, *summed)]
+    turn_right = [rights.index(name) for name in (*batch, *summed, *columns)]
     turn = [arranged.index(name) for name in out]
-    n_rows, n_summed, n_columns = map(size_of, (rows, summed, columns))
+    n_batch, n_rows, n_summed, n_columns = (
+        prod(sizes[name] for name in names) for names in (batch, rows, summed, columns)
+    )
     shape = [sizes[name] for name in arranged]
 
     def multiply(x: Any, y: Any) -> Any:
-        x = x.transpose(turn_left).reshape(*lead, n_rows, n_summed)
-        y = y.transpose(turn_right).reshape(*lead, n_summed, n_columns)
+        x = x.transpose(turn_left).reshape(n_batch, n_rows, n_summed)
+        y = y.transpose(turn_right).reshape(n_batch, n_summed, n_columns)
         return np.matmul(x, y).reshape(shape).transpose(turn)
 
     return multiply

@@ -281,10 +281,10 @@ def _check_relu(operands: tuple[Operand, ...], promoted: DType) -> None:
         raise DTypeError("Boolean inputs not supported for relu")
 
 
-def _larger_than_zero(dtype: DType) -> Any:
-    if dtype is dtypes.float16:  # which is computed in float32
+def _larger_than_zero(x: Any) -> Any:
+    if x.dtype is dtypes.float16:  # which is computed in float32
         return None
-    return partial(np.maximum, np.zeros((), dtype.numpy))
+    return partial(np.maximum, np.zeros((), x.dtype.numpy))
 
 
 @op(kind="unary", refuse=_check_relu, shortcut=_larger_than_zero)

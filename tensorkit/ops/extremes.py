@@ -9,6 +9,8 @@ from functools import partial
 from math import copysign
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
@@ -216,22 +218,6 @@ def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdi
     return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
 
 
-@op(kind="function")
-def _amax(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return x.max(axis=axes(x, dim), keepdims=keepdim)
-
-
-@op(kind="function")
-def _amin(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return x.min(axis=axes(x, dim), keepdims=keepdim)
-
-
-def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: bool) -> Any:
-    is_extreme = x == restore(out, shape, dim, keepdim)
-    g = restore(g, shape, dim, keepdim)
-    return g * is_extreme / sum(is_extreme, dim, True)
-
-
 def _reduced_by(ufunc: Any) -> Any:
     """How plans reduce arrays of a form: without the questions of ``x.max``."""
 
@@ -242,8 +228,25 @@ def _reduced_by(ufunc: Any) -> Any:
     return for_form
 
 
-_amax.definition.for_forms = _reduced_by(CPU.backend.xp.maximum)
-_amin.definition.for_forms = _reduced_by(CPU.backend.xp.minimum)
+_by_maximum, _by_minimum = (_reduced_by(by) for by in (np.maximum, np.minimum))
+
+
+@op(kind="function", shortcut=_by_maximum)
+def _amax(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return x.max(axis=axes(x, dim), keepdims=keepdim)
+
+
+@op(kind="function", shortcut=_by_minimum)
+def _amin(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return x.min(axis=axes(x, dim), keepdims=keepdim)
+
+
+def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: bool) -> Any:
+    is_extreme = x == restore(out, shape, dim, keepdim)
+    g = restore(g, shape, dim, keepdim)
+    return g * is_extreme / sum(is_extreme, dim, True)
+
+
 _amax.grad(
     node="AmaxBackward0",
     x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
@@ -305,12 +308,12 @@ def _min_of_all(x: "Tensor") -> Any:
     return _min, (x,), {}
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_by_maximum)
 def _max(xp: Any, x: Any) -> Any:
     return x.max()
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_by_minimum)
 def _min(xp: Any, x: Any) -> Any:
     return x.min()
 
@@ -320,8 +323,6 @@ def _shares_of_all(g: Any, x: Any, out: Any) -> Any:
     return where(is_extreme, g / sum(is_extreme), 0.0)
 
 
-_max.definition.for_forms = _reduced_by(CPU.backend.xp.maximum)
-_min.definition.for_forms = _reduced_by(CPU.backend.xp.minimum)
 _max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 _min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
 

@@ -76,7 +76,17 @@ def _refuse_outside(index: Any, size: int) -> None:
         raise RuntimeError
 
 
-@op(kind="function")
+def _short_slices(x: Form, index: Form, *, dim: int) -> Any:
+    size = x.shape[dim]
+
+    def take(x: Any, index: Any) -> Any:
+        _refuse_outside(index, size)
+        return x.take(index.reshape(-1), dim)
+
+    return take if are_short(x, index) else None
+
+
+@op(kind="function", shortcut=_short_slices)
 def take_slices(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """The slices of ``x`` along ``dim`` at the positions ``index``."""
     return x.take(index.reshape(-1), axis=dim) if x.ndim else x.copy()
@@ -91,17 +101,6 @@ def add_slices(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
     return add_places.definition.forward(xp, x, places=places, size=size)
 
 
-def _short_slices(x: Form, index: Form, *, dim: int) -> Any:
-    size = x.shape[dim]
-
-    def take(x: Any, index: Any) -> Any:
-        _refuse_outside(index, size)
-        return x.take(index.reshape(-1), dim)
-
-    return take if are_short(x, index) else None
-
-
-take_slices.definition.for_forms = _short_slices
 take_slices.grad(
     node="IndexSelectBackward0",
     x=lambda g, index, shape, dim: add_slices(g, index, dim=dim, size=shape),
@@ -135,7 +134,12 @@ def _gathered(input: "Tensor", index: Any, dim: Any) -> Any:
     return take_along(input, index, dim=dim)
 
 
-@op(kind="function")
+def _short_gather(x: Form, index: Form, *, dim: int) -> Any:
+    places = places_along(x, index, dim)
+    return (lambda x, index: x.take(places(index))) if are_short(x, index) else None
+
+
+@op(kind="function", shortcut=_short_gather)
 def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """``gather`` on arrays."""
     if not index.size:
@@ -201,12 +205,6 @@ def places_along(x: Form, index: Form, dim: int) -> Any:
     return places
 
 
-def _short_gather(x: Form, index: Form, *, dim: int) -> Any:
-    places = places_along(x, index, dim)
-    return (lambda x, index: x.take(places(index))) if are_short(x, index) else None
-
-
-take_along.definition.for_forms = _short_gather
 take_along.grad(
     node="GatherBackward0",
     x=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),

@@ -228,11 +228,10 @@ def _kernel(
     half = dtype is dtypes.float16 and definition.result != "bool"
     if half and "alpha" in options:
         options = {**options, "alpha": float(quietly(np.float16, options["alpha"]))}
-    forward = partial(definition.forward, xp, **options)
     if is_ufunc:
         forward = getattr(xp, str(definition.ufunc))
-    elif not options:
-        forward = definition.shortcut_for(device, dtype) or forward
+    else:
+        forward = definition.compute_for(device, *operands, **options)
     if half:
 
         def in_half(*arrays: Any) -> Any:

@@ -49,7 +49,21 @@ def _launched(kernel: Rows, xp: Any, dims: Ints, *given: Any) -> Any:
     return kernel(xp, 1, *rows, 1 / size).reshape(x.shape)
 
 
-@op(kind="function")
+def _short_layer_norm(x: Form, *given: Form, dims: Ints, eps: float) -> Any:
+    """How plans do it with the rows of a small matrix."""
+    if not is_small_matrix(x) or dims != (1,) or any(each.dtype is not x.dtype for each in given):
+        return None
+
+    def normed(x: Any, weight: Any, bias: Any) -> Any:
+        result, _ = _standard_rows(x, eps)
+        result *= weight
+        result += bias
+        return result
+
+    return normed
+
+
+@op(kind="function", shortcut=_short_layer_norm)
 def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, eps: float) -> Any:
     """``x`` with mean 0 and variance 1 along its last dimensions ``dims``, then scaled and moved.
 
@@ -72,23 +86,6 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
     if bias is not None:
         result += bias
     return result.astype(x.dtype, copy=False)
-
-
-def _short_layer_norm(x: Form, *given: Form, dims: Ints, eps: float) -> Any:
-    """How plans do it with the rows of a small matrix."""
-    if not is_small_matrix(x) or dims != (1,) or any(each.dtype is not x.dtype for each in given):
-        return None
-
-    def normed(x: Any, weight: Any, bias: Any) -> Any:
-        result, _ = _standard_rows(x, eps)
-        result *= weight
-        result += bias
-        return result
-
-    return normed
-
-
-native_layer_norm.definition.for_forms = _short_layer_norm
 
 
 def _row_means(x: Any) -> Any:

@@ -197,7 +197,7 @@ def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_inde
     return mean_of
 
 
-@op(kind="function")
+@op(kind="function", shortcut=_short_nll)
 def nll_loss(
     xp: Any, x: Any, target: Any, weight: Any = None, *, reduction: str, ignore_index: int
 ) -> Any:
@@ -250,7 +250,6 @@ for _operation, _node in ((nll_loss, "NllLossBackward0"), (nll_loss2d, "NllLoss2
             g, target, weight, size=shape, reduction=reduction, ignore_index=ignore_index
         ),
     )
-nll_loss.definition.for_forms = _short_nll
 nll_spread.grad(
     g=lambda g, target, weight, reduction, ignore_index: nll_loss(
         g, target, weight, reduction=reduction, ignore_index=ignore_index

@@ -130,16 +130,6 @@ def _sums(xp: Any, rows: Any) -> Any:
     return xp.add.reduce(rows, axis=-1, keepdims=True)
 
 
-@op(kind="function")
-def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_SOFTMAX, _softmax_of_rows, xp, x, dim)
-
-
-@op(kind="function")
-def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_LOG_SOFTMAX, _log_softmax_of_rows, xp, x, dim)
-
-
 def _small(rows: Any) -> Any:
     """How plans compute what ``rows`` does on the rows of a small matrix."""
 
@@ -173,8 +163,14 @@ def _small_log_softmax(rows: Any, sums_by: Any) -> Any:
     return np.subtract(rows, np.log(sums, sums), rows)
 
 
-_softmax.definition.for_forms = _small(_small_softmax)
-_log_softmax.definition.for_forms = _small(_small_log_softmax)
+@op(kind="function", shortcut=_small(_small_softmax))
+def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    return _by_rows(_SOFTMAX, _softmax_of_rows, xp, x, dim)
+
+
+@op(kind="function", shortcut=_small(_small_log_softmax))
+def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    return _by_rows(_LOG_SOFTMAX, _log_softmax_of_rows, xp, x, dim)
 
 
 def _without_share(g: Any, powers: Any, dim: int) -> Any:

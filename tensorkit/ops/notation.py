@@ -14,8 +14,7 @@ or autograd must be asked, it hands the call over to it.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial, wraps
+from functools import wraps
 from operator import is_, methodcaller
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
@@ -25,7 +24,6 @@ from tensorkit.autograd.graph import INFERENCE, Rule
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
-from tensorkit.dtypes import DType
 from tensorkit.layout import Layout
 from tensorkit.ops import general, planning, results, writing
 from tensorkit.ops.arguments import need_tensor
@@ -96,7 +94,7 @@ def op(
     ufunc: str | None = None,
     exact_number: bool = False,
     takes_numbers: bool = True,
-    shortcut: Callable[[DType], Any] | None = None,
+    shortcut: Callable[..., Any] | None = None,
     method: str | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Define an operation.
@@ -112,9 +110,10 @@ def op(
     float16, a number as second argument is not rounded first. ``takes_numbers``: False where both
     must be tensors. ``on_arrays``: what a view or function does to arrays, where that is more
     direct than the forward. ``ufunc``: the array function that the forward is without options;
-    fast paths call it directly, which takes 8 % less time. ``shortcut``: gives for a dtype what
-    NumPy has for the forward without options, or None. ``method``: of arrays, where that is what a
-    view does.
+    fast paths call it directly, which takes 8 % less time. ``shortcut``: gives
+    for the forms of tensors on the CPU and options a shorter forward, which takes their arrays, or
+    None; it may raise RuntimeError for values that it leaves to the forward. ``method``: of arrays,
+    where that is what a view does.
     """
 
     def define(forward: Callable[..., Any]) -> Operation:
@@ -626,26 +625,26 @@ def _chosen(
     if chosen.__class__ is not tuple:
         return chosen
     operation, tensors, known = chosen
-    result = operation(*tensors, **known)
     inputs, others = args[:n_tensors], args[n_tensors:]
     taken = len(tensors) == len(inputs) and all(map(is_, tensors, inputs))
     taken = taken and len({x._form.device for x in tensors}) == 1
-    if taken and all(map(is_plain, (*others, *options.values()))):
-        form, definition = result._form, operation.definition
-        forms: Any = tuple([each._form for each in inputs])
-        compute = None if known else definition.shortcut_for(form.device, form.dtype)
-        if definition.for_forms is not None and form.device is CPU:
-            compute = definition.for_forms(*forms, **known)
-            if compute is not None:  # rounded now as it will be next time
-                with suppress(RuntimeError):  # which leaves these values to the general path
-                    result._array[...] = results.run(compute, *[each._array for each in inputs])
-        compute = compute or partial(definition.forward, form.xp, **known)
-        key = forms[0] if n_tensors == 1 else forms
-        if others or options:
-            key = _key(key, others, options)
-        plan = form, compute, results.recorder(definition, tensors, known)
-        planning.remember(plans, key, plan)
-    return result
+    if not (taken and all(map(is_plain, (*others, *options.values())))):
+        return operation(*tensors, **known)
+    forms, definition = tuple([each._form for each in inputs]), operation.definition
+    device = forms[0].device
+    compute = definition.compute_for(device, *forms, **known)
+    try:
+        array = results.run(compute, *[each._array for each in inputs])
+    except RuntimeError:  # values that the shortcut leaves to the forward
+        return operation(*tensors, **known)
+    result = results.contiguous_result(array, device)
+    key: Any = forms[0] if n_tensors == 1 else forms
+    if others or options:
+        key = _key(key, others, options)
+    plan = result._form, compute, results.recorder(definition, tensors, known)
+    planning.remember(plans, key, plan)
+    values = dict(zip(definition.inputs, tensors, strict=False), **known)
+    return results.recorded(definition, result, {"shape": tuple(forms[0].shape), **values})
 
 
 def _key(forms: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """What is known of an operation, and what was found out when it first met its operands."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tensorkit import base, dtypes
@@ -8,7 +9,6 @@ from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device
-from tensorkit.dtypes import DType
 from tensorkit.layout import Layout
 
 
@@ -37,14 +37,12 @@ class Definition:
     takes_numbers: bool
     on_arrays: Callable[..., Any] | None
     ufunc: str | None
-    shortcut: Callable[[DType], Any] | None
+    shortcut: Callable[..., Any] | None
     method: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
 
     def __init__(self, **told: Any) -> None:
         self.__dict__.update(told)
-        # for plans: a shorter forward on the CPU for tensors of these forms, or None
-        self.for_forms: Callable[..., Any] | None = None
         self.rules: dict[str | None, Rule] = {}
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
@@ -64,9 +62,13 @@ class Definition:
             if found is not None:
                 self.record_number[number_first] = history.number_recorder(found, number_first)
 
-    def shortcut_for(self, device: Device, dtype: DType) -> Any:
-        """What NumPy has for the whole forward without options, or None."""
-        return self.shortcut(dtype) if self.shortcut is not None and device is CPU else None
+    def compute_for(self, device: Device, *forms: Any, **options: Any) -> Callable[..., Any]:
+        """The forward for arrays of tensors with these forms, by the shortcut if it has one."""
+        if self.shortcut is not None and device is CPU:
+            shorter = self.shortcut(*forms, **options)
+            if shorter is not None:
+                return shorter
+        return partial(self.forward, device.backend.xp, **options)
 
     def rule_for(self, number: str | None) -> Rule | None:
         """The rule of a call in which ``number`` ("x", "y", "reflected" or None) is a number."""

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
@@ -39,9 +39,9 @@ def _product(x: Any, y: Any) -> Any:
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
-def _dot_of(dtype: DType) -> Any:
+def _dot_of(x: Form, y: Form) -> Any:
     """The same without questions, for a dtype that NumPy is fast with."""
-    return _ndarray.dot if dtype.numpy.char in "fd" else None
+    return _ndarray.dot if x.dtype.numpy.char in "fd" else None
 
 
 @planned(2)

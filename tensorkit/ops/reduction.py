@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorkit import layout
+from tensorkit.base import Form
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError
@@ -180,8 +181,8 @@ def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> A
 sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[attr-defined]
 
 
-def _total_of(dtype: DType) -> Any:
-    return partial(total, np) if dtype.is_floating_point else None
+def _total_of(x: Form, as_is: bool = False) -> Any:
+    return partial(total, np) if as_is or x.dtype.is_floating_point else None
 
 
 @op(kind="function", shortcut=_total_of)
@@ -203,13 +204,9 @@ _sum_along.grad(
 )
 
 
-def _mean_on_host(dtype: DType) -> Any:
-    return partial(_mean_of, np)
-
-
-@op(kind="function", shortcut=_mean_on_host)
+@op(kind="function")
 def _mean(xp: Any, x: Any) -> Any:
-    return _mean_of(xp, x)
+    return total(xp, x) / x.size
 
 
 _mean.grad(node="MeanBackward0", x=lambda g, shape: _share(g, shape))

@@ -259,7 +259,18 @@ def _refuse_outside(x: "Tensor", dim: int, index: "Tensor") -> None:
         refuse_position(position, dim, size, ShapeError)
 
 
-@op(kind="function")
+def _short_scatter(x: Form, index: Form, y: Form, *, dim: int) -> Any:
+    places = places_along(x, index, dim)
+
+    def put(x: Any, index: Any, y: Any) -> Any:
+        copy = x.copy()
+        copy.put(places(index), y)
+        return copy
+
+    return put if are_short(x, index) and y.shape == index.shape else None
+
+
+@op(kind="function", shortcut=_short_scatter)
 def _scatter(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     copy = x.copy()
     if index.size:
@@ -281,7 +292,19 @@ def _scatter_number(xp: Any, x: Any, index: Any, *, dim: int, value: Any) -> Any
     return _scatter.definition.forward(xp, x, index, full, dim=dim)
 
 
-@op(kind="function")
+def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
+    places, size, shape = places_along(x, index, dim), x.shape.numel(), x.shape
+    dtype = np.float32 if x.dtype is dtypes.float16 else x.dtype.numpy
+
+    def add(x: Any, index: Any, y: Any) -> Any:
+        total = np.zeros(size, dtype)
+        np.add.at(total, places(index).reshape(-1), y.reshape(-1))
+        return x + total.reshape(shape).astype(x.dtype, copy=False)
+
+    return add if are_short(x, index) and y.shape == index.shape else None
+
+
+@op(kind="function", shortcut=_short_scatter_add)
 def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     if not x.ndim:
         return x + y.sum(dtype=x.dtype)
@@ -297,31 +320,6 @@ def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> 
     return x + add_slices.definition.forward(xp, y, index, dim=dim, size=x.shape)
 
 
-def _short_scatter(x: Form, index: Form, y: Form, *, dim: int) -> Any:
-    places = places_along(x, index, dim)
-
-    def put(x: Any, index: Any, y: Any) -> Any:
-        copy = x.copy()
-        copy.put(places(index), y)
-        return copy
-
-    return put if are_short(x, index) and y.shape == index.shape else None
-
-
-def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
-    places, size, shape = places_along(x, index, dim), x.shape.numel(), x.shape
-    dtype = np.float32 if x.dtype is dtypes.float16 else x.dtype.numpy
-
-    def add(x: Any, index: Any, y: Any) -> Any:
-        total = np.zeros(size, dtype)
-        np.add.at(total, places(index).reshape(-1), y.reshape(-1))
-        return x + total.reshape(shape).astype(x.dtype, copy=False)
-
-    return add if are_short(x, index) and y.shape == index.shape else None
-
-
-_scatter.definition.for_forms = _short_scatter
-_scatter_add.definition.for_forms = _short_scatter_add
 _scatter.grad(
     node="ScatterBackward0",
     x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),

@@ -1,7 +1,10 @@
 """Products of matrices and einsum: each line does the same in PyTorch and tensorkit."""
 
+import numpy as np
 import pytest
 from lines import assert_line_agrees
+
+import tensorkit as tk
 
 LINES = r"""
 torch.outer(m[0],m[1])
@@ -140,3 +143,17 @@ torch.zeros(3,0,4)@torch.zeros(4,2)
 @pytest.mark.parametrize("line", LINES.strip().split("\n"))
 def test_a_line_does_the_same_in_both_libraries(line):
     assert_line_agrees(line)
+
+
+@pytest.mark.parametrize(
+    "equation", ["dc,dc->", "dab,dba->b", "bad,ad->bd", "ca,bda->cdb", "a,b->ba", "ab,b->ab"]
+)
+def test_a_planned_einsum_gives_what_the_first_call_gave(equation):
+    sizes = {"a": 1 if "d" in equation else 5, "b": 16, "c": 33, "d": 17}
+    names = equation.partition("->")[0].split(",")
+    numbers = np.random.default_rng(0)
+    x, y = (tk.from_numpy(numbers.standard_normal([sizes[n] for n in each])) for each in names)
+    first, again = (tk.einsum(equation, x, y) for _ in range(2))
+    assert first.equal(again)
+    assert again.stride() == first.stride()
+    assert again.reshape(-1).tolist() == again.numpy().ravel().tolist()
