@@ -89,7 +89,6 @@ def set_device(device: Any) -> None:
     if device.__class__ is int and device < 0:
         return
     _cuda.current = _backend(device).index
-    _backend().make_current()
 
 
 class device:
@@ -201,8 +200,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     ...     tk.cuda.mem_get_info()
     (1048576, 1048576)
     """
-    memory = _backend(device).memory()
-    return memory["total"] - memory["reserved"], memory["total"]
+    found = _backend(device)
+    return found.free(), found.memory()["total"]
 
 
 def memory_summary(device: Any = None) -> str:

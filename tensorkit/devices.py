@@ -93,6 +93,7 @@ class Backend:
     from_dlpack: Callable[[Any], Any]
     draw: Callable[..., Any]
     write_from_host: Callable[[Any, Any, str], None]
+    from_device: Callable[[Any, str], Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
@@ -316,12 +317,12 @@ class OutOfMemoryError(TensorkitError, RuntimeError):
     """More memory than a device has."""
 
 
-def out_of_memory(size: int, index: int, memory: dict[str, int]) -> OutOfMemoryError:
+def out_of_memory(size: int, index: int, memory: dict[str, int], free: int) -> OutOfMemoryError:
     """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
     allocated, total = memory["allocated"], memory["total"]
     return OutOfMemoryError(
         f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {index} has a total "
-        f"capacity of {in_words(total)} of which {in_words(total - allocated)} is free. Of the "
+        f"capacity of {in_words(total)} of which {in_words(free)} is free. Of the "
         f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
         f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
         "This operation changed nothing; what went before it stands.",
@@ -382,8 +383,8 @@ class _Cuda:
             raise AcceleratorError(
                 "CUDA error: invalid device ordinal",
                 f"The devices are cuda:0 to cuda:{len(found) - 1}."
-                if found[0].is_simulated
-                else "tensorkit computes on one GPU; CUDA_VISIBLE_DEVICES chooses it.",
+                if len(found) > 1
+                else "There is one device, cuda:0.",
                 repair='device="cuda:0"',
             )
         return found[index]

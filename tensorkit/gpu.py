@@ -1,8 +1,9 @@
-"""A real CUDA device: CuPy's arrays, pool and streams. Imported when a CUDA device is asked for.
+"""Real CUDA devices: CuPy's arrays, pool and streams. Imported when a CUDA device is asked for.
 
-What holds for CuPy: a view made from memory does not know its base, but shares ``data.mem``; its
-pool counts in units of 512 bytes; indices outside wrap around instead of raising; ``copyto`` and
-operators launch on one stream, in order.
+What holds for CuPy: a view made from memory does not know its base, but shares ``data.mem``; other
+views share ``data`` and know the array that owns it; its pool counts in units of 512 bytes; indices
+outside wrap around instead of raising; ``copyto`` and operators launch on one stream, in order; it
+computes on the current device (``tensorkit.other_gpu`` makes another one current).
 """
 
 import sys
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tensorkit import cublas, ledger
-from tensorkit.devices import Accelerator, Backend, note_arrays, out_of_memory
+from tensorkit.devices import Accelerator, Backend, backend_of, note_arrays, out_of_memory
 from tensorkit.kernels import Kernel, in_launches
+from tensorkit.other_gpu import Array, There
 from tensorkit.philox import Draw
 
 _OUTSIDE = Kernel(
@@ -26,11 +28,12 @@ _OUTSIDE = Kernel(
 
 
 class Gpu(Accelerator):
-    """The backend of one GPU; ``cupy`` is the module."""
+    """The backend of one GPU; ``cupy`` is the module. ``is_current``: it is CuPy's current one."""
 
-    def __init__(self, cupy: Any, index: int) -> None:
-        super().__init__(cupy)
-        self.cupy, self.index = cupy, index
+    def __init__(self, cupy: Any, index: int, is_current: bool = True) -> None:
+        super().__init__(cupy if is_current else There(cupy, self))
+        self.cupy, self.index, self.device = cupy, index, cupy.cuda.Device(index)
+        self._array_class = cupy.ndarray if is_current else Array
         properties = cupy.cuda.runtime.getDeviceProperties(index)
         self.name = properties["name"].decode()
         self.capability = (properties["major"], properties["minor"])
@@ -46,22 +49,22 @@ class Gpu(Accelerator):
 
     def asarray(self, value: Any) -> Any:
         """A result as an array; formulas may give a number."""
-        return value if value.__class__ is self.cupy.ndarray else self.cupy.asarray(value)
+        return value if value.__class__ is self._array_class else self.xp.asarray(value)
 
     def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
         """An array on the memory of another one."""
         if 0 in shape:
-            return self.cupy.empty(shape, flat.dtype)
+            return self.xp.empty(shape, flat.dtype)
         start = flat.data + offset * flat.itemsize
-        return self.cupy.ndarray(shape, flat.dtype, start, strides)
+        return self.xp.ndarray(shape, flat.dtype, start, strides)
 
     def memory_of(self, array: Any, count: int) -> Any:
         """A flat array on the memory of an array, from its first element on."""
-        return self.cupy.ndarray((count,), array.dtype, array.data)
+        return self.xp.ndarray((count,), array.dtype, array.data)
 
     def from_dlpack(self, array: Any) -> Any:
         """An array on the memory of another library's."""
-        return self.cupy.from_dlpack(array)
+        return self.xp.from_dlpack(array)
 
     def draw(self, draw: Draw, seed: int, start: int, count: int, dtype: Any, *numbers: int) -> Any:
         """Random numbers that are drawn on this device."""
@@ -70,8 +73,15 @@ class Gpu(Accelerator):
 
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""
-        # memory: held by the array's pointer and by getrefcount
-        return sys.getrefcount(array) <= most and sys.getrefcount(array.data.mem) <= 2
+        if sys.getrefcount(array) > most:
+            return False
+        if array.__class__ is Array:
+            array, most = array.inner, 3  # held by the wrapper, by this function and by getrefcount
+            if sys.getrefcount(array) > most:
+                return False
+        # the owner: held by its view and by getrefcount; memory: by the pointer and by getrefcount
+        is_owner = array.base is None or sys.getrefcount(array.base) <= 2
+        return is_owner and sys.getrefcount(array.data.mem) <= 2
 
     def address(self, array: Any) -> int:
         """Where the first element lies."""
@@ -82,14 +92,14 @@ class Gpu(Accelerator):
 
         The order of the additions, and so the last digit of the sums, is not the same each time.
         """
-        add = self.cupy.add.at
+        add = self.xp.add.at
         kind = total.dtype
         if kind == np.int64:  # bits add alike with and without a sign
             add(total.view(np.uint64), places, values.view(np.uint64))
         elif kind.itemsize >= 4 or kind == np.float16:
             add(total, places, values)
         else:
-            sums = self.cupy.zeros(total.shape, np.int32)
+            sums = self.xp.zeros(total.shape, np.int32)
             add(sums, places, values.astype(np.int32))
             total += sums.astype(kind)
 
@@ -117,7 +127,7 @@ class Gpu(Accelerator):
             return x.dot(y)
         left = x if x.ndim == 3 else x.reshape(1, -1, x.shape[-1])
         right = y if y.ndim == 3 else y.reshape(1, y.shape[0], -1)
-        found = cublas.product(self.cupy, left, right, self._tf32)
+        found = cublas.product(self.xp, left, right, self._tf32)
         return found if y.ndim == 3 else found.reshape((*x.shape[:-1], *y.shape[1:]))
 
     # To and from the host
@@ -134,8 +144,21 @@ class Gpu(Accelerator):
     def from_host(self, array: Any, why: str = "to") -> Any:
         """A copy of a NumPy array on this device."""
         start = time.perf_counter()
-        made = self.cupy.array(array, order="K")
+        made = self.xp.array(array, order="K")
         self._note(start, "transfer", why, "host to device", array.nbytes)
+        return made
+
+    def from_device(self, array: Any, why: str = "to") -> Any:
+        """A copy of an array of another GPU, which does not pass through the host."""
+        start = time.perf_counter()
+        source: Any = backend_of(array)
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            array = source.xp.ascontiguousarray(array)  # CuPy sends nothing else
+        self.wait_for(source.mark())
+        with self.device:
+            made = self.xp.asarray(getattr(array, "inner", array).copy(order="K"))
+        source.wait_for(self.mark())  # before it gives the memory to another array
+        self._note(start, "transfer", why, "device to device", array.nbytes)
         return made
 
     def write_from_host(self, into: Any, array: Any, why: str) -> None:
@@ -149,7 +172,7 @@ class Gpu(Accelerator):
         if why != "to":
             self.wait(why)
         start = time.perf_counter()
-        found = self.cupy.asnumpy(array, order="A")
+        found = self.xp.asnumpy(array, order="A")
         self._note(start, "transfer", why, "device to host", array.nbytes)
         self.answer()
         return found
@@ -172,7 +195,7 @@ class Gpu(Accelerator):
     def wait(self, name: str) -> None:
         """The host waits for the device."""
         start = time.perf_counter()
-        self.cupy.cuda.Device(self.index).synchronize()
+        self.device.synchronize()
         self._note(start, "synchronise", name)
         self.answer()
 
@@ -180,9 +203,15 @@ class Gpu(Accelerator):
 
     def mark(self) -> Any:
         """An event after what was asked so far."""
-        event = self.cupy.cuda.Event()
-        event.record()
+        with self.device:
+            event = self.cupy.cuda.Event()
+            event.record()
         return event
+
+    def wait_for(self, mark: Any) -> None:
+        """Let what is asked from now on begin after an event, which may be another GPU's."""
+        with self.device:
+            self.cupy.cuda.get_current_stream().wait_event(mark)
 
     def is_over(self, mark: Any) -> bool:
         """Whether the device has reached an event."""
@@ -199,7 +228,7 @@ class Gpu(Accelerator):
         try:
             memory = self.pool.malloc(size)
         except self.cupy.cuda.memory.OutOfMemoryError:
-            raise out_of_memory(size, self.index, self.memory()) from None
+            raise out_of_memory(size, self.index, self.memory(), self.free()) from None
         used = self.pool.used_bytes()
         if used > self.peak:
             self.peak, self.peak_reserved = used, self.pool.total_bytes()
@@ -207,28 +236,32 @@ class Gpu(Accelerator):
 
     def memory(self) -> dict[str, int]:
         """Bytes: allocated, reserved, their peaks, total."""
+        with self.device:
+            allocated, reserved = self.pool.used_bytes(), self.pool.total_bytes()
         return {
-            "allocated": self.pool.used_bytes(),
-            "reserved": self.pool.total_bytes(),
+            "allocated": allocated,
+            "reserved": reserved,
             "peak": self.peak,
             "peak_reserved": self.peak_reserved,
             "total": self._total,
         }
 
+    def free(self) -> int:
+        """The bytes that nobody uses, this process or another."""
+        return int(self.device.mem_info[0])
+
     def reset_peak(self) -> None:
         """Count the peaks from now on."""
-        self.peak, self.peak_reserved = self.pool.used_bytes(), self.pool.total_bytes()
+        with self.device:
+            self.peak, self.peak_reserved = self.pool.used_bytes(), self.pool.total_bytes()
 
     def empty_cache(self) -> None:
         """Give back what is reserved and not used."""
-        self.pool.free_all_blocks()
+        if self.peak_reserved:  # else nobody has used this GPU, and nobody shall
+            with self.device:
+                self.pool.free_all_blocks()
 
     # Settings
-
-    def make_current(self) -> None:
-        """Compute on this device from now on: CuPy has one current device for each thread."""
-        self.cupy.cuda.Device(self.index).use()
-        self.cupy.cuda.set_allocator(self.allocate_bytes)
 
     def use_tf32(self, allow: bool) -> None:
         """Let float32 products use TF32."""
@@ -252,17 +285,25 @@ def missing() -> str | None:
 
 
 def find() -> list[Backend]:
-    """The backend of the GPU; none where there is no GPU or no CuPy.
+    """The backends of the GPUs; none where there is no GPU or no CuPy.
 
-    Of several GPUs it is the first that CUDA_VISIBLE_DEVICES names. CuPy runs what it is asked on
-    the current one, wherever the arrays lie, and puts the results there.
+    The arrays of the current one, which a program that chose none finds to be the first, are
+    CuPy's; those of the others are wrapped.
     """
     if missing():
         return []
     import cupy
 
-    found = Gpu(cupy, 0)
-    note_arrays(cupy.ndarray, lambda array: found)
-    found.make_current()
-    found.use_tf32(False)  # whatever CUPY_TF32 says
-    return [found]
+    runtime = cupy.cuda.runtime
+    current = runtime.getDevice()
+    found = [Gpu(cupy, index, index == current) for index in range(runtime.getDeviceCount())]
+    here = found[current]
+    note_arrays(cupy.ndarray, lambda array: here)
+    note_arrays(Array, lambda array: array.gpu)
+
+    def allocate(size: int) -> Any:  # CuPy asks for memory of its current device
+        return found[runtime.getDevice()].allocate_bytes(size)
+
+    cupy.cuda.set_allocator(here.allocate_bytes if len(found) == 1 else allocate)
+    here.use_tf32(False)  # whatever CUPY_TF32 says
+    return [*found]

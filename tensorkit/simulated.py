@@ -23,6 +23,7 @@ from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_me
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.philox import Draw
+from tensorkit.wrapped import Wrapped
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT = 512
@@ -136,7 +137,8 @@ class Pool:
         rounded = -(-size // _UNIT) * _UNIT
         wanted = self.allocated + rounded
         if wanted > self.reserved and wanted > self.total:
-            raise out_of_memory(size, self.index, self.memory())
+            self.reserved = self.allocated  # CuPy gives back what it keeps before it gives up
+            raise out_of_memory(size, self.index, self.memory(), self.free())
         self.allocated = wanted
         self.reserved = max(self.reserved, wanted)
         self.peak = max(self.peak, wanted)
@@ -153,16 +155,30 @@ class Pool:
             "total": self.total,
         }
 
+    def free(self) -> int:
+        """Bytes that are not reserved."""
+        return self.total - self.reserved
+
     def give(self, size: int) -> None:
         """Note that memory was freed: it stays reserved."""
         self.allocated -= size
 
 
 class Clock:
-    """When things happen in the model: the host asks, the device works on one thing at a time."""
+    """When things happen in the model: the host asks, a device works on one thing at a time."""
 
-    def __init__(self) -> None:
-        self.host = self.device = 0.0
+    def __init__(self, now: list[float]) -> None:
+        self._now = now  # on the host, which all devices share
+        self.device = 0.0
+
+    @property
+    def host(self) -> float:
+        """The moment on the host."""
+        return self._now[0]
+
+    @host.setter
+    def host(self, moment: float) -> None:
+        self._now[0] = moment
 
     def launch(self, name: str, size: int) -> None:
         """The device will work; the host goes on."""
@@ -176,6 +192,13 @@ class Clock:
         start, duration = max(self.host, self.device), _TRANSFER + size / _BUS_SPEED
         self.host = self.device = start + duration
         ledger.note("transfer", name, start, duration, direction, size)
+
+    def copy(self, name: str, size: int) -> None:
+        """Data come from another device; the host goes on."""
+        start, duration = max(self.host, self.device), _TRANSFER + size / _BUS_SPEED
+        self.host += _LAUNCH
+        self.device = start + duration
+        ledger.note("transfer", name, start, duration, "device to device", size)
 
     def wait(self, name: str) -> None:
         """The host waits until the device has done what was asked."""
@@ -198,12 +221,11 @@ class _Memory:
         self.pool.give(self.size)
 
 
-class Array:
+class Array(Wrapped):
     """An array in the memory of a simulated device; views share ``memory``."""
 
     __slots__ = ("__weakref__", "_host", "memory")
 
-    __array_ufunc__ = None
     _host: Any
     memory: _Memory
 
@@ -211,17 +233,13 @@ class Array:
         if name in _ATTRIBUTES:
             return getattr(self._host, name)
         if name in METHODS:
-            return lambda *args, **options: _call(
-                name, METHODS[name], _method(name), (self, *args), options, 1
-            )
+            return lambda *args, **options: _call(name, self, args, options)
         if name == "__cuda_array_interface__":
             raise AttributeError(_NO_DEVICE_MEMORY)
         raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
 
-    @property
-    def T(self) -> "Array":
-        """The view with all dimensions in reverse order."""
-        return self.transpose()
+    def _do(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        return self.memory.device.run(name, function, (self, *args), {})
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
@@ -236,19 +254,13 @@ class Array:
         raise BufferError(_NO_DEVICE_MEMORY)
 
     def __getitem__(self, index: Any) -> Any:
-        return _call("getitem", "index", _read, (self, index), {}, 1)
+        return self._do("getitem", _read, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         index, value = _unwrapped((index, value), self.memory.device)
         index = _around(index, self.shape)
         quietly(self._host.__setitem__, index, value)
         self.memory.device.clock.launch("setitem", self._host[index].nbytes)
-
-    def __len__(self) -> int:
-        return len(self._host)
-
-    def __iter__(self) -> Any:
-        return (self[place] for place in range(len(self)))
 
     def _waited(self, name: str) -> Any:
         device = self.memory.device
@@ -267,8 +279,6 @@ class Array:
 
     def __index__(self) -> int:
         return operator.index(self._waited("index"))
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<array on a simulated device, {self.dtype} {self.shape}>"
@@ -306,44 +316,6 @@ def _product(multiply: Callable[..., Any], x: Any, y: Any, **options: Any) -> An
     return multiply(x.astype(np.float32), y.astype(np.float32), **options).astype(np.float16)
 
 
-def _reversed(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    return function(y, x)
-
-
-def _operator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(self: Array, *others: Any) -> Any:
-        if others and not isinstance(others[0], (Array, int, float, np.generic, np.ndarray)):
-            return NotImplemented
-        return _call(name, "other", function, (self, *others), {}, 1)
-
-    return apply
-
-
-for _name in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "and",
-    "or",
-    "xor",
-    "matmul",
-]:
-    _full = f"__{_name}__"
-    setattr(Array, _full, _operator(_name, getattr(operator, _full)))
-    setattr(Array, f"__i{_name}__", _operator(_name, getattr(operator, f"__i{_name}__")))
-    setattr(
-        Array,
-        f"__r{_name}__",
-        _operator(_name, partial(_reversed, getattr(operator, _full))),
-    )
-for _name in ["lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"]:
-    setattr(Array, f"__{_name}__", _operator(_name, getattr(operator, f"__{_name}__")))
-
-
 # Calls
 
 
@@ -371,13 +343,12 @@ def _check_keywords(name: str, accepted: str, args: tuple[Any, ...], options: An
         raise TypeError(f"{name} of CuPy takes ({accepted}), not {len(args)} and {list(options)}")
 
 
-def _call(name: str, accepted: str, function: Any, args: Any, options: Any, n_self: int = 0) -> Any:
-    """Call a NumPy function on arrays of one device; its results are there, too."""
-    _check_keywords(name, accepted, args[n_self:], options)
-    device = next(each.memory.device for each in _arrays((args, tuple(options.values()))))
+def _call(name: str, array: Array, args: Any, options: Any) -> Any:
+    """Call a method on arrays of one device; its result is there, too."""
+    _check_keywords(name, METHODS[name], args, options)
     if name in _TO_HOST:
-        return quietly(function, args[0]._waited(name), *args[1:], **options)
-    return device.run(name, function, args, options)
+        return quietly(_method(name), array._waited(name), *args, **options)
+    return array.memory.device.run(name, _method(name), (array, *args), options)
 
 
 def _arrays(value: Any) -> Any:
@@ -478,10 +449,10 @@ class Simulated(Accelerator):
     capability = (0, 0)
     n_processors = 1
 
-    def __init__(self, index: int, total: int) -> None:
+    def __init__(self, index: int, total: int, now: list[float] | None = None) -> None:
         super().__init__(Library(self))
         self.index = index
-        self.pool, self.clock = Pool(index, total), Clock()
+        self.pool, self.clock = Pool(index, total), Clock(now or [0.0])
 
     def run(self, name: str, function: Any, args: Any, options: Any) -> Any:
         """``function`` of NumPy on these arguments, noted as a launch if it writes anything."""
@@ -591,6 +562,14 @@ class Simulated(Accelerator):
         self.clock.transfer(why, "device to host", array.nbytes)
         return array._host.copy(order="K")
 
+    def from_device(self, array: Any, why: str = "to") -> Any:
+        """A copy of an array of another simulated device, which does not pass through the host."""
+        memory, source = _Memory(self, array.nbytes), array.memory.device
+        self.wait_for(source.mark())
+        self.clock.copy(why, array.nbytes)
+        source.wait_for(self.mark())
+        return _made(array._host.copy(order="K"), memory)
+
     def look(self, found: Any) -> bool:
         """What a kernel found, which the host knows once it has waited."""
         return bool(found._host)
@@ -604,6 +583,10 @@ class Simulated(Accelerator):
         """The moment at which the device will have done what it was asked."""
         return max(self.clock.host, self.clock.device)
 
+    def wait_for(self, mark: float) -> None:
+        """Let what is asked from now on begin after a moment."""
+        self.clock.device = max(self.clock.device, mark)
+
     def is_over(self, mark: float) -> bool:
         """Whether the host knows that the moment has passed."""
         return self.clock.host >= mark
@@ -612,15 +595,16 @@ class Simulated(Accelerator):
         """Milliseconds from one moment to another."""
         return (end - start) * 1e3
 
-    def make_current(self) -> None:
-        """Nothing: every array knows its device."""
-
     def use_tf32(self, allow: bool) -> None:
         """Nothing: a simulated device has no TF32."""
 
     def memory(self) -> dict[str, int]:
         """Bytes: allocated, reserved, their peaks, total."""
         return self.pool.memory()
+
+    def free(self) -> int:
+        """The bytes that are not reserved."""
+        return self.pool.free()
 
     def reset_peak(self) -> None:
         """Count the peaks from now on."""
@@ -661,7 +645,8 @@ class simulate:
     def __init__(self, devices: int = 1, total_memory: int = 16 * 2**30) -> None:
         if devices < 0 or total_memory < 0:
             raise ValueError(f"{devices} devices of {total_memory} bytes cannot be simulated")
-        self.backends: list[Backend] = [Simulated(i, total_memory) for i in range(devices)]
+        now = [0.0]
+        self.backends: list[Backend] = [Simulated(i, total_memory, now) for i in range(devices)]
         self._before = cuda.use(self.backends)
 
     def __enter__(self) -> "simulate":

@@ -6,7 +6,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import Rule
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device, backend_of, refuse_mix
+from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.ops.results import finished
 
 if TYPE_CHECKING:
@@ -45,11 +45,18 @@ def sent(x: Any, origin: Device) -> Any:
 
 
 def _sent_array(x: Any, origin: Device) -> Any:
-    return origin.backend.from_host(backend_of(x).to_host(x))
+    return _copied(x, backend_of(x), origin.backend, "to")
 
 
 sent.on_arrays = _sent_array  # type: ignore[attr-defined]
 _MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, origin)})
+
+
+def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
+    """A copy of an array of one backend for another."""
+    if source.__class__ is target.__class__:  # two GPUs, or two simulated devices
+        return target.from_device(array, why)
+    return target.from_host(source.to_host(array, why), why)
 
 
 def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
@@ -57,12 +64,7 @@ def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
     form = x._form
     if device is form.device:
         return x
-    backend = form.device.backend
-    array = x._array
-    if form.device is not CPU:  # also between two CUDA devices: by way of the host
-        array = backend.to_host(array, why)
-    if device is not CPU:
-        array = device.backend.from_host(array, why)
+    array = _copied(x._array, form.device.backend, device.backend, why)
     shape = tuple(form.shape)
     result = base.place(array, device, form.dtype, layout.dense_strides(shape, form.strides))
     if x._node is None:

@@ -21,9 +21,10 @@ _OF_OBJECTS = {
     "RawKernel": "__call__",
     "add": "at reduce",
     "multiply": "reduce",
-    "ndarray": "data device set",
-    "cuda.Device": "synchronize use",
+    "ndarray": "base data set",
+    "cuda.Device": "__enter__ __exit__ mem_info synchronize",
     "cuda.Event": "done record",
+    "cuda.Stream": "wait_event",
     "cuda.MemoryPool": "free_all_blocks malloc total_bytes used_bytes",
 }
 _PLACES = {

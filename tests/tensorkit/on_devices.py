@@ -38,7 +38,7 @@ def _kind(x):
 
 def words(text):
     """Printed text without the device: the line breaks before what stands at its end move."""
-    return re.sub(r",\s+device='cuda:0'", "", text).split()
+    return re.sub(r",\s+device='cuda:\d'", "", text).split()
 
 
 def unasked(ledger, *also):

@@ -1,14 +1,14 @@
 """The backend of a GPU, line by line, on NumPy under CuPy's name; fake_cupy says what it shows."""
 
+import numpy as np
 import pytest
-from fake_cupy import Cupy
+from fake_cupy import found
 from function_cases import CASES, leaves_of
 from kernel_sources import COMPILER
 from on_devices import agree, on_both, words
 
 import tensorkit as tk
 from tensorkit import devices
-from tensorkit.gpu import Gpu
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: apt install g++")
 
@@ -18,14 +18,18 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
+@pytest.fixture(params=[0, 1], ids=["first", "second"])
+def fake(folder, request):
+    """One GPU, or the second of two, whose arrays are wrapped."""
+    with found(folder, 1 + request.param) as made:
+        tk.cuda.set_device(request.param)
+        yield made
+
+
 @pytest.fixture
-def fake(folder):
-    made = Cupy(folder)
-    backend = Gpu(made, 0)
-    devices.note_arrays(made.ndarray, lambda array: backend)
-    before = devices.cuda.use([backend])
-    yield made
-    devices.cuda.use(before)
+def two(folder):
+    with found(folder, 2) as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -73,6 +77,7 @@ LAID_OUT = {
                                     ((1, 3, 1), (1, 1, 4)), ((2, 3, 0), (2, 0, 2))])  # fmt: skip
 @pytest.mark.parametrize("right", LAID_OUT)
 @pytest.mark.parametrize("left", LAID_OUT)
+@pytest.mark.parametrize("fake", [0], ids=["first"], indirect=True)
 def test_products_in_pairs_are_made_as_the_matrices_lie(
     fake, monkeypatch, left, right, shapes, dtype
 ):
@@ -142,11 +147,6 @@ def test_a_network_trains_there_as_on_the_cpu(fake, optimizer):
     assert {"gelu", "gelu_slope", "log_softmax"} < set(fake.launched)
 
 
-def test_there_is_one_gpu_and_the_others_are_told_how_to_be_chosen(fake):
-    with pytest.raises(RuntimeError, match=r"invalid device ordinal\n\n.*CUDA_VISIBLE_DEVICES"):
-        tk.zeros(1, device="cuda:1")
-
-
 def test_what_tk_cuda_asks_is_answered(fake):
     assert tk.cuda.get_device_name() == "A fake"
     assert not tk.cuda.is_simulated()
@@ -169,12 +169,21 @@ def test_what_tk_cuda_asks_is_answered(fake):
 
 
 def test_memory_comes_from_the_pool_and_its_end_is_told_in_pytorchs_words(fake):
-    backend = devices.cuda.backend(0)
-    backend.reset_peak()
-    assert backend.allocate_bytes(1000) == 1000
-    assert (tk.cuda.memory_allocated(), tk.cuda.max_memory_allocated()) == (1000, 1000)
-    with pytest.raises(tk.cuda.OutOfMemoryError, match=r"Tried to allocate 1024.00 GiB\. GPU"):
-        backend.allocate_bytes(2**40)
+    tk.cuda.empty_cache()
+    tk.cuda.reset_peak_memory_stats()
+    assert (tk.cuda.memory_allocated(), tk.cuda.memory_reserved()) == (0, 0)
+    x = tk.zeros(1000, device="cuda")
+    y = x[::2]
+    del x
+    assert (tk.cuda.memory_allocated(), tk.cuda.max_memory_allocated()) == (4096, 4096)
+    del y
+    assert (tk.cuda.memory_allocated(), tk.cuda.memory_reserved()) == (0, 4096)
+    assert tk.cuda.mem_get_info() == (2**40 - 4096, 2**40)
+    with pytest.raises(
+        tk.cuda.OutOfMemoryError,
+        match=rf"Tried to allocate 1024.00 GiB\. GPU {tk.cuda.current_device()} has",
+    ):
+        tk.empty(2**38 + 1, device="cuda")
 
 
 def test_the_ledger_notes_transfers_and_waits_with_their_lines(fake):
@@ -196,7 +205,7 @@ def test_the_ledger_notes_transfers_and_waits_with_their_lines(fake):
 
 def test_a_mistake_that_a_kernel_found_is_heard_when_the_host_waits(fake):
     x = tk.ones(3, device="cuda")
-    devices.cuda.backend(0).expect(x._array > 1, "Something was wrong")
+    devices.cuda.backend(None).expect(x._array > 1, "Something was wrong")
     with pytest.raises(RuntimeError, match="device-side assert triggered\n\nSomething was wrong"):
         x.sum().item()
 
@@ -219,12 +228,126 @@ def test_a_generator_draws_there(fake):
         x = tk.randn(4, 5, device="cuda", generator=generator)
         y = tk.randint(0, 9, (5,), device="cuda", generator=generator)
     assert not ledger.transfers
-    assert x.device == y.device == tk.device("cuda:0")
+    assert x.device == y.device == tk.device("cuda", tk.cuda.current_device())
 
 
 def test_arrays_of_cupy_become_tensors_on_their_memory(fake):
-    array = fake.array([[1.0, 2.0], [3.0, 4.0]])
-    x = tk.as_tensor(array.T)
-    assert (x.device.type, x.stride()) == ("cuda", (1, 2))
-    x[0, 1] = 9.0
-    assert array[1, 0] == 9.0
+    with fake.cuda.Device(tk.cuda.current_device()) as here:
+        array = fake.array(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        x = tk.as_tensor(array.T)
+        assert (x.device.index, x.stride()) == (here.id, (1, 2))
+        x[0, 1] = 9.0
+        assert array[1, 0] == 9.0
+    assert tk.from_dlpack(x).data_ptr() == x.data_ptr() == array.data.ptr
+    assert x.__cuda_array_interface__["data"] == (x.data_ptr(), False)
+    assert x.__dlpack_device__() == (2, here.id)
+
+
+# Several GPUs
+
+
+def _where(*tensors):
+    """Where the memory of tensors lies, which their device must say."""
+    for x in tensors:
+        assert x._array.data.device_id == x.device.index
+    return [x.device.index for x in tensors]
+
+
+def test_operations_run_where_their_tensors_are_and_leave_the_current_device_as_it_was(two):
+    with two.cuda.Device(0):
+        for index in (0, 1, 0):
+            x = tk.arange(6.0, device=f"cuda:{index}").view(2, 3).requires_grad_()
+            y = tk.nn.functional.gelu(x.t() @ x) / 2
+            y.square().mean().backward()
+            assert _where(x, y, x.grad, x[0], x.sum(0), tk.zeros_like(x)) == [index] * 6
+            assert two.current == 0
+
+
+def test_where_a_program_made_another_device_current_its_arrays_are_not_wrapped(folder):
+    with found(folder, 2, current=1):
+        x, y = tk.ones(2, device="cuda:0") * 2, tk.ones(2, device="cuda:1") * 2
+        assert [type(each._array).__name__ for each in (x, y)] == ["Array", "ndarray"]
+        assert _where(x, y) == [0, 1]
+
+
+def test_tensors_of_two_gpus_do_not_mix(two):
+    x, y = tk.ones(2, device="cuda:0"), tk.ones(2, device="cuda:1")
+    for run in (lambda: x + y, lambda: y @ x, lambda: tk.cat([y, x]), lambda: y.add_(x)):
+        with pytest.raises(RuntimeError, match=r"two devices, cuda:\d and cuda:\d!"):
+            run()
+    library = devices.cuda.backend(1).xp
+    with pytest.raises(ValueError, match=r"resides \(0\) is different from the current device"):
+        library.add(y._array, x._array)
+    with found(two.folder, 3):
+        x, y = tk.ones(2, device="cuda:1"), tk.ones(2, device="cuda:2")
+        with pytest.raises(ValueError, match="an array of GPU 2 is used on GPU 1"):
+            x._array + y._array
+
+
+@pytest.mark.parametrize("lies", LAID_OUT)
+def test_a_copy_to_another_gpu_does_not_pass_through_the_host(two, lies):
+    for one, other in (("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")):
+        x = LAID_OUT[lies](tk.arange(24.0).view(2, 3, 4).to(one))
+        with tk.cuda.record() as ledger:
+            y = x.to(other)
+            z = tk.zeros_like(x, device=other).copy_(x)
+        assert {(each.name, each.direction, each.bytes) for each in ledger} == {
+            ("to", "device to device", 96), ("copy_", "device to device", 96),
+        }  # fmt: skip
+        assert _where(y, z) == [int(other[-1])] * 2
+        assert y.stride() == x.cpu().to("cpu", copy=True).stride()
+        assert y.tolist() == z.tolist() == x.tolist()
+
+
+def test_a_gradient_goes_back_to_its_gpu(two):
+    x = tk.ones(2, device="cuda:1", requires_grad=True)
+    y = (x * 2).to("cuda:0") * 3
+    y.sum().backward()
+    assert _where(x.grad, y) == [1, 0]
+    assert x.grad.tolist() == [6, 6]
+
+
+def test_each_gpu_has_its_books_its_events_and_its_generator(two):
+    kept = [tk.zeros(1000, device="cuda:1"), tk.zeros(100, device="cuda:0")]
+    assert [tk.cuda.memory_allocated(index) for index in (0, 1)] == [512, 4096]
+    assert [tk.cuda.max_memory_allocated(index) for index in (0, 1)] == [512, 4096]
+    del kept
+    tk.cuda.empty_cache()
+    assert [tk.cuda.memory_reserved(index) for index in (0, 1)] == [0, 0]
+    with tk.cuda.device(1):
+        event = tk.cuda.Event()
+        event.record()
+        assert event._mark.device == 1
+    generators = [tk.Generator(f"cuda:{index}").manual_seed(3) for index in (0, 1)]
+    numbers = [tk.randn(5, device=each.device, generator=each) for each in generators]
+    assert _where(*numbers) == [0, 1]
+    assert tk.equal(numbers[0], numbers[1].to("cuda:0"))
+    assert tk.cuda.get_rng_state(1).tolist() == tk.cuda.get_rng_state(0).tolist()
+
+
+def test_a_model_goes_to_another_gpu_with_its_optimizer(two):
+    net = tk.nn.Sequential(tk.nn.Linear(3, 4), tk.nn.LayerNorm(4), tk.nn.Linear(4, 2))
+    net.to("cuda:1")
+    optimizer = tk.optim.Adam(net.parameters())
+    for _ in range(2):
+        tk.nn.functional.cross_entropy(
+            net(tk.ones(5, 3, device="cuda:1")), tk.arange(5, device="cuda:1") % 2
+        ).backward()
+        optimizer.step()
+    for x in net.parameters():
+        state = optimizer.state[x]
+        assert _where(x, x.grad, state["exp_avg"], state["exp_avg_sq"]) == [1] * 4
+    assert two.launched[-1] == "adam_all"
+
+
+def test_a_gradient_that_is_a_view_of_a_kept_tensor_is_copied(fake):
+    """Views of CuPy's arrays share the pointer to the memory; only their owner is told."""
+    x = tk.ones(2, 3, device="cuda", requires_grad=True)
+    slope = tk.ones(6, device="cuda")
+    x.view(6).backward(slope)
+    x.grad.zero_()
+    assert slope.tolist() == [1] * 6
+    shared = tk.from_dlpack(slope)
+    (x.view(6) * 1).backward(shared)
+    x.grad.zero_()
+    assert slope.tolist() == [1] * 6

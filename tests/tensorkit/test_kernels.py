@@ -5,15 +5,12 @@ That shows the arithmetic, not CuPy's launch of it: `make test-gpu` does where t
 
 import numpy as np
 import pytest
-from fake_cupy import Cupy
+from fake_cupy import found
 from kernel_sources import COMPILER
 
 import tensorkit as tk
 import tensorkit.optim  # its kernels
 from tensorkit import kernels, philox
-from tensorkit.devices import cuda as cuda_devices
-from tensorkit.devices import note_arrays
-from tensorkit.gpu import Gpu
 from tensorkit.nn import functional as F
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: apt install g++")
@@ -27,12 +24,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def cupy(folder):
     """CuPy's stand-in as the CUDA device."""
-    made = Cupy(folder)
-    backend = Gpu(made, 0)
-    note_arrays(type(made.asarray(0.0)), lambda array: backend)
-    before = cuda_devices.use([backend])
-    yield made
-    cuda_devices.use(before)
+    with found(folder) as made:
+        yield made
 
 
 def _class_of(x):
