@@ -49,7 +49,26 @@ _FAMILIES = {
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
-_INSTEAD = {name: instead for instead, names in _FAMILIES.items() for name in names.split()}
+# the same for torch.nn, torch.nn.functional and torch.optim
+_PARTS = {
+    "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
+    "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
+    "Unfold unfold avg_pool2d adaptive_avg_pool2d",
+    "tk.nn.LayerNorm": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d RMSNorm group_norm",
+    "tk.nn.Linear in a loop over time": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
+    "softmax(q @ k.mT / d**0.5, -1) @ v": "MultiheadAttention scaled_dot_product_attention "
+    "Transformer TransformerEncoder TransformerEncoderLayer",
+    "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS",
+    "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
+}
+
+
+def _by_name(families: dict[str, str]) -> dict[str, str]:
+    return {name: instead for instead, names in families.items() for name in names.split()}
+
+
+_INSTEAD = _by_name(_FAMILIES)
+_OF_PARTS = _by_name(_PARTS)
 OF_TENSORS = ATTRIBUTES | set(_INSTEAD)
 
 
@@ -69,10 +88,11 @@ class Attribute:
 
 def sentence(owner: str, name: str) -> str:
     """What is said about a name that is missing; of one that PyTorch has, what to use instead."""
-    if name in _INSTEAD:
-        return f"{owner}.{name} is not part of tensorkit; use {_INSTEAD[name]} instead"
+    instead = _INSTEAD.get(name) or (_OF_PARTS.get(name) if "." in owner else None)
+    if instead is not None:
+        return f"{owner}.{name} is not part of tensorkit; use {instead} instead"
     if name in (ATTRIBUTES if owner == "Tensor" else FUNCTIONS):
         return f"{owner}.{name} is not part of tensorkit yet"
     if owner == "Tensor":
         return f"'Tensor' object has no attribute '{name}'"
-    return f"module 'tensorkit' has no attribute '{name}'"
+    return f"module '{owner.replace('torch', 'tensorkit')}' has no attribute '{name}'"

@@ -258,6 +258,13 @@ def _check_drawn(what: str, value: int, dtype: DType) -> None:
 # New tensors
 
 
+def unwritten(x: "Tensor") -> "Tensor":
+    """``x``, new: to fill it was no write that its version counts."""
+    if x._storage is not None:
+        x._storage.version, x._storage.wrote = 0, None
+    return x
+
+
 def _quick(
     fill: Callable[..., Any], of_form: bool = False
 ) -> Callable[[Callable[..., "Tensor"]], Callable[..., "Tensor"]]:
@@ -284,7 +291,7 @@ def _quick(
                 stream = default_generator if generator is None else generator
                 array = fill(stream, form, count, *args).reshape(form.shape)
                 return results.finished(base.new(array, form))
-            result = call(*args, generator=generator, **named)
+            result = unwritten(call(*args, generator=generator, **named))
             form = result._form
             on_cpu = form.device is CPU
             if key is not None and on_cpu and form.is_contiguous and form.dtype in _QUICK:
@@ -452,7 +459,7 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
     with no_grad():
         result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
         if p is not None:
-            bernoulli_(result, p, generator=generator)
+            unwritten(bernoulli_(result, p, generator=generator))
         else:
             ones = _ones(_stream(generator, input._form.device), input).reshape(input.shape)
             result._array[...] = _there(ones, result._form.device, "bernoulli")
@@ -485,7 +492,7 @@ def normal(
             "(float mean, float std, tuple of ints size)",
         )
     if not tensors:
-        return normal_(empty(size, **kind), mean, std, generator=generator)
+        return unwritten(normal_(empty(size, **kind), mean, std, generator=generator))
     if std is tensors[-1]:
         if not (std._array >= 0).all():
             raise DTypeError("normal expects all elements of std >= 0.0")
@@ -496,6 +503,7 @@ def normal(
         result = empty(tuple(total.shape), dtype=total.dtype, device=total.device)
         normal_(result, generator=generator)
         (result if std.__class__ is float and std == 1.0 else result.mul_(std)).add_(mean)
+    unwritten(result)
     return _without_gradient(
         "NormalBackward3" if len(tensors) == 2 else "NormalBackward1", result, total
     )

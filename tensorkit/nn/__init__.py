@@ -1,5 +1,8 @@
 """Neural networks: modules, losses, first values. ``functional`` has them as functions."""
 
+from typing import NoReturn
+
+from tensorkit import absent
 from tensorkit.nn import functional as functional
 from tensorkit.nn import init as init
 from tensorkit.nn import utils as utils
@@ -60,3 +63,7 @@ __all__ = [
     "Softplus",
     "Tanh",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(absent.sentence("torch.nn", name))

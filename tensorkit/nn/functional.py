@@ -1,11 +1,10 @@
 """The layers and losses as functions: what modules compute, without their parameters."""
 
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
-from tensorkit import base, creation, layout
+from tensorkit import absent, base, creation, layout
 from tensorkit._tensor import Tensor
-from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import int32, int64, promote_types, uint8
 from tensorkit.errors import (
@@ -20,7 +19,7 @@ from tensorkit.errors import (
 from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.along import first_of_rows
-from tensorkit.ops.arguments import need_sizes
+from tensorkit.ops.arguments import need_sizes, need_tensor
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
@@ -37,7 +36,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> tk.nn.functional.linear(x, w, tk.tensor([0., 1.]))
     tensor([[11., 18.]])
     """
-    shape = input._form.shape
+    try:
+        shape = input._form.shape
+    except AttributeError:
+        raise must_be("linear", "input", 1, "Tensor", input) from None
     if not shape:
         raise ShapeError(
             f"both arguments to linear need to be at least 1D, but they are 0D and {weight.dim()}D",
@@ -65,6 +67,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     """
     if weight.dim() != 2:
         raise ShapeError("'weight' must be 2-D", a_shape=tuple(weight.shape))
+    need_tensor("embedding", input, "indices", 2)
     if input.dtype not in (int64, int32):
         raise DTypeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar "
@@ -109,6 +112,7 @@ def layer_norm(
 
 
 def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+    need_tensor("layer_norm", input)
     shape = tuple(input.shape)
     own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
     if not own:
@@ -147,6 +151,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    need_tensor("dropout", input)
     if not training or p == 0 or not input.numel():
         return input
     if p == 1:
@@ -163,6 +168,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    need_tensor("one_hot", tensor)
     if tensor.dtype is not int64:
         raise DTypeError(
             "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
@@ -259,9 +265,7 @@ def _reduced(items: Tensor, reduction: str) -> Tensor:
 
 def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both in one shape, with a warning if they did not have it."""
-    if not isinstance(target, TensorBase):
-        raise must_be("mse_loss", "target", 2, "Tensor", target)
-    if input.shape == target.shape:
+    if input.size() == target.size():
         return input, target
     warnings.warn(
         f"Using a target size ({target.shape!r}) that is different to the input size "
@@ -317,6 +321,8 @@ def nll_loss(
     tensor(2.)
     """
     _check_reduction(reduction)
+    need_tensor("nll_loss_nd", input)
+    need_tensor("nll_loss_nd", target, "target", 2)
     shape, own = tuple(input.shape), tuple(target.shape)
     if len(shape) == 1 and own == (1,):  # one item, its class as a vector
         target, own = target.squeeze(0), ()
@@ -326,6 +332,13 @@ def nll_loss(
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size "
             f"({own[0] if own else 1})."
+        )
+    elif len(shape) == 2 and len(own) > 1:
+        raise ShapeError(
+            "0D or 1D target tensor expected, multi-target not supported",
+            f"The target has shape {own}: one class number per item is expected, {shape[:1]}.",
+            a_shape=shape,
+            b_shape=own,
         )
     elif (*shape[:1], *shape[2:]) != own and len(shape) > 1:
         raise ShapeError(
@@ -369,6 +382,8 @@ def cross_entropy(
     >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
+    need_tensor("cross_entropy_loss", input)
+    need_tensor("cross_entropy_loss", target, "target", 2)
     class_dim = 0 if len(input._form.shape) == 1 else 1
     is_plain = weight is None and ignore_index == -100 and reduction == "mean"
     if is_plain and not label_smoothing and input._form.shape != target._form.shape:
@@ -431,7 +446,7 @@ def binary_cross_entropy(
     tensor(0.6931)
     """
     _check_reduction(reduction)
-    if input.shape != target.shape:
+    if input.size() != target.size():
         raise ValueError(
             message(
                 f"Using a target size ({target.shape!r}) that is different to the input size "
@@ -470,7 +485,7 @@ def binary_cross_entropy_with_logits(
     tensor(0.6931)
     """
     _check_reduction(reduction)
-    if input.shape != target.shape:
+    if input.size() != target.size():
         raise ValueError(
             message(
                 f"Target size ({target.shape!r}) must be the same as input size ({input.shape!r})",
@@ -487,3 +502,7 @@ def binary_cross_entropy_with_logits(
     given = [None if w is None else w.detach() for w in (weight, pos_weight)]
     x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (input, target))
     return losses.bce_with_logits(x, y, *given, reduction=reduction)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(absent.sentence("torch.nn.functional", name))

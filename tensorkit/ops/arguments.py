@@ -17,10 +17,10 @@ from tensorkit.layout import Ints
 Number = bool | int | float
 
 
-def need_tensor(function: str, value: Any) -> None:
+def need_tensor(function: str, value: Any, argument: str = "input", position: int = 1) -> None:
     """TypeError with PyTorch's words unless ``value`` is a tensor."""
     if not isinstance(value, TensorBase):
-        raise must_be(function, "input", 1, "Tensor", value)
+        raise must_be(function, argument, position, "Tensor", value)
 
 
 def as_number(value: Any) -> Number | None:

@@ -1,6 +1,7 @@
 """The package as a whole: import directions, public names, cost of the import."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -219,6 +220,10 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.median
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tk.nonsense
+    with pytest.raises(AttributeError, match=r"torch\.nn\.Conv2d is .* use tk\.nn\.Linear on"):
+        _ = tk.nn.Conv2d
+    with pytest.raises(AttributeError, match=r"module 'tensorkit\.optim' has no attribute 'SGDD'"):
+        _ = tk.optim.SGDD
     with pytest.raises(
         AttributeError, match=r"Tensor\.storage is not part of tensorkit; use x\.un"
     ):
@@ -241,9 +246,18 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
         assert not hasattr(tk.Tensor, name)
         assert name not in tk.__all__
         assert hasattr(torch, name) or hasattr(torch.Tensor, name), name
+    for name in absent._OF_PARTS:
+        parts = [("nn", "functional"), ("nn",), ("optim",)]
+        theirs, ours = (
+            [name in vars(functools.reduce(getattr, part, m)) for part in parts]
+            for m in (torch, tk)
+        )
+        assert any(theirs), name
+        assert not any(ours), name
 
 
 def test_what_is_advised_instead_of_a_missing_name_exists():
-    for advice in absent._FAMILIES:
-        for owner, name in re.findall(r"\b(tk|x)\.(\w+)", advice):
-            assert hasattr(tk if owner == "tk" else tk.ones(2, 2), name) or name == "nn", advice
+    for advice in (*absent._FAMILIES, *absent._PARTS):
+        for owner, *names in re.findall(r"\b(tk|x)\.(\w+)(?:\.([A-Z]\w+))?", advice):
+            start: object = tk if owner == "tk" else tk.ones(2, 2)
+            functools.reduce(getattr, filter(None, names), start)

@@ -273,3 +273,23 @@ def test_sizes_may_be_a_list():
         torch.manual_seed(1)
         for _ in range(2):
             np.testing.assert_allclose(make(tk).numpy(), make(torch).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.rand(2, 5),
+        lambda m: m.randn(2, 5, requires_grad=True),
+        lambda m: m.randint(7, (2, 5)),
+        lambda m: m.rand_like(m.ones(2, 5)),
+        lambda m: m.randn_like(m.ones(2, 5)),
+        lambda m: m.randint_like(m.ones(2, 5), 7),
+        lambda m: m.bernoulli(m.ones(2, 5)),
+        lambda m: m.normal(0.0, 1.0, (2, 5)),
+        lambda m: m.normal(m.ones(2, 5), m.ones(2, 5)),
+    ],
+)
+def test_new_random_tensors_have_not_been_written_to(make):
+    tk.ops.planning.forget_plans()
+    versions = [make(m)._version for m in (torch, tk, tk)]  # seen for the first time, and again
+    assert versions == [0, 0, 0]
