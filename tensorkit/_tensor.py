@@ -10,16 +10,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from tensorkit import (
-    absent,
-    base,
-    creation,
-    dtypes,
-    functional,
-    layout,
-    printing,
-    sampling,
-)
+from tensorkit import absent, base, creation, dtypes, functional, layout, printing, sampling
 from tensorkit.autograd import engine, history, leaves, origins
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, shown, version_of
 from tensorkit.autograd.history import edge_of
@@ -27,14 +18,7 @@ from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, Device, as_device, cuda_device, quietly
 from tensorkit.dtypes import DType
-from tensorkit.errors import (
-    DTypeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-    type_name,
-)
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be
 from tensorkit.layout import Size
 from tensorkit.ops import (
     arithmetic,
@@ -59,7 +43,7 @@ from tensorkit.ops import (
     splitting,
     views,
 )
-from tensorkit.ops.arguments import as_number, no_such_call
+from tensorkit.ops.arguments import as_number, given_sizes, no_such_call
 from tensorkit.storage import Storage
 
 
@@ -90,7 +74,7 @@ def _of_integers(
             return history.view(self, plans[key])
         except (KeyError, TypeError):  # no plan, a list
             pass
-        wanted = _ints(operation.__name__, argument, integers)
+        wanted = given_sizes(operation.__name__, argument, integers)
         result = operation(self, wanted)
         if view is not None and self._form.is_contiguous and integers[0].__class__ is int:
             plan = plans.get((view.definition.forward, (wanted,)))
@@ -316,7 +300,7 @@ class Tensor(TensorBase):
             )
         if not shape or isinstance(shape[0], float):
             raise no_such_call("view", shape, "(tuple of ints size)")
-        return views.view(self, _ints("view", "size", shape))
+        return views.view(self, given_sizes("view", "size", shape))
 
     reshape = _of_integers(views.reshape, "shape", views.view)
     flatten = views.flatten
@@ -383,7 +367,7 @@ class Tensor(TensorBase):
 
     def broadcast_to(self, *size: Any) -> "Tensor":
         """View repeated to this shape."""
-        return views.expand(self, _ints("broadcast_to", "size", size))
+        return views.expand(self, given_sizes("broadcast_to", "size", size))
 
     ravel = reshaping.ravel
     unflatten = reshaping.unflatten
@@ -405,7 +389,7 @@ class Tensor(TensorBase):
 
     def tile(self, *dims: Any) -> "Tensor":
         """``repeat`` that needs no number for the first dimensions."""
-        repeats = _ints("tile", "dims", dims)
+        repeats = given_sizes("tile", "dims", dims)
         return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
 
     repeat_interleave = arranging.repeat_interleave
@@ -475,30 +459,7 @@ class Tensor(TensorBase):
         edge = None if self._node is None else edge_of(self)
         return shown(edge.whole) if isinstance(edge, Node) else None
 
-    @property
-    def grad(self) -> Any:
-        """The gradient that backward added up here; None before the first.
-
-        >>> x = tk.tensor([1., 2.], requires_grad=True)
-        >>> (x * x).sum().backward()
-        >>> x.grad
-        tensor([2., 4.])
-        """
-        try:
-            return self._grad
-        except AttributeError:  # never set
-            return None
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        if value is None:
-            self._grad = None
-        else:
-            leaves.set_grad(self, value)
-
-    @grad.deleter
-    def grad(self) -> None:
-        self._grad = None
+    grad = property(leaves.get_grad, leaves.set_grad, leaves.forget_grad)
 
     def backward(
         self,
@@ -521,11 +482,7 @@ class Tensor(TensorBase):
 
     retain_grad = leaves.retain_grad
 
-    @property
-    def retains_grad(self) -> Any:
-        """Whether ``retain_grad`` was called on this tensor, which is no leaf."""
-        return leaves.retains_grad(self)
-
+    retains_grad = property(leaves.retains_grad)
     register_hook = leaves.register_hook
     register_post_accumulate_grad_hook = leaves.register_post_accumulate_grad_hook
 
@@ -545,20 +502,7 @@ class Tensor(TensorBase):
     detach_ = leaves.detach_
     origin = property(origins.origin_of)
 
-    @property
-    def data(self) -> "Tensor":
-        """The same memory without history and without version: writes to it are not noticed.
-
-        Prefer ``detach()``, or ``tk.no_grad()`` to change a parameter.
-
-        >>> tk.ones(2, requires_grad=True).data
-        tensor([1., 1.])
-        """
-        return leaves.get_data(self)
-
-    @data.setter
-    def data(self, value: "Tensor") -> None:
-        leaves.set_data(self, value)
+    data = property(leaves.get_data, leaves.set_data)
 
     @property
     def _version(self) -> Any:
@@ -1111,26 +1055,6 @@ def _rebuild(
     return made
 
 
-def _ints(function: str, argument: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Integers given one by one or as one sequence."""
-    packed = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    if {*map(type, packed)} == {int}:  # nearly always
-        return tuple(packed)
-    if not args:
-        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
-    found = []
-    for place, value in enumerate(packed, start=1):
-        if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
-            if packed is args and place == 1:
-                raise must_be(function, argument, 1, "tuple of ints", value)
-            raise TypeError(
-                f"{function}(): argument '{argument}' failed to unpack the object at pos {place} "
-                f'with error "type must be tuple of ints,but got {type(value).__name__}"'
-            )
-        found.append(value.__index__())
-    return tuple(found)
-
-
 def _without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Arguments of ``to``, and the flags ``non_blocking`` and ``copy`` that may follow them."""
     n = next((at for at, value in enumerate(args) if isinstance(value, _bool)), len(args))
@@ -1162,12 +1086,8 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
         elif isinstance(value, (str, Device)) or type(value) is int:
             device = as_device(value)
         elif value is not None:
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type_name(value)}), "
-                "but expected one of:\n"
-                " * (torch.device device, torch.dtype dtype)\n"
-                " * (torch.dtype dtype)\n * (Tensor other)"
-            )
+            signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)"
+            raise no_such_call("to", (value,), *signatures, "(Tensor other)")
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 

@@ -15,24 +15,18 @@ from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, as_device, get_default_device, quietly
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import (
-    DTypeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-    type_name,
-)
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, type_name
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, planning, results
 from tensorkit.ops.arguments import (
     as_int,
-    as_int_or_large,
     as_scalar,
     check_value,
+    given_sizes,
     need_int,
     need_sizes,
     need_tensor,
+    no_kernel,
     no_such_call,
 )
 from tensorkit.ops.notation import is_plain
@@ -276,22 +270,14 @@ def _fill_number(function: str, value: Any) -> Any:
 
 def _size(function: str, args: tuple[Any, ...], size: Any = _ABSENT) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
-    if size is not _ABSENT:
-        if args:
-            raise TypeError(f"{function}() got multiple values for argument 'size'")
-        if not isinstance(size, (tuple, list)):
-            kind = type_name(size)
-            raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
-        return need_sizes(function, "size", 1, size)
-    if not args:
-        raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
-    if isinstance(args[0], (tuple, list)):
-        if len(args) > 1:
-            raise TypeError(f"{function}() takes 1 positional argument but {len(args)} were given")
-        return need_sizes(function, "size", 1, args[0])
-    if as_int_or_large(args[0]) is None:
-        raise must_be(function, "size", 1, "tuple of ints", args[0])
-    return need_sizes(function, "size", 1, args)
+    if size is _ABSENT:
+        size = given_sizes(function, "size", args)
+    elif args:
+        raise TypeError(f"{function}() got multiple values for argument 'size'")
+    elif not isinstance(size, (tuple, list)):
+        kind = type_name(size)
+        raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
+    return need_sizes(function, "size", 1, size)
 
 
 def _refuse_negative(function: str, shape: Ints) -> None:
@@ -366,7 +352,7 @@ def arange(
     has_point = any(isinstance(number, float) for number in bounds)
     dtype = wanted.dtype or (dtypes.get_default_dtype() if has_point else dtypes.int64)
     if dtype is dtypes.bool_:
-        raise NotSupportedError("\"arange_cpu\" not implemented for 'Bool'", dtype=dtype)
+        raise no_kernel("arange_cpu", dtype)
     n = ranges.count(*bounds, dtype)
     layout.check_size((n,), dtype.itemsize)
     return wanted.holding(quietly(ranges.counted, first, gap, n, dtype), dtype)
@@ -417,7 +403,7 @@ def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> "Tensor":
         raise DTypeError("number of steps must be non-negative")
     dtype = wanted.dtype_or_default
     if dtype is dtypes.bool_ and n > 1:
-        raise NotSupportedError("\"linspace_cpu\" not implemented for 'Bool'", dtype=dtype)
+        raise no_kernel("linspace_cpu", dtype)
     layout.check_size((n,), dtype.itemsize)
     return wanted.holding(quietly(ranges.spaced, first, last, n, dtype), dtype)
 

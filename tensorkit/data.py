@@ -245,19 +245,6 @@ def _shared(array: Any, device: Device = CPU) -> "Tensor":
             )
         )
     dtype = dtypes.of_numpy(array.dtype)
-    _refuse_negative_strides(array)
-    if any(stride % array.itemsize for stride in array.strides):
-        raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. "
-            "Copy the numpy array to reallocate the memory."
-        )
-    shape = tuple(array.shape)
-    strides = tuple(stride // array.itemsize for stride in array.strides)
-    flat = device.backend.memory_of(array, layout.extent(shape, strides))
-    return base.on_storage(Storage(flat, device, dtype), Layout(shape, strides, 0))
-
-
-def _refuse_negative_strides(array: Any) -> None:
     if any(stride < 0 for stride in array.strides):
         raise ValueError(
             message(
@@ -267,6 +254,15 @@ def _refuse_negative_strides(array: Any) -> None:
                 repair="tk.from_numpy(array.copy())",
             )
         )
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. "
+            "Copy the numpy array to reallocate the memory."
+        )
+    shape = tuple(array.shape)
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    flat = device.backend.memory_of(array, layout.extent(shape, strides))
+    return base.on_storage(Storage(flat, device, dtype), Layout(shape, strides, 0))
 
 
 def from_dlpack(ext_tensor: Any) -> "Tensor":

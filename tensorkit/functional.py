@@ -8,9 +8,9 @@ from tensorkit import base, layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.dtypes import DType, bool_, of_number
-from tensorkit.errors import DTypeError, must_be, type_name
+from tensorkit.errors import DTypeError, must_be
 from tensorkit.ops import arithmetic
-from tensorkit.ops.arguments import as_number, need_tensor
+from tensorkit.ops.arguments import as_number, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
 from tensorkit.ops.operands import Operand, promoted_type
@@ -91,7 +91,7 @@ def isclose(
         raise DTypeError(
             f"{input.dtype.word} did not match {other.dtype.word}",
             "Both tensors must have the same dtype.",
-            repair=f"other.to({input.dtype})".replace("torch.", "tk."),
+            repair=f"other.to(tk.{input.dtype.name})",
         )
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
@@ -173,11 +173,8 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
             continue
         number = as_number(value)
         if number is None:
-            raise TypeError(
-                "result_type() received an invalid combination of arguments - got "
-                f"({type_name(tensor1)}, {type_name(tensor2)}), but expected one of:\n"
-                " * (Tensor or Number tensor1, Tensor or Number tensor2)"
-            )
+            signature = "(Tensor or Number tensor1, Tensor or Number tensor2)"
+            raise no_such_call("result_type", (tensor1, tensor2), signature)
         operands.append(Operand(number, of_number(number), (), (), True))
     return promoted_type(tuple(operands))
 

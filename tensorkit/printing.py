@@ -25,10 +25,10 @@ class Options(NamedTuple):
     sci_mode: bool | None = None
 
 
-_PROFILES: dict[str, dict[str, Any]] = {
-    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
-    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
-    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+_PROFILES: dict[str | None, dict[str, Any]] = {
+    "default": Options()._asdict(),
+    "short": Options(precision=2, edgeitems=2)._asdict(),
+    "full": Options(threshold=math.inf)._asdict(),
 }
 _options = Options()
 
@@ -52,15 +52,9 @@ def set_printoptions(
     >>> tk.set_printoptions(profile="default")
     """
     global _options
-    chosen: dict[str, Any] = dict(_PROFILES.get(profile or "", {}))
-    given = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "linewidth": linewidth,
-    }
-    chosen.update({name: value for name, value in given.items() if value is not None})
-    _options = _options._replace(**chosen, sci_mode=sci_mode)
+    given = Options(precision, threshold, edgeitems, linewidth)._asdict()  # type: ignore[arg-type]
+    chosen = {name: value for name, value in given.items() if value is not None}
+    _options = _options._replace(**{**_PROFILES.get(profile, {}), **chosen, "sci_mode": sci_mode})
 
 
 def text(x: TensorBase) -> str:
@@ -160,14 +154,12 @@ def _rows(array: Any, indent: int, shorten: bool, number: _Format) -> str:
         return number(array.item())
     if array.ndim == 1:
         return _row(array, indent, shorten, number)
-    edge = _options.edgeitems
-    parts = list(array)
-    if shorten and len(array) > 2 * edge:
-        rows = [_rows(part, indent + 1, shorten, number) for part in parts[:edge]]
-        rows.append("...")
-        rows += [_rows(part, indent + 1, shorten, number) for part in parts[len(array) - edge :]]
-    else:
-        rows = [_rows(part, indent + 1, shorten, number) for part in parts]
+    edge, size = _options.edgeitems, len(array)
+    is_cut = shorten and size > 2 * edge
+    parts = [*array[:edge], *array[size - edge :]] if is_cut else list(array)
+    rows = [_rows(part, indent + 1, shorten, number) for part in parts]
+    if is_cut:
+        rows.insert(edge, "...")
     between = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
     return "[" + between.join(rows) + "]"
 

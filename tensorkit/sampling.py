@@ -33,6 +33,7 @@ from tensorkit.ops.arguments import (
     need_int,
     need_sizes,
     need_tensor,
+    no_kernel,
     no_such_call,
 )
 from tensorkit.ops.selection import zeros_as
@@ -65,11 +66,7 @@ def _stream(generator: Any, device: Device) -> Generator:
 
 def _need_floating(dtype: DType, kernel: str) -> None:
     if not dtype.is_floating_point:
-        raise NotSupportedError(
-            f"\"{kernel}\" not implemented for '{dtype.word}'",
-            repair="tk.randint(0, 10, size) draws integers",
-            dtype=dtype,
-        )
+        raise no_kernel(kernel, dtype, "tk.randint(0, 10, size) draws integers")
 
 
 # Filling in place
@@ -175,9 +172,7 @@ def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":
 def _ones(stream: Generator, p: "Tensor") -> Any:
     """A flat bool array: whether a drawn number is below its probability."""
     if not p._form.dtype.is_floating_point:
-        raise NotSupportedError(
-            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p._form.dtype.word}'"
-        )
+        raise no_kernel("bernoulli_tensor_cpu_p_", p._form.dtype)
     there = stream.device is not CPU
     chances = p._array if there else p._form.device.backend.to_host(p._array, "bernoulli")
     chances = chances.reshape(-1)
@@ -397,7 +392,7 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
     if n < 0:
         raise ShapeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if dtype is dtypes.bool_:
-        raise NotSupportedError("\"randperm\" not implemented for 'Bool'", dtype=dtype)
+        raise no_kernel("randperm", dtype)
     if dtype is dtypes.float16 and n > 2049:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
     check_value(n, dtype)

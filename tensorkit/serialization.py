@@ -10,7 +10,6 @@ In the JSON a list is {"list": [...]}, likewise "tuple"; a dict is {"dict": [[ke
 
 import json
 import os
-import tempfile
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -65,21 +64,13 @@ def save(obj: Any, f: Any) -> None:
         f.write(content)
         return
     path = Path(f)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o666 & ~_umask())
-        os.replace(name, path)  # noqa: PTH105
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[int, Any]) -> Any:
@@ -90,17 +81,14 @@ def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[int, A
     if isinstance(value, Tensor):
         return _described_tensor(value, path, arrays, names)
     if kind in _CONTAINERS.values():
-        parts = [
-            _described(part, f"{path}.{place}", arrays, names) for place, part in enumerate(value)
-        ]
-        return {kind.__name__: parts}
+        parts = enumerate(value)
+        return {kind.__name__: [_described(x, f"{path}.{at}", arrays, names) for at, x in parts]}
     if kind in _MAPPINGS.values():
         for key in value:
             if type(key) not in _PLAIN:
                 raise _refused(key, f"a key of {path or 'the dict'}")
-        pairs = [
-            [key, _described(part, f"{path}.{key}", arrays, names)] for key, part in value.items()
-        ]
+        items = value.items()
+        pairs = [[key, _described(x, f"{path}.{key}", arrays, names)] for key, x in items]
         return {kind.__name__: pairs}
     raise _refused(value, path.strip(".") or "the object")
 
@@ -188,15 +176,14 @@ def _place(wanted: Any) -> Device:
     count = len(cuda.backends()) if device.type == "cuda" else 0
     if device.type != "cuda" or (device.index or 0) < count:
         return as_device(device)
-    if not count:
-        which = "a CUDA device but torch.cuda.is_available() is False. If you are running on a "
-        which += "CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
-        which += "to map your storages to the CPU."
-    else:
-        which = f"CUDA device {device.index} but torch.cuda.device_count() is {count}. Please use "
-        which += "torch.load with map_location to map your storages to an existing device."
     raise MissingDeviceError(
-        f"Attempting to deserialize object on {which}",
+        f"Attempting to deserialize object on CUDA device {device.index} but "
+        f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to map "
+        "your storages to an existing device."
+        if count
+        else "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+        "False. If you are running on a CPU-only machine, please use torch.load with "
+        "map_location=torch.device('cpu') to map your storages to the CPU.",
         "Nothing was loaded.",
         repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
     )

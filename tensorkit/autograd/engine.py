@@ -22,12 +22,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.graph import (
-    AutogradError,
-    Node,
-    PairNode,
-    Parts,
-)
+from tensorkit.autograd.graph import AutogradError, Node, PairNode, Parts
 from tensorkit.autograd.history import edge_of, is_ours
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state

@@ -23,11 +23,8 @@ from tensorkit.autograd.graph import (
     Saved,
     SavedResult,
     as_it_was,
-    maker_of,
     next_order,
     refuse_freed,
-    refuse_stale,
-    version_of,
 )
 from tensorkit.autograd.modes import no_grad, state
 from tensorkit.base import Form, TensorBase
@@ -269,17 +266,9 @@ class FunctionNode(Node):
         return tuple(each and self._unpacked(*each) for each in self.saved)
 
     def _unpacked(self, saved: Any, where: Any) -> Any:
-        if isinstance(saved, Saved):
-            x = saved.tensor
-            if version_of(x) != saved.version:
-                refuse_stale(self, "x", x._form, x._storage, saved.version, maker_of(x))
-            return as_it_was(x, where)
-        if saved.storage.version != saved.version:
-            refuse_stale(self, "out", saved.form, saved.storage, saved.version, self)
-        result = base.new(saved.array, saved.form)
-        result._storage, result._offset = saved.storage, saved.offset
-        result._node = self.output(where)
-        return result
+        is_input = isinstance(saved, Saved)
+        saved.check(self, "x" if is_input else "out")
+        return as_it_was(saved.tensor, where) if is_input else saved.tensor_of(self.output(where))
 
     def output(self, place: int) -> Node:
         """The node of one result."""
@@ -368,10 +357,6 @@ class FunctionNode(Node):
                 repair="y = F.apply(x).clone()",
             )
 
-    def value(self, name: str) -> Any:
-        """Nothing is saved under a name."""
-        return None
-
     def release(self) -> None:
         """Forget the saved tensors."""
         if self.saved:
@@ -412,10 +397,6 @@ class OutputNode(Node):
     def allow_write(self, place: int = 0) -> None:
         """Raise if the result shares memory with an argument."""
         self.function.allow_write(self.output_nr)
-
-    def value(self, name: str) -> Any:
-        """Nothing is saved here."""
-        return None
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

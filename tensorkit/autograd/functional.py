@@ -17,11 +17,12 @@ from tensorkit.ops import copying, joining, views
 if TYPE_CHECKING:
     from tensorkit._tensor import Tensor
 
+Func = Callable[..., Any]
 _NOT_STRICT = " This is not allowed in strict mode."
 
 
 def jacobian(
-    func: Callable[..., Any],
+    func: Func,
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -52,7 +53,7 @@ def jacobian(
 
 
 def hessian(
-    func: Callable[..., Any],
+    func: Func,
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -71,18 +72,14 @@ def hessian(
     def gradient(*xs: Any) -> Any:
         call = _Call("hessian", func, xs, True, strict)
         call.need_scalar()
-        return call.filled(call.first_derivatives(), "back")
+        return call.filled(call.first_derivatives(), _OUTPUT)
 
     found = jacobian(gradient, several, create_graph, strict)
     return found if isinstance(inputs, tuple) else found[0][0]
 
 
 def vjp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The result of ``func``, and ``v`` times its Jacobian: what backward computes.
 
@@ -96,16 +93,12 @@ def vjp(
             "with a single element."
         )
     start = None if v is None else call.vector(v, call.outputs, call.has_output_tuple)
-    found = call.filled(_grad(call.outputs, call.inputs, start, create_graph), "back")
+    found = call.filled(_grad(call.outputs, call.inputs, start, create_graph), _OUTPUT)
     return call.value(), call.unpacked_inputs(call.finished(found))
 
 
 def jvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The result of ``func``, and its Jacobian times ``v``: the slope in the direction ``v``.
 
@@ -120,22 +113,13 @@ def jvp(
     starts = tuple(copying.filled(y._form, 0).requires_grad_() for y in call.outputs)
     with enable_grad():
         first = _grad(call.outputs, call.inputs, starts, True)
-    for place, each in enumerate(first):
-        if strict and (each is None or not history.requires_grad(each)):
-            raise AutogradError(
-                f"The gradient with respect to input {place} is independent of the inputs of the "
-                "user-provided function." + _NOT_STRICT
-            )
-    found = call.filled(_grad(first, starts, direction, create_graph), "back_trick", call.outputs)
+    call.need_dependent(first, _GRADIENT)
+    found = call.filled(_grad(first, starts, direction, create_graph), _TRICK, call.outputs)
     return call.value(), call.unpacked_outputs(call.finished(found))
 
 
 def vhp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The result of ``func``, one number, and ``v`` times its Hessian.
 
@@ -147,11 +131,7 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The result of ``func``, one number, and its Hessian times ``v``.
 
@@ -165,13 +145,15 @@ def hvp(
 
 
 def _hessian_product(
-    name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
+    name: str, func: Func, inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     call = _Call(name, func, inputs, create_graph, strict)
     direction = call.direction(v)
     call.need_scalar()
     first = call.first_derivatives()
-    found = call.filled(_grad(first, call.inputs, direction, create_graph), "double_back")
+    found = call.filled(
+        _grad(first, call.inputs, direction, create_graph), _JACOBIAN, what="hessian"
+    )
     return call.value(), call.unpacked_inputs(call.finished(found))
 
 
@@ -182,7 +164,7 @@ class _Call:
     """``func`` called on fresh copies of the inputs that require grad."""
 
     def __init__(
-        self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool
+        self, name: str, func: Func, inputs: Any, create_graph: bool, strict: bool
     ) -> None:
         self.name, self.create_graph, self.strict = name, create_graph, strict
         given, self.has_input_tuple = _as_tuple(name, "inputs", inputs)
@@ -250,35 +232,30 @@ class _Call:
         """The gradient of the one number that ``func`` gave, to be differentiated again."""
         with enable_grad():
             found = _grad(self.outputs, self.inputs, None, True)
-        for place, each in enumerate(found):
-            if self.strict and (each is None or not history.requires_grad(each)):
-                raise AutogradError(
-                    "While computing the hessian, found that the jacobian of the user-provided "
-                    f"function with respect to input {place} is independent of the input. This is "
-                    "not allowed in strict mode. You should ensure that your function is twice "
-                    "differentiable and that the jacobian depends on the inputs (this would be "
-                    "violated by a linear function for example)."
-                )
+        self.need_dependent(found, _LINEAR)
         return found
 
+    def need_dependent(self, gradients: Sequence[Any], refusal: str) -> None:
+        """When strict, raise where a gradient does not depend on the inputs itself."""
+        for place, each in enumerate(gradients):
+            if self.strict and (each is None or not history.requires_grad(each)):
+                raise AutogradError(refusal.format(place))
+
     def filled(
-        self, gradients: Sequence[Any], stage: str, like: Sequence[Any] | None = None
+        self, gradients: Sequence[Any], refusal: str, like: Any = None, what: str = "jacobian"
     ) -> tuple[Any, ...]:
-        """The gradients, with zeros (or an error) where there is no dependence."""
+        """The gradients, with zeros where there is no dependence; when strict, the ``refusal``."""
         results = []
-        which = "hessian" if stage == "double_back" else "jacobian"
-        refs = self.inputs if like is None else like
-        for place, (each, x) in enumerate(zip(gradients, refs, strict=True)):
-            if each is None:
-                if self.strict:
-                    raise AutogradError(_INDEPENDENT[stage].format(place) + _NOT_STRICT)
-                each = copying.filled(x._form, 0)
-            elif self.strict and self.create_graph and not history.requires_grad(each):
+        shaped = self.inputs if like is None else like
+        for place, (each, x) in enumerate(zip(gradients, shaped, strict=True)):
+            if each is None and self.strict:
+                raise AutogradError(refusal.format(place) + _NOT_STRICT)
+            if self.strict and self.create_graph and not history.requires_grad(each):
                 raise AutogradError(
-                    f"The {which} of the user-provided function is independent of input {place}. "
+                    f"The {what} of the user-provided function is independent of input {place}. "
                     "This is not allowed in strict mode when create_graph=True."
                 )
-            results.append(each)
+            results.append(copying.filled(x._form, 0) if each is None else each)
         return tuple(results)
 
     def value(self) -> Any:
@@ -298,12 +275,22 @@ class _Call:
         return values if self.has_output_tuple else values[0]
 
 
-_INDEPENDENT = {
-    "back": "The output of the user-provided function is independent of input {}.",
-    "back_trick": "The gradient with respect to the input is independent of entry {} in the "
-    "grad_outputs when using the double backward trick to compute forward mode gradients.",
-    "double_back": "The jacobian of the user-provided function is independent of input {}.",
-}
+_OUTPUT = "The output of the user-provided function is independent of input {}."
+_TRICK = (
+    "The gradient with respect to the input is independent of entry {} in the grad_outputs when "
+    "using the double backward trick to compute forward mode gradients."
+)
+_JACOBIAN = "The jacobian of the user-provided function is independent of input {}."
+_GRADIENT = (
+    "The gradient with respect to input {} is independent of the inputs of the user-provided "
+    "function." + _NOT_STRICT
+)
+_LINEAR = (
+    "While computing the hessian, found that the jacobian of the user-provided function with "
+    "respect to input {} is independent of the input. This is not allowed in strict mode. You "
+    "should ensure that your function is twice differentiable and that the jacobian depends on "
+    "the inputs (this would be violated by a linear function for example)."
+)
 
 
 def _as_tuple(name: str, what: str, values: Any) -> tuple[tuple[Any, ...], bool]:
@@ -350,22 +337,9 @@ def _derivative(call: _Call, output: "Tensor", place: int, number: int) -> tuple
     start = copying.filled(output._form, 0)
     start._array.reshape(-1)[number] = 1
     found = _grad([output], call.inputs, [start], call.create_graph)
-    results = []
-    for at, (each, x) in enumerate(zip(found, call.inputs, strict=True)):
-        if each is None:
-            if call.strict:
-                raise AutogradError(
-                    f"Output {place} of the user-provided function is independent of input {at}."
-                    + _NOT_STRICT
-                )
-            each = copying.filled(x._form, 0)
-        elif call.strict and call.create_graph and not history.requires_grad(each):
-            raise AutogradError(
-                f"The jacobian of the user-provided function is independent of input {at}. This "
-                "is not allowed in strict mode when create_graph=True."
-            )
-        results.append(each)
-    return tuple(results)
+    return call.filled(
+        found, f"Output {place} of the user-provided function is independent of input {{}}."
+    )
 
 
 def _stacked(rows: list[Any], output: "Tensor", x: "Tensor") -> "Tensor":

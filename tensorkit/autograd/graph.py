@@ -199,6 +199,10 @@ class Saved:
         self.tensor = tensor
         self.version = 0 if tensor._storage is None else tensor._storage.version
 
+    def check(self, node: "Node", name: str) -> None:
+        """Raise if the input was written to since."""
+        check_version(node, name, self.tensor, self.version)
+
 
 class SavedResult:
     """A result that its own formula needs: not the tensor, which points to the node."""
@@ -211,6 +215,17 @@ class SavedResult:
         self.storage = base.storage_of(result)
         self.offset = result._offset
         self.version = self.storage.version
+
+    def check(self, node: "Node", name: str) -> None:
+        """Raise if the result was written to since."""
+        if self.storage.version != self.version:
+            refuse_stale(node, name, self.form, self.storage, self.version, node)
+
+    def tensor_of(self, node: "Node") -> "Tensor":
+        """The result as a tensor that ``node`` made."""
+        result = base.new(self.array, self.form)
+        result._storage, result._offset, result._node = self.storage, self.offset, node
+        return result
 
 
 def version_of(x: TensorBase) -> int:
@@ -256,8 +271,7 @@ class Node:
         raise NotImplementedError
 
     def value(self, name: str) -> Any:
-        """A saved value: a tensor (for its array see ``array``), a number, an option."""
-        raise NotImplementedError
+        """A saved value: a tensor, a number, an option; None where nothing has a name."""
 
     def release(self) -> None:
         """Forget the saved tensors."""
@@ -523,9 +537,7 @@ class PairNode(Node):
         return saved._array
 
     def _check(self, name: str, saved: TensorBase) -> None:
-        expected = self.versions and self.versions[name == "y"]
-        if version_of(saved) != expected:
-            refuse_stale(self, name, saved._form, saved._storage, expected, maker_of(saved))
+        check_version(self, name, saved, self.versions and self.versions[name == "y"])
 
     def value(self, name: str) -> Any:
         """A saved input as a tensor or number."""
@@ -646,11 +658,8 @@ class GeneralNode(Node):
         saved = self.saved.get(name)
         if saved is FREED:
             refuse_freed()
-        if isinstance(saved, Saved) and version_of(saved.tensor) != saved.version:
-            tensor = saved.tensor
-            refuse_stale(self, name, tensor._form, tensor._storage, saved.version, maker_of(tensor))
-        if isinstance(saved, SavedResult) and saved.storage.version != saved.version:
-            refuse_stale(self, name, saved.form, saved.storage, saved.version, self)
+        if isinstance(saved, (Saved, SavedResult)):
+            saved.check(self, name)
         return saved
 
     def save_result(self, result: TensorBase) -> None:
@@ -666,11 +675,7 @@ class GeneralNode(Node):
         saved = self._checked(name)
         if isinstance(saved, Saved):
             return as_it_was(saved.tensor, self._edge(name))
-        if isinstance(saved, SavedResult):
-            result = base.new(saved.array, saved.form)
-            result._storage, result._offset, result._node = saved.storage, saved.offset, self
-            return result
-        return saved
+        return saved.tensor_of(self) if isinstance(saved, SavedResult) else saved
 
     def release(self) -> None:
         """Forget the saved inputs and result; the options stay."""
@@ -724,6 +729,12 @@ _HINT_IN_ANOMALY_MODE = (
     "the backtrace further above shows the operation that failed to compute its gradient. The "
     "variable in question was changed in there or anywhere later. Good luck!"
 )
+
+
+def check_version(node: Node, name: str, x: TensorBase, expected: int) -> None:
+    """Raise if ``x``, which ``node`` saved, was written to since it had this version."""
+    if version_of(x) != expected:
+        refuse_stale(node, name, x._form, x._storage, expected, maker_of(x))
 
 
 def maker_of(x: TensorBase) -> Any:

@@ -352,11 +352,6 @@ def is_view(x: TensorBase) -> bool:
     return x._node is VIEW or x._node is HIDDEN_VIEW
 
 
-def base_of(x: TensorBase) -> "Tensor | None":
-    """The tensor that ``x`` is a view of."""
-    return x._base if is_view(x) else None
-
-
 # Writing in place
 
 
@@ -501,10 +496,6 @@ class CopySlices(Node):
         """The gradients for all edges as tensors."""
         return self._gradients(g, False)
 
-    def value(self, name: str) -> Any:
-        """Nothing is saved here."""
-        return None
-
     def release(self) -> None:
         """Forget what ``inner`` saved; PyTorch forgets ``inner`` itself."""
         self.inner.release()
@@ -524,8 +515,3 @@ _window_functions: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 def use_windows(read: Any, write: Any) -> None:
     """Tell this module how to read and write a part of a tensor."""
     _window_functions[:] = [(read, write), (read.on_arrays, write.on_arrays)]
-
-
-def note_rule(name: str, rule: Rule) -> None:
-    """Tell this module the rule of the operation ``name``."""
-    rules[name] = rule

@@ -84,12 +84,26 @@ def _need_floating(x: TensorBase, sentence: str) -> None:
 
 
 def get_grad(x: "Tensor") -> "Tensor | None":
-    """What backward added up on ``x``."""
+    """The gradient that backward added up here; None before the first.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
     return getattr(x, "_grad", None)
+
+
+def forget_grad(x: "Tensor") -> None:
+    """No gradient, as before the first backward."""
+    x._grad = None
 
 
 def set_grad(x: "Tensor", value: Any) -> None:
     """Replace the gradient; it must fit the tensor."""
+    if value is None:
+        forget_grad(x)
+        return
     if not isinstance(value, TensorBase):
         raise TypeError(
             f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"
@@ -111,7 +125,7 @@ def set_grad(x: "Tensor", value: Any) -> None:
             "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
             "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
             "systems that assume they match.",
-            repair=f"x.grad = g.to({own.dtype})".replace("torch.", "tk."),
+            repair=f"x.grad = g.to(tk.{own.dtype.name})",
         )
     if own.shape != other.shape:
         raise AutogradError(
@@ -219,7 +233,13 @@ def detach_(x: "Tensor") -> "Tensor":
 
 
 def get_data(x: "Tensor") -> "Tensor":
-    """A tensor on the same memory that counts versions of its own."""
+    """The same memory without history and without version: writes to it are not noticed.
+
+    Prefer ``detach()``, or ``tk.no_grad()`` to change a parameter.
+
+    >>> tk.ones(2, requires_grad=True).data
+    tensor([1., 1.])
+    """
     storage = base.storage_of(x)
     twin = Storage(storage.flat, storage.device, storage.dtype)
     return base.on_storage(twin, base.layout_of(x))

@@ -284,7 +284,13 @@ class _Call:
         return origin
 
 
-_BETTER_NAMES = {"iter": "unbind", "rtruediv": "div", "operator": "matmul", "convert": "to"}
+_BETTER_NAMES = {
+    "convert": "to",
+    "get_data": "data",
+    "iter": "unbind",
+    "operator": "matmul",
+    "rtruediv": "div",
+}
 _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 
 

@@ -35,34 +35,8 @@ from tensorkit.nn.losses import (
 from tensorkit.nn.module import Module
 from tensorkit.nn.parameter import Parameter
 
-__all__ = [
-    "GELU",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "Identity",
-    "L1Loss",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSoftmax",
-    "MSELoss",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "NLLLoss",
-    "Parameter",
-    "ReLU",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-]
+# What is imported above is what ``nn`` offers.
+__all__ = [name for name, offered in globals().items() if isinstance(offered, type)]
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -7,19 +7,11 @@ from tensorkit import absent, base, creation, layout
 from tensorkit._tensor import Tensor
 from tensorkit.devices import CPU
 from tensorkit.dtypes import int32, int64, promote_types, uint8
-from tensorkit.errors import (
-    DTypeError,
-    IndexRangeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-    sizes,
-)
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
 from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.along import first_of_rows
-from tensorkit.ops.arguments import need_sizes, need_tensor
+from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
@@ -253,9 +245,7 @@ def _check_reduction(reduction: str) -> None:
 
 def _need_floating(kernel: str, x: Tensor) -> None:
     if not x.is_floating_point():
-        raise NotSupportedError(
-            f"\"{kernel}\" not implemented for '{x.dtype.word}'", repair="x.float()", dtype=x.dtype
-        )
+        raise no_kernel(kernel, x.dtype, "x.float()")
 
 
 def _reduced(items: Tensor, reduction: str) -> Tensor:
@@ -457,7 +447,7 @@ def binary_cross_entropy(
     if input.dtype is not target.dtype:
         raise DTypeError(
             f"Found dtype {target.dtype.word} but expected {input.dtype.word}",
-            repair=f"target.to({input.dtype})".replace("torch.", "tk."),
+            repair=f"target.to(tk.{input.dtype.name})",
         )
     inside = (input._array >= 0) & (input._array <= 1)
     if input._form.device is not CPU:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import kernels
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
-from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
@@ -29,11 +29,7 @@ def refuse_integers(kernel: str) -> Any:
 
     def refuse(_: tuple[Operand, ...], promoted: DType) -> None:
         if not promoted.is_floating_point:
-            raise NotSupportedError(
-                f"\"{kernel}\" not implemented for '{promoted.word}'",
-                repair="x.float()",
-                dtype=promoted,
-            )
+            raise no_kernel(kernel, promoted, "x.float()")
 
     return refuse
 

@@ -11,7 +11,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
-from tensorkit.errors import ConversionError, message, must_be, type_name
+from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
 from tensorkit.layout import Ints
 
 Number = bool | int | float
@@ -78,6 +78,20 @@ def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints
     return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
 
 
+def given_sizes(function: str, argument: str, args: tuple[Any, ...]) -> Ints:
+    """Integers that a call gives one by one or as one sequence: zeros(2, 3) or zeros((2, 3))."""
+    packed = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    if {*map(type, packed)} == {int}:  # nearly always
+        return tuple(packed)
+    if not args:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
+    if packed is args and (isinstance(args[0], bool) or as_int_or_large(args[0]) is None):
+        if len(args) > 1:
+            raise TypeError(f"{function}() takes 1 positional argument but {len(args)} were given")
+        raise must_be(function, argument, 1, "tuple of ints", args[0])
+    return need_sizes(function, argument, 1, packed)
+
+
 def as_int_or_large(value: Any) -> int | None:
     """``as_int`` that leaves the refusal of large numbers to the caller."""
     try:
@@ -100,6 +114,12 @@ def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
             )
         )
     return number
+
+
+def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
+    """PyTorch's sentence for a dtype that an operation does not work on."""
+    first = f"\"{kernel}\" not implemented for '{dtype.word}'"
+    return NotSupportedError(first, repair=repair, dtype=dtype)
 
 
 def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:

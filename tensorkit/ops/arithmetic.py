@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from tensorkit import dtypes, kernels
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
-from tensorkit.ops.arguments import check_value, need_tensor
+from tensorkit.ops.arguments import check_value, need_tensor, no_kernel
 from tensorkit.ops.elementary import log
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import Operand
@@ -244,9 +244,7 @@ remainder.grad(number="x", node="NotImplemented")
 def _check_exponent(operands: Operands, promoted: DType) -> None:
     exponent = operands[1]
     if promoted is dtypes.bool_ and not exponent.is_number:
-        raise NotSupportedError(
-            "\"pow\" not implemented for 'Bool'", repair="x.int()", dtype=promoted
-        )
+        raise no_kernel("pow", promoted, "x.int()")
     if not exponent.is_number:
         return
     if not promoted.is_floating_point and exponent.array < 0:

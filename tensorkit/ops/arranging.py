@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import TensorBase
-from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
+from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views
-from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
+from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_kernel
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
 
@@ -169,10 +169,7 @@ def _interleaved(repeats: Any, size: int) -> "Tensor":
             f"{repeats.shape[0]} and input.size({0}) = {size}"
         )
     if repeats.dtype not in (dtypes.int64, dtypes.int32):
-        raise NotSupportedError(
-            f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.word}'",
-            repair="repeats.long()",
-        )
+        raise no_kernel("repeat_interleave_cpu", repeats.dtype, "repeats.long()")
     if (repeats._array < 0).any():
         raise ShapeError("repeats can not be negative")
     xp = repeats.device.backend.xp

@@ -11,10 +11,10 @@ import numpy as np
 
 from tensorkit import dtypes, kernels
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
-from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
@@ -349,8 +349,7 @@ def _rounded_to(input: "Tensor", decimals: int) -> Any:
 def _need_fractions(x: Any) -> None:
     need_tensor("round", x)
     if not x._form.dtype.is_floating_point:
-        word = x._form.dtype.word
-        raise NotSupportedError(f"\"round_cpu\" not implemented for '{word}'")
+        raise no_kernel("round_cpu", x._form.dtype)
 
 
 def round(input: "Tensor", *, decimals: int = 0) -> "Tensor":

@@ -39,7 +39,7 @@ def solve(A: "Tensor", B: "Tensor") -> "Tensor":
         raise DTypeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
             f"{A.dtype.word} and B of type {B.dtype.word} instead",
-            repair=f"B.to({A.dtype})".replace("torch.", "tk."),
+            repair=f"B.to(tk.{A.dtype.name})",
         )
     is_vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     shape = (*B.shape, 1) if is_vector else tuple(B.shape)

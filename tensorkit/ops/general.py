@@ -19,7 +19,7 @@ from tensorkit.autograd.graph import RepeatedNode
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, is_array, quietly, refuse_mix
 from tensorkit.dtypes import DType
-from tensorkit.errors import NotSupportedError, message, must_be
+from tensorkit.errors import message, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import (
     as_number,
@@ -27,6 +27,7 @@ from tensorkit.ops.arguments import (
     check_value,
     kind_of,
     need_tensor,
+    no_kernel,
     no_such_call,
 )
 from tensorkit.ops.moving import device_of, together
@@ -96,11 +97,8 @@ def check_category(definition: Definition, dtype: DType) -> None:
         definition.dtypes == "integral" and dtype.is_floating_point
     )
     if refused:
-        raise NotSupportedError(
-            f"\"{definition.kernel}\" not implemented for '{dtype.word}'",
-            repair="x.int()" if dtype is dtypes.bool_ else "x.bool() or x.long()",
-            dtype=dtype,
-        )
+        repair = "x.int()" if dtype is dtypes.bool_ else "x.bool() or x.long()"
+        raise no_kernel(definition.kernel, dtype, repair)
 
 
 def _checked(

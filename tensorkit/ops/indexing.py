@@ -15,14 +15,7 @@ from tensorkit.autograd import history
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, DeviceMismatchError, is_array
 from tensorkit.dtypes import DType, bool_, float16, int64
-from tensorkit.errors import (
-    DTypeError,
-    IndexRangeError,
-    message,
-    must_be,
-    sizes,
-    type_name,
-)
+from tensorkit.errors import DTypeError, IndexRangeError, message, must_be, sizes, type_name
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, places, results, views, writing
 from tensorkit.ops.arguments import check_value

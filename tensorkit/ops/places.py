@@ -156,7 +156,7 @@ def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> No
         raise DTypeError(
             "Index put requires the source and destination dtypes match, got "
             f"{dtype.word} for the destination and {value._form.dtype.word} for the source.",
-            repair=f"x[index] = value.to({dtype})".replace("torch.", "tk."),
+            repair=f"x[index] = value.to(tk.{dtype.name})",
         )
     if accumulate or 0 in wanted or x._form.device is not CPU:
         places = _inside(own, places)

@@ -11,8 +11,9 @@ from tensorkit import dtypes, layout
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
+from tensorkit.errors import DTypeError, ShapeError, must_be, sizes
 from tensorkit.ops import copying
+from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
@@ -218,7 +219,7 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
             raise DTypeError(
                 f"{name} and mat2 must have the same dtype, but got {own.dtype.word} and "
                 f"{right.dtype.word}",
-                repair=f"x.to({right.dtype})".replace("torch.", "tk."),
+                repair=f"x.to(tk.{right.dtype.name})",
             )
     if right.dtype is dtypes.bool_:
         _check_dtypes(left.dtype, right.dtype)
@@ -310,7 +311,7 @@ def dot(input: "Tensor", tensor: "Tensor") -> Any:
         raise DTypeError(
             "dot : expected both vectors to have same dtype, but found "
             f"{left.dtype.word} and {right.dtype.word}",
-            repair=f"y.to({left.dtype})".replace("torch.", "tk."),
+            repair=f"y.to(tk.{left.dtype.name})",
         )
     if left.shape != right.shape:
         n, m = left.shape[0], right.shape[0]
@@ -423,7 +424,7 @@ def baddbmm(
         raise DTypeError(
             "Input dtypes must be the same, got: input: "
             f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
-            repair=f"x.to({right.dtype})".replace("torch.", "tk."),
+            repair=f"x.to(tk.{right.dtype.name})",
         )
     return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -493,8 +494,6 @@ def _check_dtypes(
         raise DTypeError(
             first,
             "Matrix products do not promote dtypes.",
-            repair=f"y.to({left})".replace("torch.", "tk."),
+            repair=f"y.to(tk.{left.name})",
         )
-    raise NotSupportedError(
-        f"\"{kernel}\" not implemented for '{left.word}'", repair="x.float()", dtype=left
-    )
+    raise no_kernel(kernel, left, "x.float()")

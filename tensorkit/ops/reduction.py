@@ -26,7 +26,7 @@ from tensorkit.ops.along import (
     summable,
     wide,
 )
-from tensorkit.ops.arguments import as_int, as_scalar, need_tensor, no_such_call
+from tensorkit.ops.arguments import as_int, as_scalar, need_tensor, no_kernel, no_such_call
 from tensorkit.ops.arithmetic import abs, mul, pow, sign
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
@@ -424,7 +424,7 @@ def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> Any:
     place = one_dim("cumsum", input, dim)
     input = summable("cumsum", input, dtype)
     if input._form.dtype is bool_:
-        raise NotSupportedError("\"cumsum_out_cpu\" not implemented for 'Bool'", dtype=bool_)
+        raise no_kernel("cumsum_out_cpu", bool_)
     return _cumsum, (input,), {"dim": place, "backwards": False}
 
 

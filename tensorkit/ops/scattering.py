@@ -190,7 +190,7 @@ def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) ->
         raise DTypeError(
             f"index_add_(): self ({x.dtype.word}) and source ({source.dtype.word}) must have "
             "the same scalar type",
-            repair=f"source.to({x.dtype})".replace("torch.", "tk."),
+            repair=f"source.to(tk.{x.dtype.name})",
         )
     length = source.shape[dim] if source.dim() else 1
     if index.numel() != length:
@@ -221,7 +221,7 @@ def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:
     if isinstance(src, TensorBase) and src._form.dtype is not x.dtype:
         raise DTypeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype",
-            repair=f"src.to({x.dtype})".replace("torch.", "tk."),
+            repair=f"src.to(tk.{x.dtype.name})",
         )
     if not index.numel():
         return dim

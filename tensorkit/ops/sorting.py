@@ -6,10 +6,10 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.devices import quietly
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError
+from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
-from tensorkit.ops.arguments import need_int, need_tensor
+from tensorkit.ops.arguments import need_int, need_tensor, no_kernel
 from tensorkit.ops.gathering import add_along, take_along
 from tensorkit.ops.notation import op
 from tensorkit.ops.views import select, unsqueeze
@@ -190,9 +190,7 @@ def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 
     need_tensor("bincount", input)
     dtype, array, device = input._form.dtype, input._array, input._form.device
     if dtype.is_floating_point or dtype is dtypes.bool_:
-        raise NotSupportedError(
-            f"\"bincount_cpu\" not implemented for '{dtype.word}'", repair="x.long()", dtype=dtype
-        )
+        raise no_kernel("bincount_cpu", dtype, "x.long()")
     if minlength < 0:
         raise DTypeError("minlength should be >= 0")
     if array.ndim != 1 or (array.size and array.min() < 0):

@@ -6,7 +6,7 @@ from typing import Any
 from tensorkit._tensor import Tensor
 from tensorkit.data import tensor
 from tensorkit.kernels import Kernel
-from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse, settings
 
 _SETTINGS = (
     "T g, T sign, T decay, T shrink, T lr, T beta1, T beta2, T rest1, T rest2, T root, T eps"
@@ -24,6 +24,8 @@ _AMSGRAD = Kernel(
     "T x, T m, T v, T most",
     _MEANS + "most = most < v ? v : most;" + "x -= lr * m / (sqrt(most) / root + eps);",
 )
+
+_STATE = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 class Adam(Optimizer):
@@ -50,61 +52,44 @@ class Adam(Optimizer):
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
-        foreach: bool | None = None,
         maximize: bool = False,
+        foreach: bool | None = None,
         capturable: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        defaults = settings(locals())
         check_settings(learning_rate=lr, epsilon=eps)
         for place, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
         check_settings(weight_decay=weight_decay)
         refuse(capturable=capturable, differentiable=differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
         super().__init__(params, defaults)
 
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor
     ) -> tuple[int, list[Tensor]]:
         """The number of the step to come, and the running means."""
+        names = _STATE if group["amsgrad"] else _STATE[:2]
         if not state:
             state["step"] = tensor(0.0)
-            state["exp_avg"] = new_state(param)
-            state["exp_avg_sq"] = new_state(param)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = new_state(param)
-        means = [state["exp_avg"], state["exp_avg_sq"]]
-        return int(state["step"]._array) + 1, means + (
-            [state["max_exp_avg_sq"]] if group["amsgrad"] else []
-        )
+            state.update({name: new_state(param) for name in names})
+        return int(state["step"]._array) + 1, [state[name] for name in names]
 
     def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
         """The kernel of a step, and its numbers."""
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
         decoupled = group["decoupled_weight_decay"]
-        settings = (
+        numbers = (
             -1 if group["maximize"] else 1,
             0 if decoupled else decay,
             1 - lr * decay if decoupled else 1,
             *(lr / (1 - beta1**count), beta1, beta2, 1 - beta1, 1 - beta2),
             *(math.sqrt(1 - beta2**count), group["eps"]),
         )
-        return (_AMSGRAD if group["amsgrad"] else _ADAM), settings
+        return (_AMSGRAD if group["amsgrad"] else _ADAM), numbers
 
     def update(
         self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any

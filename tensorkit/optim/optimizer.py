@@ -284,6 +284,12 @@ def new_state(param: Tensor) -> Tensor:
     return zeros
 
 
+def settings(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What ``__init__`` was given beside the parameters, of its ``locals()``."""
+    others = ("self", "params", "__class__")
+    return {name: value for name, value in arguments.items() if name not in others}
+
+
 def check_settings(**numbers: float) -> None:
     """ValueError in PyTorch's words unless each number is at least 0."""
     for name, value in numbers.items():

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorkit._tensor import Tensor
 from tensorkit.kernels import Kernel
-from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse
+from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse, settings
 
 _PLAIN = Kernel("sgd", "T g, T sign, T decay, T lr", "T x", "x -= lr * (sign * g + decay * x);")
 _MOMENTUM = Kernel(
@@ -45,21 +45,11 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
+        defaults = settings(locals())
         check_settings(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
         refuse(differentiable=differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
         super().__init__(params, defaults)
 
     def prepare(
@@ -75,11 +65,11 @@ class SGD(Optimizer):
 
     def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
         """The kernel of a step, and its numbers."""
-        settings = (-1 if group["maximize"] else 1, group["weight_decay"], float(group["lr"]))
+        numbers = (-1 if group["maximize"] else 1, group["weight_decay"], float(group["lr"]))
         if not group["momentum"]:
-            return _PLAIN, settings
+            return _PLAIN, numbers
         share = 1 if count == 1 else 1 - group["dampening"]  # v begins as zero
-        return _MOMENTUM, (*settings, group["momentum"], share, group["nesterov"])
+        return _MOMENTUM, (*numbers, group["momentum"], share, group["nesterov"])
 
     def update(
         self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
