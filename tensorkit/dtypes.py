@@ -22,17 +22,6 @@ class DType:
     (torch.float32, 4, True)
     """
 
-    __slots__ = (
-        "c_name",
-        "category",
-        "is_floating_point",
-        "is_signed",
-        "itemsize",
-        "name",
-        "numpy",
-        "word",
-    )
-
     def __init__(self, name: str, word: str, c_name: str, category: int) -> None:
         self.name = name
         self.word = word  # the name in PyTorch's messages and tensor types: Float, Long

@@ -8,10 +8,9 @@ clock, in seconds.
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from types import FrameType
 from typing import NamedTuple
 
-_HOME = __file__.removesuffix("ledger.py")
+from tensorkit import frames
 
 
 class Record(NamedTuple):
@@ -130,13 +129,8 @@ def note(
 ) -> None:
     """Write a record into every open ledger."""
     if _open:
-        made = Record(kind, name, direction, size, caller(sys._getframe(1)), start, duration)
+        user = frames.of_user(sys._getframe(1))
+        line = user.f_code.co_filename, user.f_lineno
+        made = Record(kind, name, direction, size, line, start, duration)
         for each in _open:
             each.records.append(made)
-
-
-def caller(frame: FrameType) -> tuple[str, int]:
-    """File and line of the innermost code outside of the library."""
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno

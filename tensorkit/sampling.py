@@ -12,8 +12,8 @@ import numpy as np
 
 from tensorkit import base, dtypes
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.modes import no_grad
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.creation import Wanted, call_key, empty, factory
 from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, quietly

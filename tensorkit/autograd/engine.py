@@ -23,12 +23,13 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
 from tensorkit.autograd.graph import AutogradError, Node, PairNode, Parts
-from tensorkit.autograd.history import edge_of, is_ours
+from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import SILENT, quietly, reports
 from tensorkit.errors import NotSupportedError, ShapeError
+from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, reduction
 
@@ -56,7 +57,6 @@ def backward(
     roots = _several(tensors)
     if inputs is not None and not _several(inputs):
         raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
-    given = [None] * len(roots) if grad_tensors is None else list(_several(grad_tensors))
     wanted = None
     if inputs is not None:
         for place, root in enumerate(roots):
@@ -75,8 +75,8 @@ def backward(
             UserWarning,
             stacklevel=2 + _depth_in_library(),
         )
-    run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
-    for edge, gradient in run.collect(roots, given, wanted).values():
+    run = _Run(create_graph, retain_graph)
+    for edge, gradient in run.collect(roots, grad_tensors, wanted).values():
         if not isinstance(edge, Node):
             if getattr(edge, "_hooks", None) is None:
                 run.work.accumulate(edge, gradient)
@@ -119,12 +119,11 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "
             "but got: allow_unused=False."
         )
-    given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
     for place, root in enumerate(roots):
         _root_edge(root, place)  # its error comes first
     wanted = [_wanted_edge(x) for x in xs]
-    run = _Run(create_graph, keep=create_graph if retain_graph is None else retain_graph)
-    collected = run.collect(roots, given, wanted)
+    run = _Run(create_graph, retain_graph)
+    collected = run.collect(roots, grad_outputs, wanted)
     results: list[Any] = []
     for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
         found = collected.get(id(edge))
@@ -225,19 +224,23 @@ class _Run:
 
     __slots__ = ("arrived", "create_graph", "heap", "keep", "pending", "private", "work")
 
-    def __init__(self, create_graph: bool, keep: bool) -> None:
+    def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.work: Any = _ON_TENSORS if create_graph else _ON_ARRAYS
         self.create_graph = create_graph
-        self.keep = keep
+        self.keep = create_graph if retain_graph is None else retain_graph
         self.pending: dict[Any, Any] = {}  # node -> the sum of the gradients that arrived so far
         self.heap: list[tuple[int, Any]] = []  # the same nodes, the youngest first
         self.private: set[Any] = set()  # nodes whose sum is an array that this run made
         self.arrived: dict[int, tuple[Any, Any]] = {}
 
     def collect(
-        self, roots: Sequence["Tensor"], given: Sequence[Any], wanted: list[Any] | None
+        self, roots: Sequence["Tensor"], starting: Any, wanted: list[Any] | None
     ) -> dict[int, tuple[Any, Any]]:
-        """The gradients that arrive: id of an edge -> (edge, gradient)."""
+        """The gradients that arrive: id of an edge -> (edge, gradient).
+
+        ``starting`` are the gradients that the roots start with, None for ones.
+        """
+        given = (None,) * len(roots) if starting is None else _several(starting)
         if len(roots) != len(given):
             raise AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
         starts = []

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tensorkit import base, layout
+from tensorkit import base
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import (
     FREED,
@@ -19,7 +19,6 @@ from tensorkit.autograd.graph import (
     AutogradError,
     Node,
     Parts,
-    Rule,
     Saved,
     SavedResult,
     as_it_was,
@@ -27,12 +26,13 @@ from tensorkit.autograd.graph import (
     refuse_freed,
 )
 from tensorkit.autograd.modes import no_grad, state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import NotSupportedError, message, sizes
 from tensorkit.ops import copying, views
 
 if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
+    pass
 
 
 class Context:
@@ -278,7 +278,12 @@ class FunctionNode(Node):
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for the edges, as arrays."""
-        given = [self._as_tensor(part, form) for part, form in self._parts(g)]
+        given = [
+            None
+            if part is None or form is None
+            else base.place(part, form.device, form.dtype, form.whole.strides)
+            for part, form in self._parts(g)
+        ]
         return tuple(None if each is None else each._array for each in self._backward(given))
 
     def tensor_gradients(self, g: Any) -> tuple[Any, ...]:
@@ -288,13 +293,6 @@ class FunctionNode(Node):
     def _parts(self, g: Any) -> list[tuple[Any, Form | None]]:
         parts = g.values if isinstance(g, Parts) else {0: g}
         return [(parts.get(place), form) for place, form in enumerate(self.forms)]
-
-    @staticmethod
-    def _as_tensor(part: Any, form: Form | None) -> "Tensor | None":
-        if part is None or form is None:
-            return None
-        strides = layout.contiguous_strides(tuple(form.shape))
-        return base.place(part, form.device, form.dtype, strides)
 
     def _backward(self, given: list[Any]) -> tuple[Any, ...]:
         if self.saved is FREED:
@@ -409,13 +407,9 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not any(isinstance(g, TensorBase) and history.requires_grad(g) for g in gradients):
             return answer
         answers = answer if isinstance(answer, tuple) else (answer,)
-        starts = [copying.filled(x._form, 0) if x is not None else None for x in answers]
-        for start in starts:
-            if start is not None:
-                start._node = LEAF
         refused = tuple(
-            x if x is None else _Refused.apply(start, x)
-            for start, x in zip(starts, answers, strict=True)
+            None if x is None else _Refused.apply(copying.filled(x._form, 0).requires_grad_(), x)
+            for x in answers
         )
         return refused if isinstance(answer, tuple) else refused[0]
 

@@ -1,8 +1,7 @@
 """The graph: one node per recorded operation, pointing back to where its inputs came from.
 
-A *rule* is what an operation's ``.grad(...)`` was told: a formula per input, and the names that
-each formula needs. A *node* is one application of it: the rule, the form of the result, an edge
-per input, and the values that the formulas need.
+A *node* is one application of a ``Rule``: the rule, the form of the result, an edge per input, and
+the values that the formulas need.
 
 An *edge* is the node that made an input, or the input itself if it is a leaf, or None if it does
 not require grad. A tensor's ``_node`` is
@@ -18,20 +17,19 @@ Nodes never point to the tensor they made: a graph is freed by reference countin
 needs its own result keeps the array and the storage, not the tensor.
 """
 
-import builtins
 import itertools
 import re
 from collections.abc import Callable
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, kernels
+from tensorkit import base, dtypes
 from tensorkit.autograd.hooks import Attached, Handle
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import XY, Rule, X, Y, saved_as
 from tensorkit.base import Form, TensorBase
-from tensorkit.devices import CPU, backend_of
+from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError as AutogradError
 from tensorkit.errors import sizes
 from tensorkit.storage import Storage
@@ -52,137 +50,8 @@ class Mark:
         return self.name
 
 
-_ndarray = np.ndarray
 LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
 FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
-
-
-# Rules
-
-_SAVED_AS = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes"}
-_SAVED_ELSEWHERE = {"pow": "exponent", "mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor"}
-_WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
-
-
-class Rule:
-    """The gradient formulas of an operation, on tensors and on arrays."""
-
-    __slots__ = (
-        "_kept",
-        "_on_arrays",
-        "formulas",
-        "inputs",
-        "is_pair",
-        "keeps",
-        "keeps_no_tensor",
-        "name",
-        "needs",
-        "node",
-        "option",
-        "reads_window",
-        "summed",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        node: str,
-        inputs: tuple[str, ...],
-        formulas: dict[str, Callable[..., Any] | None],
-        option: str | None = None,
-    ) -> None:
-        self.name = name
-        self.node = node  # its name, as PyTorch prints it: MulBackward0
-        self.option = option  # the input that is an option to PyTorch: a number, no edge
-        self.inputs = inputs
-        self.formulas = tuple(formulas.get(name) for name in inputs)
-        # What a formula needs beside the gradient g: the names of its other parameters.
-        self.needs = tuple(() if f is None else _names(f) for f in self.formulas)
-        self.needs = tuple({_X: _X, _Y: _Y, _XY: _XY}.get(names, names) for names in self.needs)
-        self.keeps = {name for needs in self.needs for name in needs}
-        self.reads_window = False  # a view of which no element appears twice; for the engine
-        self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
-        self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
-        self._on_arrays: tuple[Any, ...] | None = None
-        # for a product of which broadcasting repeated an operand: its gradient, added up at once
-        self.summed: Callable[..., Any] | None = None
-        self._kept: tuple[tuple[str, tuple[int, ...]], ...] = ()
-
-    @property
-    def on_arrays(self) -> tuple[Any, ...]:
-        """The formulas for a plain backward: the same code, with operations on arrays."""
-        if self._on_arrays is None:
-            self._on_arrays = tuple(f and on_arrays(f) for f in self.formulas)
-        return self._on_arrays
-
-    @property
-    def kept(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The names in ``keeps``, each with the places of the inputs whose formulas need it."""
-        if len(self._kept) != len(self.keeps):
-            self._kept = tuple(
-                (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
-                for name in self.keeps
-            )
-        return self._kept
-
-
-def saved_as(rule: Rule, name: str) -> str:
-    """PyTorch's name for a saved value: ``_saved_other`` for ``y``."""
-    if name == "y" and rule.name in _SAVED_ELSEWHERE:
-        return f"_saved_{_SAVED_ELSEWHERE[rule.name]}"
-    return f"_saved_{_SAVED_AS.get(name, name)}"
-
-
-def _names(formula: Callable[..., Any]) -> tuple[str, ...]:
-    code = formula.__code__
-    return tuple(code.co_varnames[1 : code.co_argcount])
-
-
-_converted: dict[Any, Any] = {}
-
-
-def on_arrays(function: Any) -> Any:
-    """``function`` running on arrays: the same code, in which the names of operations mean their
-    array forms. Functions that it calls are converted too; everything else stays."""
-    found = _converted.get(function)
-    if found is None:
-        scope: dict[str, Any] = {"__builtins__": builtins}
-        found = _converted[function] = FunctionType(
-            function.__code__, scope, function.__name__, function.__defaults__
-        )
-        found.__kwdefaults__ = function.__kwdefaults__
-        for name in _globals_of(function.__code__):
-            if name in function.__globals__:
-                scope[name] = _array_form(function.__globals__[name])
-        if hasattr(function, "launch"):
-            found = _converted[function] = _or_launched(function.launch, found)
-    return found
-
-
-def _or_launched(launch: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula that is a kernel on arrays which kernels are for; see ``kernels.formula``."""
-
-    def run(g: Any, *saved: Any) -> Any:
-        if g.__class__ is _ndarray:
-            return plain(g, *saved)
-        xp = backend_of(g).xp
-        arrays = [each for each in saved if hasattr(each, "dtype")]
-        return launch(xp, g, *saved) if kernels.are_for(xp, g, *arrays) else plain(g, *saved)
-
-    return run
-
-
-def _globals_of(code: CodeType) -> set[str]:
-    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*(_globals_of(const) for const in inner))
-
-
-def _array_form(value: Any) -> Any:
-    if hasattr(value, "on_arrays"):
-        return value.on_arrays
-    if isinstance(value, FunctionType) and value.__module__.startswith("tensorkit.ops."):
-        return on_arrays(value)
-    return value
 
 
 # Saved values
@@ -248,6 +117,7 @@ def refuse_inference(x: TensorBase) -> None:
 # Nodes
 
 
+_WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
 next_order = itertools.count().__next__
 
 
@@ -473,16 +343,10 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
-# each of these is one object in all rules, so that ``is`` compares
-_X: tuple[str, ...] = ("x",)
-_Y: tuple[str, ...] = ("y",)
-_XY: tuple[str, ...] = ("x", "y")
-
-
 def _picked(needs: tuple[str, ...], x: Any, y: Any) -> Any:
     if not needs:
         return ()
-    if needs is _XY:
+    if needs is XY:
         return x, y
     # an alpha other than 1 makes a GeneralNode
     return [x if name == "x" else y if name == "y" else 1 for name in needs]
@@ -520,10 +384,10 @@ class PairNode(Node):
         if self.left is not None:
             needs = rule.needs[0]
             # the commonest without a list
-            first = formulas[0](g, y) if needs is _Y else formulas[0](g, *_picked(needs, x, y))
+            first = formulas[0](g, y) if needs is Y else formulas[0](g, *_picked(needs, x, y))
         if self.right is not None:
             needs = rule.needs[1]
-            second = formulas[1](g, x) if needs is _X else formulas[1](g, *_picked(needs, x, y))
+            second = formulas[1](g, x) if needs is X else formulas[1](g, *_picked(needs, x, y))
         return first, second
 
     def array(self, name: str) -> Any:

@@ -12,7 +12,6 @@ holds the node of the write and applies it to that part of the gradient.
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base
@@ -27,7 +26,6 @@ from tensorkit.autograd.graph import (
     Node,
     PairNode,
     ResultNode,
-    Rule,
     Saved,
     SavedResult,
     make_node,
@@ -35,7 +33,9 @@ from tensorkit.autograd.graph import (
     refuse_freed,
 )
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
+from tensorkit.frames import HOME
 from tensorkit.layout import Layout
 
 if TYPE_CHECKING:
@@ -414,18 +414,10 @@ def written(x: TensorBase, operation: str) -> None:
     storage.version += 1
     frame = sys._getframe(2)  # of whom called the function that wrote
     code = frame.f_code
-    while code.co_filename.startswith(_HOME) and frame.f_back is not None:
+    while code.co_filename.startswith(HOME) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
     storage.wrote = operation, code, frame.f_lasti
-
-
-_HOME = base.__file__.removesuffix("base.py")
-
-
-def is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs code of this library, not of its user."""
-    return frame.f_code.co_filename.startswith(_HOME)
 
 
 def rebase(x: TensorBase, node: Node) -> None:

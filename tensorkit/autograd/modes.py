@@ -47,10 +47,16 @@ def is_inference_mode_enabled() -> bool:
 class _Mode:
     """A change of mode: a context, or a decorator whose function runs inside it."""
 
-    __slots__ = ("_before", "_grad")
+    __slots__ = ("_before",)
 
     _grad: bool
     _before: list[Any]  # a stack: one object may be entered twice
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
+        """The context; or, as a decorator without brackets, the decorated function."""
+        made: Any = object.__new__(cls)
+        made._before = []
+        return made if function is None else made(function)
 
     def __enter__(self) -> Self:
         self._before.append(state.grad)
@@ -103,13 +109,6 @@ def _is_generator(function: Any) -> bool:
 _CO_GENERATOR = 0x20
 
 
-def _of(cls: type[_Mode], grad: bool, function: Callable[..., Any] | None) -> Any:
-    """The context; or, as a decorator without brackets, the decorated function."""
-    mode: Any = object.__new__(cls)
-    mode._grad, mode._before = grad, []
-    return mode if function is None else mode(function)
-
-
 def close_or_open_fast_paths() -> None:
     """In inference mode and while recording every call takes the general path, in all threads."""
     if state.inference or state.watching:
@@ -129,10 +128,7 @@ class no_grad(_Mode):
     """
 
     __slots__ = ()
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
-        """The context; or, as ``@no_grad`` without brackets, the decorated function."""
-        return _of(cls, False, function)
+    _grad = False
 
 
 class enable_grad(_Mode):
@@ -146,10 +142,7 @@ class enable_grad(_Mode):
     """
 
     __slots__ = ()
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
-        """The context; or, as ``@enable_grad`` without brackets, the decorated function."""
-        return _of(cls, True, function)
+    _grad = True
 
 
 class set_grad_enabled(_Mode):
@@ -160,13 +153,16 @@ class set_grad_enabled(_Mode):
     False
     """
 
-    __slots__ = ()
+    __slots__ = ("_grad",)
 
-    def __init__(self, mode: bool) -> None:
+    def __new__(cls, mode: bool) -> Self:
+        """The context; the mode holds from now on."""
         if not isinstance(mode, bool):
             raise must_be("set_grad_enabled", "enabled", 1, "bool", mode)
-        self._grad, self._before = mode, [state.grad]
+        made = super().__new__(cls)
+        made._grad, made._before = mode, [state.grad]
         state.grad = mode
+        return made
 
     def __enter__(self) -> Self:
         if not self._before:  # entered a second time
@@ -188,15 +184,15 @@ class inference_mode(_Mode):
     True
     """
 
-    __slots__ = ("_inference",)
+    __slots__ = ("_grad", "_inference")
 
     _inference: bool
 
     def __new__(cls, mode: Any = True) -> Self:
         """The context; or, as ``@inference_mode`` without brackets, the decorated function."""
-        made: Any = object.__new__(cls)
+        made: Any = super().__new__(cls)
         made._inference = mode is not False
-        made._grad, made._before = not made._inference, []
+        made._grad = not made._inference
         return made if isinstance(mode, bool) else made(mode)
 
     def __enter__(self) -> Self:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tensorkit import base
 from tensorkit.autograd.graph import LEAF, Node
-from tensorkit.autograd.history import is_ours, requires_grad
+from tensorkit.autograd.history import requires_grad
 from tensorkit.autograd.modes import close_or_open_fast_paths, state
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
+from tensorkit.frames import is_ours
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
@@ -39,20 +40,6 @@ class Origin:
     ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
     origins of the values that had left the library shortly before.
     """
-
-    __slots__ = (
-        "_inputs",
-        "_layout",
-        "_storage",
-        "_tensor",
-        "_tracked",
-        "_why",
-        "arguments",
-        "file",
-        "left",
-        "line",
-        "operation",
-    )
 
     operation: str
     file: str
@@ -111,14 +98,10 @@ class Origin:
         self._storage = Storage(tensor._array.copy().reshape(-1), form.device, form.dtype)
         shape = tuple(form.shape)
         self._layout = Layout(shape, contiguous_strides(shape), 0)
-        self._tensor = _no_tensor
+        self._tensor = lambda: None  # as a dead weak reference
 
     def __repr__(self) -> str:
         return f"<{self.operation} at {self.file}, line {self.line}>"
-
-
-def _no_tensor() -> None:
-    """What a dead weak reference gives."""
 
 
 def origin_of(x: TensorBase) -> Origin | None:
@@ -270,7 +253,8 @@ class _Call:
 
     def left_before(self, lists: list[list[Origin]]) -> tuple[Origin, ...]:
         """What had left the library and may be among the numbers that this call was given."""
-        takes_numbers = not self.tensors or any(map(_is_float, self.arguments.values()))
+        given = self.arguments.values()
+        takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
         return tuple(lists[-1][-MOST_LEFT:]) if takes_numbers else ()
 
     def origin(self, result: TensorBase, tensors: Any) -> Origin:
@@ -292,10 +276,6 @@ _BETTER_NAMES = {
     "rtruediv": "div",
 }
 _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, float)
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:

@@ -393,11 +393,11 @@ def cross_entropy(
     if reduction != "none":
         spread = spread.sum()
     if reduction == "mean":
-        each = (
-            None if weight is None else gather(weight, 0, target.masked_fill(ignored, 0).view(-1))
-        )
-        kept = (~ignored).sum() if each is None else each.masked_fill(ignored.view(-1), 0).sum()
-        spread = spread / kept
+        kept = ~ignored
+        if weight is not None:
+            each = gather(weight, 0, target.masked_fill(ignored, 0).view(-1))
+            kept = each.masked_fill(ignored.view(-1), 0)
+        spread = spread / kept.sum()
     return (1 - label_smoothing) * nll + spread * (label_smoothing / input.shape[class_dim])
 
 

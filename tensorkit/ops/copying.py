@@ -6,9 +6,9 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule
 from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device, quietly
 from tensorkit.dtypes import DType, float16

@@ -4,9 +4,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, layout
-from tensorkit.autograd.graph import Node, Rule, next_order
+from tensorkit.autograd.graph import Node, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import ShapeError, sizes, type_name

@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from tensorkit import kernels
-from tensorkit.autograd.graph import on_arrays
+from tensorkit.autograd.rules import on_arrays
 from tensorkit.base import Form
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.ops.results import finished

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from tensorkit import base
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import INFERENCE, Rule
+from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.layout import Layout

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, sizes

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorkit import base, dtypes
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device
 from tensorkit.layout import Layout

@@ -7,8 +7,9 @@ import numpy as np
 
 from tensorkit import base
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import INFERENCE, Rule
+from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form
 from tensorkit.devices import Device, is_array, quiet, quietly
 from tensorkit.layout import Layout

@@ -6,8 +6,9 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Rule, make_node
+from tensorkit.autograd.graph import make_node
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quiet, quietly
 from tensorkit.dtypes import DType

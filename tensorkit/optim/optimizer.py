@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, layout
+from tensorkit import base, frames, layout
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.history import is_ours
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, quietly
@@ -269,9 +268,7 @@ def _fitted(name: str, value: Any, param: Tensor) -> Any:
 
 def _caller(optimizer: str) -> tuple[str, Any, int]:
     """Who called ``step``, as the error about a changed tensor names it."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and is_ours(frame):
-        frame = frame.f_back
+    frame = frames.of_user(sys._getframe(2))
     return f"{optimizer}.step", frame.f_code, frame.f_lasti
 
 

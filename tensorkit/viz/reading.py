@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tensorkit.autograd.function import FunctionNode
-from tensorkit.autograd.graph import AutogradError, saved_as
+from tensorkit.autograd.graph import AutogradError
+from tensorkit.autograd.rules import saved_as
 from tensorkit.data import is_tensor
 from tensorkit.layout import Layout
 from tensorkit.viz import words

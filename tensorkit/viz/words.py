@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tensorkit.autograd.history import is_ours
+from tensorkit import frames
 from tensorkit.autograd.modes import state
 from tensorkit.data import is_tensor
 
@@ -139,10 +139,7 @@ def place(file: str, line: int) -> str:
 
 def caller() -> FrameType:
     """The first frame outside tensorkit: where the names are that a learner gave."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame):
-        frame = frame.f_back
-    return frame
+    return frames.of_user(sys._getframe(1))
 
 
 def as_code(name: str) -> str:

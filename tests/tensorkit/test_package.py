@@ -18,6 +18,7 @@ PACKAGE = Path(tk.__file__).parent
 LAYERS = [
     "absent",
     "errors",
+    "frames",
     "dtypes",
     "layout",
     "rounding",
@@ -37,6 +38,7 @@ LAYERS = [
     "autograd",  # a table of names, which are looked up when asked
     "autograd.modes",
     "autograd.hooks",
+    "autograd.rules",
     "autograd.graph",
     "autograd.history",
     "autograd.origins",
