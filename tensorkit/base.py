@@ -18,9 +18,6 @@ from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
 from tensorkit.storage import Storage
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 _MOST_FORMS = 10_000
 _MOST_PARTS = 100
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
@@ -136,6 +133,10 @@ class TensorBase:
     _origin: Any  # where it comes from; see autograd.origins
 
 
+if TYPE_CHECKING:  # what annotations mean: the public class, which imports all that is below it
+    from tensorkit._tensor import Tensor as Tensor
+else:
+    Tensor = TensorBase
 public: Any = TensorBase
 
 
@@ -149,7 +150,7 @@ keeper: Any = ()  # the kind of node that keeps the array of its result and want
 watch: Any = None  # while a recording is on: told of every tensor that `new` makes
 
 
-def new(array: Any, form: Form) -> "Tensor":
+def new(array: Any, form: Form) -> Tensor:
     """A tensor that is alone on its memory."""
     result = object.__new__(public)
     result._array = array
@@ -182,13 +183,13 @@ def layout_of(x: TensorBase) -> Layout:
     return Layout(tuple(x._form.shape), x._form.strides, offset)
 
 
-def view_of(x: TensorBase, layout: Layout) -> "Tensor":
+def view_of(x: TensorBase, layout: Layout) -> Tensor:
     """A tensor that looks at the storage of ``x`` through ``layout``. Copies nothing."""
     storage = storage_of(x)
     return on_storage(storage, layout)
 
 
-def on_storage(storage: Storage, layout: Layout) -> "Tensor":
+def on_storage(storage: Storage, layout: Layout) -> Tensor:
     """A tensor that looks at ``storage`` through ``layout``."""
     shape, strides, offset = layout
     array = storage.device.backend.view(storage.flat, shape, strides, offset)
@@ -266,7 +267,7 @@ def arranged(array: Any, device: Device, strides: Ints) -> Any:
     return laid_out
 
 
-def place(array: Any, device: Device, dtype: DType, strides: Ints) -> "Tensor":
+def place(array: Any, device: Device, dtype: DType, strides: Ints) -> Tensor:
     """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
     form = form_of(device, dtype, tuple(array.shape), strides)
     return new(arranged(array, device, strides), form)

@@ -8,11 +8,11 @@ the memory of a new tensor is asked for. Data come in ``tensorkit.data``, random
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tensorkit import base, dtypes, layout, ranges
 from tensorkit.autograd.leaves import make_leaf
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, get_default_device, quietly
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, type_name
@@ -30,9 +30,6 @@ from tensorkit.ops.arguments import (
     no_such_call,
 )
 from tensorkit.ops.notation import is_plain
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 _ABSENT: Any = object()  # an argument that was not given, where None is refused
 
@@ -54,7 +51,7 @@ class Wanted(NamedTuple):
         """The dtype asked for, or the default one."""
         return self.dtype or dtypes.get_default_dtype()
 
-    def empty(self, shape: Ints, dtype: DType | None = None) -> "Tensor":
+    def empty(self, shape: Ints, dtype: DType | None = None) -> Tensor:
         """A contiguous tensor whose values are not set."""
         dtype, device = dtype or self.dtype_or_default, self.place
         _refuse_negative(self.function, shape)
@@ -62,14 +59,14 @@ class Wanted(NamedTuple):
         array = device.backend.xp.empty(shape, dtype.numpy)
         return base.new(array, base.contiguous_form(device, dtype.numpy, shape))
 
-    def sized(self, *args: Any, size: Any = _ABSENT, **unknown: Any) -> "Tensor":
+    def sized(self, *args: Any, size: Any = _ABSENT, **unknown: Any) -> Tensor:
         """The same, of the sizes that a call such as zeros(2, 3) or zeros((2, 3)) asks for."""
         if unknown:
             unexpected = next(iter(unknown))
             raise TypeError(f"{self.function}() got an unexpected keyword argument '{unexpected}'")
         return self.empty(_size(self.function, args, size))
 
-    def like(self, x: Any) -> "Tensor":
+    def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
         need_tensor(self.function, x)
         form, dtype = x._form, self.dtype or x._form.dtype
@@ -79,7 +76,7 @@ class Wanted(NamedTuple):
         array = device.backend.allocate(dtype.numpy, shape, strides)
         return base.new(array, base.form_of(device, dtype, shape, strides))
 
-    def holding(self, array: Any, dtype: DType) -> "Tensor":
+    def holding(self, array: Any, dtype: DType) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
         device = self.place
         strides = layout.contiguous_strides(array.shape)
@@ -87,7 +84,7 @@ class Wanted(NamedTuple):
         return base.place(sent, device, dtype, strides)
 
 
-def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function that makes tensors: ``make`` behind the keywords that all of them take."""
     name = make.__name__
 
@@ -100,7 +97,7 @@ def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
         pin_memory: bool = False,
         memory_format: None = None,
         **named: Any,
-    ) -> "Tensor":
+    ) -> Tensor:
         if layout or pin_memory or memory_format:
             given = {"layout": layout, "memory_format": memory_format, "pin_memory": pin_memory}
             unknown = next(option for option, value in given.items() if value)
@@ -122,7 +119,7 @@ def factory(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
     return call
 
 
-def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+def fixed(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A factory whose results depend on nothing but its arguments: small ones are kept and copied.
 
     Of a tensor, as ``zeros_like`` takes, only the form counts.
@@ -131,7 +128,7 @@ def fixed(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
     of_form = make.__name__.endswith("_like")
 
     @functools.wraps(call)
-    def copied(*args: Any, **named: Any) -> "Tensor":
+    def copied(*args: Any, **named: Any) -> Tensor:
         key = call_key(make, args, named, of_form)
         try:
             array, form = _kept[key]
@@ -173,10 +170,10 @@ planning.tables.append(_kept)
 _FIXED, _SMALL = {"dtype", "device"}, 1024
 
 
-def new(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method ``x.new_...``: ``make`` with the dtype and the device of ``x``."""
 
-    def method(self: "Tensor", *args: Any, **named: Any) -> "Tensor":
+    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
         given = {name: value for name, value in named.items() if value is not None}
         return make(*args, **{"dtype": self.dtype, "device": self.device, **given})
 
@@ -187,13 +184,13 @@ def new(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
 # From sizes
 
 
-def _filled(x: "Tensor", value: Any) -> "Tensor":
+def _filled(x: Tensor, value: Any) -> Tensor:
     x._array.fill(value)
     return x
 
 
 @fixed
-def zeros(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
+def zeros(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor of zeros; the sizes come one by one or as one tuple.
 
     >>> tk.zeros(2, 3)
@@ -204,7 +201,7 @@ def zeros(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
 
 
 @fixed
-def ones(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
+def ones(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor of ones; the sizes come one by one or as one tuple.
 
     >>> tk.ones(3)
@@ -214,7 +211,7 @@ def ones(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
 
 
 @fixed
-def empty(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
+def empty(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor whose values are not set: whatever the memory held. Write before you read.
 
     >>> tk.empty(2, 3).shape
@@ -224,7 +221,7 @@ def empty(wanted: Wanted, *args: Any, **size: Any) -> "Tensor":
 
 
 @fixed
-def full(wanted: Wanted, size: Any, fill_value: Any) -> "Tensor":
+def full(wanted: Wanted, size: Any, fill_value: Any) -> Tensor:
     """A tensor filled with one number, whose kind decides the dtype.
 
     >>> tk.full((2, 2), 7)
@@ -240,7 +237,7 @@ def full(wanted: Wanted, size: Any, fill_value: Any) -> "Tensor":
 
 
 @fixed
-def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> "Tensor":
+def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> Tensor:
     """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
 
     >>> tk.eye(2)
@@ -293,7 +290,7 @@ def _refuse_negative(function: str, shape: Ints) -> None:
 
 
 @fixed
-def empty_like(wanted: Wanted, input: "Tensor") -> "Tensor":
+def empty_like(wanted: Wanted, input: Tensor) -> Tensor:
     """A tensor of the shape and dtype of ``input`` whose values are not set.
 
     >>> tk.empty_like(tk.zeros(2, 3)).shape
@@ -303,7 +300,7 @@ def empty_like(wanted: Wanted, input: "Tensor") -> "Tensor":
 
 
 @fixed
-def zeros_like(wanted: Wanted, input: "Tensor") -> "Tensor":
+def zeros_like(wanted: Wanted, input: Tensor) -> Tensor:
     """Zeros, in the shape and dtype of ``input``.
 
     >>> tk.zeros_like(tk.tensor([5, 6]))
@@ -313,7 +310,7 @@ def zeros_like(wanted: Wanted, input: "Tensor") -> "Tensor":
 
 
 @fixed
-def ones_like(wanted: Wanted, input: "Tensor") -> "Tensor":
+def ones_like(wanted: Wanted, input: Tensor) -> Tensor:
     """Ones, in the shape and dtype of ``input``.
 
     >>> tk.ones_like(tk.tensor([5, 6]))
@@ -323,7 +320,7 @@ def ones_like(wanted: Wanted, input: "Tensor") -> "Tensor":
 
 
 @fixed
-def full_like(wanted: Wanted, input: "Tensor", fill_value: Any) -> "Tensor":
+def full_like(wanted: Wanted, input: Tensor, fill_value: Any) -> Tensor:
     """One number everywhere, in the shape and dtype of ``input``.
 
     >>> tk.full_like(tk.tensor([5., 6.]), 3)
@@ -336,9 +333,7 @@ def full_like(wanted: Wanted, input: "Tensor", fill_value: Any) -> "Tensor":
 
 
 @fixed
-def arange(
-    wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any = _ABSENT
-) -> "Tensor":
+def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any = _ABSENT) -> Tensor:
     """The numbers from ``start`` (default 0) up to, not including, ``end``, ``step`` apart.
 
     Integers give int64, anything with a point the default dtype.
@@ -386,7 +381,7 @@ def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
 
 
 @fixed
-def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> "Tensor":
+def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
     For integer dtypes the ends and the numbers are cut off to integers.

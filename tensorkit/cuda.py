@@ -3,9 +3,10 @@
 Without a GPU, and unless ``simulate`` is asked for, there are no devices, and this says so.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tensorkit import random
+from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device, in_words
 from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
 from tensorkit.devices import cuda as _cuda
@@ -13,9 +14,6 @@ from tensorkit.errors import NotSupportedError, message
 from tensorkit.ledger import Ledger as Ledger
 from tensorkit.ledger import record as record
 from tensorkit.simulated import simulate as simulate
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def is_available() -> bool:
@@ -318,12 +316,12 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def get_rng_state(device: Any = "cuda") -> "Tensor":
+def get_rng_state(device: Any = "cuda") -> Tensor:
     """Where the source stands that tensors of this device draw from; see ``use_generator``."""
     return random.source_for(_place(device)).get_state()
 
 
-def set_rng_state(new_state: "Tensor", device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Let that source go on from where ``get_rng_state`` stood."""
     random.source_for(_place(device)).set_state(new_state)
 

@@ -1,12 +1,12 @@
 """Tensors from data: numbers, nested lists, NumPy arrays, memory that another library owns."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.creation import Wanted, factory
 from tensorkit.devices import CPU, Device, as_device, is_array, quietly
 from tensorkit.dtypes import DType, as_dtype
@@ -17,12 +17,9 @@ from tensorkit.ops.arguments import check_value
 from tensorkit.ops.moving import moved
 from tensorkit.storage import Storage
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @factory
-def tensor(wanted: Wanted, data: Any) -> "Tensor":
+def tensor(wanted: Wanted, data: Any) -> Tensor:
     """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor.
 
     Without ``dtype``: bools give bool, integers int64, numbers with a point the default dtype;
@@ -174,7 +171,7 @@ def _array_of(values: list[Any], dtype: DType) -> Any:
 
 def as_tensor(
     data: Any, dtype: DType | type | None = None, device: Device | str | None = None
-) -> "Tensor":
+) -> Tensor:
     """``data`` as a tensor, without a copy where that is possible.
 
     A tensor of the wanted dtype and device is returned itself, an array shares its memory, all
@@ -194,7 +191,7 @@ def as_tensor(
     return tensor(data, dtype=wanted, device=device)
 
 
-def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
+def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
     """A tensor on the memory of a NumPy array: writes to one are seen in the other.
 
     The dtype is the array's: float64 stays float64. Raises for reversed arrays (negative
@@ -226,7 +223,7 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> "Tensor":
     return shared
 
 
-def _shared(array: Any, device: Device = CPU) -> "Tensor":
+def _shared(array: Any, device: Device = CPU) -> Tensor:
     """A tensor on the memory of an array of ``device``, without the warning."""
     if array.__class__ is np.ndarray and array.flags.c_contiguous and array.dtype.isnative:
         shape = array.shape
@@ -265,7 +262,7 @@ def _shared(array: Any, device: Device = CPU) -> "Tensor":
     return base.on_storage(Storage(flat, device, dtype), Layout(shape, strides, 0))
 
 
-def from_dlpack(ext_tensor: Any) -> "Tensor":
+def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor on the memory of an array of another library: writes to one are seen in the other.
 
     >>> tk.from_dlpack(np.arange(3))
@@ -289,7 +286,7 @@ def from_dlpack(ext_tensor: Any) -> "Tensor":
 _CUDA = 2  # DLPack's number for memory of CUDA devices
 
 
-def cuda_array_interface(x: "Tensor") -> Any:
+def cuda_array_interface(x: Tensor) -> Any:
     """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
     if x._form.device is CPU:
         raise AttributeError(

@@ -1,11 +1,11 @@
 """Compositions: functions made of operations, without a definition of their own."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.dtypes import DType, bool_, of_number
 from tensorkit.errors import DTypeError, must_be
@@ -14,9 +14,6 @@ from tensorkit.ops.arguments import as_number, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
 from tensorkit.ops.operands import Operand, promoted_type
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 _DIVISIONS: dict[str | None, Operation] = {
     None: arithmetic.div,
@@ -35,7 +32,7 @@ def division(rounding_mode: str | None) -> Operation:
     return _DIVISIONS[rounding_mode]
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient, element by element; ``rounding_mode`` is None, "trunc" or "floor".
 
     Without rounding, integers give the default dtype; with it they stay integers.
@@ -48,7 +45,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> "Tensor"
     return division(rounding_mode)(input, other)
 
 
-def pow(input: Any, exponent: Any) -> "Tensor":
+def pow(input: Any, exponent: Any) -> Tensor:
     """Power ``input ** exponent``, element by element.
 
     Raises RuntimeError for an integer tensor with a negative integer number as exponent.
@@ -59,7 +56,7 @@ def pow(input: Any, exponent: Any) -> "Tensor":
     return arithmetic.pow(input, exponent)
 
 
-def equal(input: "Tensor", other: "Tensor") -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values (one answer, not one each).
 
     >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
@@ -75,12 +72,8 @@ def equal(input: "Tensor", other: "Tensor") -> bool:
 
 
 def isclose(
-    input: "Tensor",
-    other: "Tensor",
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> "Tensor":
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``, element by element.
 
     >>> tk.isclose(tk.tensor([1., 2.]), tk.tensor([1., 2.1]))
@@ -120,11 +113,7 @@ def isclose(
 
 
 def allclose(
-    input: "Tensor",
-    other: "Tensor",
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Whether ``isclose`` holds for all elements.
 
@@ -136,7 +125,7 @@ def allclose(
     return bool(close.device.backend.item(close._array.all(), "allclose"))
 
 
-def numel(input: "Tensor") -> int:
+def numel(input: Tensor) -> int:
     """Number of elements.
 
     >>> tk.numel(tk.zeros(2, 3))
@@ -146,7 +135,7 @@ def numel(input: "Tensor") -> int:
     return input._form.shape.numel()
 
 
-def is_floating_point(input: "Tensor") -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are floating-point numbers.
 
     >>> tk.is_floating_point(tk.tensor([1, 2]))

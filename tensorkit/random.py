@@ -15,20 +15,17 @@ import math
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import philox
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
 from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.ops import results
 from tensorkit.philox import Draw
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 class Generator:
@@ -76,7 +73,7 @@ class Generator:
         """Start a stream that nobody can foresee, and tell its seed."""
         return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
 
-    def get_state(self) -> "Tensor":
+    def get_state(self) -> Tensor:
         """Where the stream stands, as the bytes in which PyTorch writes it down.
 
         >>> generator = tk.Generator().manual_seed(0)
@@ -98,7 +95,7 @@ class Generator:
             record["normal"], record["normal_is_valid"] = self._spare_normal, 1
         return results.contiguous_result(np.frombuffer(record.tobytes(), np.uint8).copy(), CPU)
 
-    def set_state(self, new_state: "Tensor") -> "Generator":
+    def set_state(self, new_state: Tensor) -> "Generator":
         """Go on from where ``get_state`` stood."""
         if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -291,7 +288,7 @@ class OnDevice(Generator):
             repair="tk.Generator()    # of the CPU; without generator= numbers come from there",
         )
 
-    def get_state(self) -> "Tensor":
+    def get_state(self) -> Tensor:
         """Where the stream stands, as PyTorch writes it down: seed and offset, 16 bytes.
 
         >>> with tk.cuda.simulate():
@@ -303,7 +300,7 @@ class OnDevice(Generator):
         state = np.array([self._seed, 4 * self._drawn], np.uint64).view(np.uint8)
         return results.contiguous_result(state, CPU)
 
-    def set_state(self, new_state: "Tensor") -> "Generator":
+    def set_state(self, new_state: Tensor) -> "Generator":
         """Go on from where ``get_state`` stood."""
         if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -466,7 +463,7 @@ def seed() -> int:
     return default_generator.seed()
 
 
-def get_rng_state() -> "Tensor":
+def get_rng_state() -> Tensor:
     """Where the stream of random numbers stands: see ``Generator.get_state``.
 
     >>> state = tk.get_rng_state()
@@ -478,7 +475,7 @@ def get_rng_state() -> "Tensor":
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: "Tensor") -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Let the stream of random numbers go on from where ``get_rng_state`` stood.
 
     >>> tk.set_rng_state(tk.get_rng_state())

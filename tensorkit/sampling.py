@@ -6,7 +6,7 @@ the CPU and sent to the device of their tensor. All functions take ``generator``
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tensorkit import base, dtypes
 from tensorkit.autograd import history
 from tensorkit.autograd.modes import no_grad
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.creation import Wanted, call_key, empty, factory
 from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, quietly
 from tensorkit.dtypes import DType
@@ -39,9 +39,6 @@ from tensorkit.ops.arguments import (
 from tensorkit.ops.selection import zeros_as
 from tensorkit.random import Generator, default_generator, source_for
 from tensorkit.rounding import multiply_add
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def _stream(generator: Any, device: Device) -> Generator:
@@ -72,7 +69,7 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 # Filling in place
 
 
-def _write(x: "Tensor", values: Any, node: str) -> "Tensor":
+def _write(x: Tensor, values: Any, node: str) -> Tensor:
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
     form = x._form
     name = node.partition("Backward")[0].lower()
@@ -103,7 +100,7 @@ def _there(array: Any, device: Device, why: str) -> Any:
     return array if backend_of(array) is backend else backend.from_host(array, why)
 
 
-def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None) -> "Tensor":
+def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -> Tensor:
     """Fill with random numbers, uniform in [start, to).
 
     >>> _ = tk.manual_seed(0)
@@ -126,7 +123,7 @@ def uniform_(x: "Tensor", start: Any = 0, to: Any = 1, *, generator: Any = None)
     return _write(x, scaled, "UniformBackward0")
 
 
-def normal_(x: "Tensor", mean: Any = 0, std: Any = 1, *, generator: Any = None) -> "Tensor":
+def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
     """Fill with random numbers, normal with this mean and standard deviation.
 
     >>> _ = tk.manual_seed(0)
@@ -154,7 +151,7 @@ def _stretched(values: Any, scale: float, shift: float) -> Any:
     return multiply_add(np, x, y, z, values.dtype)
 
 
-def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":
+def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones, each with probability ``p``, a number or a tensor of them, and zeros.
 
     >>> _ = tk.manual_seed(0)
@@ -169,7 +166,7 @@ def bernoulli_(x: "Tensor", p: Any = 0.5, *, generator: Any = None) -> "Tensor":
     return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, node)
 
 
-def _ones(stream: Generator, p: "Tensor") -> Any:
+def _ones(stream: Generator, p: Tensor) -> Any:
     """A flat bool array: whether a drawn number is below its probability."""
     if not p._form.dtype.is_floating_point:
         raise no_kernel("bernoulli_tensor_cpu_p_", p._form.dtype)
@@ -189,7 +186,7 @@ def _ones(stream: Generator, p: "Tensor") -> Any:
     return stream.uniform(p.numel(), dtypes.float64 if double else dtypes.float32) < chances
 
 
-def exponential_(x: "Tensor", lambd: Any = 1, *, generator: Any = None) -> "Tensor":
+def exponential_(x: Tensor, lambd: Any = 1, *, generator: Any = None) -> Tensor:
     """Fill with random numbers of the exponential distribution, whose mean is 1 / ``lambd``.
 
     >>> _ = tk.manual_seed(0)
@@ -207,7 +204,7 @@ def exponential_(x: "Tensor", lambd: Any = 1, *, generator: Any = None) -> "Tens
     return _write(x, values, "ExponentialBackward0")
 
 
-def random_(x: "Tensor", *bounds: Any, generator: Any = None) -> "Tensor":
+def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     """Fill with random integers: all that the dtype holds, or ``(to)``, or ``(low, to)``.
 
     ``to`` itself is never drawn.
@@ -253,7 +250,7 @@ def _check_drawn(what: str, value: int, dtype: DType) -> None:
 # New tensors
 
 
-def unwritten(x: "Tensor") -> "Tensor":
+def unwritten(x: Tensor) -> Tensor:
     """``x``, new: to fill it was no write that its version counts."""
     if x._storage is not None:
         x._storage.version, x._storage.wrote = 0, None
@@ -262,17 +259,17 @@ def unwritten(x: "Tensor") -> "Tensor":
 
 def _quick(
     fill: Callable[..., Any], of_form: bool = False
-) -> Callable[[Callable[..., "Tensor"]], Callable[..., "Tensor"]]:
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """For a factory: once a call has been seen, ``fill(stream, form, count, *args)`` does it.
 
     It gives the numbers for a new tensor of this form on the CPU.
     """
 
-    def define(make: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+    def define(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         call = factory(make)
 
         @functools.wraps(call)
-        def draw(*args: Any, generator: Any = None, **named: Any) -> "Tensor":
+        def draw(*args: Any, generator: Any = None, **named: Any) -> Tensor:
             key = None
             if generator is None or generator.__class__ is Generator:
                 key = call_key(make, args, named, of_form)
@@ -313,7 +310,7 @@ def _normals(stream: Generator, form: Form, count: int, *_: Any) -> Any:
 
 
 @_quick(_fractions)
-def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
+def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Tensor:
     """Random numbers, uniform in [0, 1).
 
     >>> _ = tk.manual_seed(0)
@@ -324,7 +321,7 @@ def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Ten
 
 
 @_quick(_normals)
-def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Tensor":
+def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Tensor:
     """Random numbers, normal with mean 0 and standard deviation 1.
 
     >>> _ = tk.manual_seed(0)
@@ -335,7 +332,7 @@ def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> "Te
 
 
 @_quick(lambda stream, form, count, *args: _integers(stream, form, count, args[:-1]))
-def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> "Tensor":
+def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> Tensor:
     """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
 
     Call it as ``randint(high, size)`` or ``randint(low, high, size)``.
@@ -380,7 +377,7 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
 
 
 @_quick(lambda stream, form, count, *_: stream.permutation(count))
-def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
+def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> Tensor:
     """The integers 0 to ``n - 1`` in random order.
 
     >>> _ = tk.manual_seed(0)
@@ -401,7 +398,7 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> "Tensor":
 
 
 @_quick(_fractions, of_form=True)
-def rand_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
+def rand_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tensor:
     """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
 
     >>> _ = tk.manual_seed(0)
@@ -412,7 +409,7 @@ def rand_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Ten
 
 
 @_quick(_normals, of_form=True)
-def randn_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Tensor":
+def randn_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tensor:
     """Random normal numbers in the shape and dtype of ``input``.
 
     >>> _ = tk.manual_seed(0)
@@ -424,8 +421,8 @@ def randn_like(wanted: Wanted, input: "Tensor", *, generator: Any = None) -> "Te
 
 @_quick(lambda stream, form, count, _, *args: _integers(stream, form, count, args), of_form=True)
 def randint_like(
-    wanted: Wanted, input: "Tensor", low: int, high: int | None = None, *, generator: Any = None
-) -> "Tensor":
+    wanted: Wanted, input: Tensor, low: int, high: int | None = None, *, generator: Any = None
+) -> Tensor:
     """Random integers in the shape and dtype of ``input``: ``(high)`` or ``(low, high)``.
 
     >>> _ = tk.manual_seed(0)
@@ -444,7 +441,7 @@ def randint_like(
 # Each element from a distribution of its own
 
 
-def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tensor":
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities that ``input`` holds, and zeros.
 
     >>> tk.bernoulli(tk.tensor([0., 1., 1.]))
@@ -461,7 +458,7 @@ def bernoulli(input: "Tensor", p: Any = None, *, generator: Any = None) -> "Tens
     return _without_gradient("BernoulliBackward0", result, input)
 
 
-def _without_gradient(node: str, result: "Tensor", x: "Tensor") -> "Tensor":
+def _without_gradient(node: str, result: Tensor, x: Tensor) -> Tensor:
     """``result`` with a node through which only zeros pass, if ``x`` is tracked."""
     if x._node is None:
         return results.finished(result)
@@ -470,7 +467,7 @@ def _without_gradient(node: str, result: "Tensor", x: "Tensor") -> "Tensor":
 
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **kind: Any
-) -> "Tensor":
+) -> Tensor:
     """Random normal numbers; ``mean`` and ``std`` are tensors, or numbers with a ``size``.
 
     >>> tk.normal(tk.tensor([1., 2.]), tk.zeros(2))
@@ -505,8 +502,8 @@ def normal(
 
 
 def multinomial(
-    input: "Tensor", num_samples: int, replacement: bool = False, *, generator: Any = None
-) -> "Tensor":
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> Tensor:
     """Positions drawn in each row of ``input``, which holds weights: (m,) or (n, m).
 
     >>> tk.multinomial(tk.tensor([0., 0., 1.]), 2, replacement=True)

@@ -4,18 +4,15 @@ The whole Jacobian is compared, column by column: small inputs in float64 only.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes
 from tensorkit.autograd import engine, history, modes
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import TensorkitError
 from tensorkit.ops import copying
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 class GradcheckError(TensorkitError, RuntimeError):
@@ -101,7 +98,7 @@ def _is_varied(x: Any) -> bool:
     return isinstance(x, TensorBase) and history.requires_grad(x)
 
 
-def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple["Tensor", ...]:
+def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The outputs that depend on the varied inputs."""
     with modes.enable_grad():
         results = func(*args)
@@ -109,14 +106,14 @@ def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple["Tensor",
     return tuple(each for each in several if _is_varied(each))
 
 
-def _start(output: "Tensor") -> "Tensor":
+def _start(output: Tensor) -> Tensor:
     values = np.linspace(0.5, 1.5, output._array.size).reshape(output._array.shape)
     start = copying.filled(output._form, 0)
     start._array[...] = output._form.device.backend.from_host(values, "gradgradcheck")
     return start.requires_grad_()
 
 
-def _by_backward(output: "Tensor", varied: list[Any]) -> list[Any]:
+def _by_backward(output: Tensor, varied: list[Any]) -> list[Any]:
     """A Jacobian for each input, (elements of the input, elements of the output)."""
     jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
     for column in range(output._array.size):
@@ -129,12 +126,12 @@ def _by_backward(output: "Tensor", varied: list[Any]) -> list[Any]:
     return jacobians
 
 
-def _host(x: "Tensor") -> Any:
+def _host(x: Tensor) -> Any:
     return x._form.device.backend.to_host(x._array, "gradcheck").reshape(-1).astype(np.float64)
 
 
 def _by_differences(
-    func: Callable[..., Any], args: tuple[Any, ...], x: "Tensor", place: int, eps: float
+    func: Callable[..., Any], args: tuple[Any, ...], x: Tensor, place: int, eps: float
 ) -> Any:
     """The same from the function's values at ``x - eps`` and ``x + eps``."""
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,23 +26,20 @@ from tensorkit.autograd.graph import AutogradError, Node, PairNode, Parts
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import SILENT, quietly, reports
 from tensorkit.errors import NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, reduction
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 def backward(
-    tensors: "Tensor | Sequence[Tensor]",
+    tensors: Tensor | Sequence[Tensor],
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: "Tensor | Sequence[Tensor] | None" = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves they depend on.
 
@@ -85,15 +82,15 @@ def backward(
 
 
 def grad(
-    outputs: "Tensor | Sequence[Tensor]",
-    inputs: "Tensor | Sequence[Tensor]",
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> "tuple[Tensor | None, ...]":
+) -> tuple[Tensor | None, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
 
     An input that was not used is an error, unless ``allow_unused`` (then its gradient is None) or
@@ -151,7 +148,7 @@ def _several(tensors: Any) -> tuple[Any, ...]:
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
-def _root_edge(root: "Tensor", place: int) -> Any:
+def _root_edge(root: Tensor, place: int) -> Any:
     if not isinstance(root, TensorBase):
         raise AssertionError("Expected output to be a torch.Tensor")
     edge = edge_of(root)
@@ -181,7 +178,7 @@ def _wanted_edge(x: Any) -> Any:
     return edge
 
 
-def _first_gradient(root: "Tensor", given: Any, place: int) -> "Tensor":
+def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
     """The gradient that a root starts with, checked."""
     form = root._form
     if given is None:
@@ -234,7 +231,7 @@ class _Run:
         self.arrived: dict[int, tuple[Any, Any]] = {}
 
     def collect(
-        self, roots: Sequence["Tensor"], starting: Any, wanted: list[Any] | None
+        self, roots: Sequence[Tensor], starting: Any, wanted: list[Any] | None
     ) -> dict[int, tuple[Any, Any]]:
         """The gradients that arrive: id of an edge -> (edge, gradient).
 
@@ -257,7 +254,7 @@ class _Run:
             reports.reset(reports_before)
 
     def _walk(  # noqa: C901 - one loop, through which every node goes
-        self, starts: list[tuple[Any, "Tensor"]], wanted: list[Any] | None
+        self, starts: list[tuple[Any, Tensor]], wanted: list[Any] | None
     ) -> None:
         work, pending, arrived, heap = self.work, self.pending, self.arrived, self.heap
         on_arrays, careful = not self.create_graph, state.anomaly is not None
@@ -480,7 +477,7 @@ _ORDER = attrgetter("order")
 class _OnArrays:
     """A plain backward: gradients are arrays, nothing is recorded."""
 
-    def start(self, gradient: "Tensor") -> Any:
+    def start(self, gradient: Tensor) -> Any:
         return gradient._array
 
     def as_needed(self, value: Any, form: Form) -> Any:
@@ -501,7 +498,7 @@ class _OnArrays:
         have += value
         return have
 
-    def result(self, gradient: Any, form: Form) -> "Tensor":
+    def result(self, gradient: Any, form: Form) -> Tensor:
         """A gradient as a tensor, on memory of its own."""
         # held by the run's dictionary, by this function and by getrefcount
         if gradient.__class__ is not _ndarray:
@@ -512,7 +509,7 @@ class _OnArrays:
         strides = layout.contiguous_strides(gradient.shape)
         return base.place(gradient, form.device, form.dtype, strides)
 
-    def accumulate(self, leaf: "Tensor", gradient: Any) -> None:
+    def accumulate(self, leaf: Tensor, gradient: Any) -> None:
         have = getattr(leaf, "_grad", None)
         if have is not None:
             quietly(have._form.xp.add, have._array, gradient, out=have._array)
@@ -544,7 +541,7 @@ def _is_only_view(array: Any) -> bool:
 class _OnTensors:
     """A backward with ``create_graph``: gradients are tensors, every step is recorded."""
 
-    def start(self, gradient: "Tensor") -> Any:
+    def start(self, gradient: Tensor) -> Any:
         return gradient
 
     def as_needed(self, value: Any, form: Form) -> Any:
@@ -560,10 +557,10 @@ class _OnTensors:
 
     add_into = add
 
-    def result(self, gradient: "Tensor", form: Form) -> "Tensor":
+    def result(self, gradient: Tensor, form: Form) -> Tensor:
         return gradient
 
-    def accumulate(self, leaf: "Tensor", gradient: "Tensor") -> None:
+    def accumulate(self, leaf: Tensor, gradient: Tensor) -> None:
         have = getattr(leaf, "_grad", None)
         with enable_grad():
             leaf._grad = (

@@ -8,7 +8,7 @@ these hand their gradients on as ``Parts``.
 import functools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tensorkit import base
 from tensorkit.autograd import history
@@ -30,9 +30,6 @@ from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import NotSupportedError, message, sizes
 from tensorkit.ops import copying, views
-
-if TYPE_CHECKING:
-    pass
 
 
 class Context:

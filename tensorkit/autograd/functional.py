@@ -6,16 +6,13 @@ an input that the result does not depend on is an error instead of zeros.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit.autograd import engine, history, leaves
 from tensorkit.autograd.modes import enable_grad
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, NotSupportedError, ShapeError
 from tensorkit.ops import copying, joining, views
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 Func = Callable[..., Any]
 _NOT_STRICT = " This is not allowed in strict mode."
@@ -332,7 +329,7 @@ def _grad(
     )
 
 
-def _derivative(call: _Call, output: "Tensor", place: int, number: int) -> tuple[Any, ...]:
+def _derivative(call: _Call, output: Tensor, place: int, number: int) -> tuple[Any, ...]:
     """The gradients of one element of an output."""
     start = copying.filled(output._form, 0)
     start._array.reshape(-1)[number] = 1
@@ -342,7 +339,7 @@ def _derivative(call: _Call, output: "Tensor", place: int, number: int) -> tuple
     )
 
 
-def _stacked(rows: list[Any], output: "Tensor", x: "Tensor") -> "Tensor":
+def _stacked(rows: list[Any], output: Tensor, x: Tensor) -> Tensor:
     """Rows of one block as a tensor of shape (*output, *input)."""
     shape = (*output._form.shape, *x._form.shape)
     if not rows:

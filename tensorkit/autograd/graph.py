@@ -20,7 +20,7 @@ needs its own result keeps the array and the storage, not the tensor.
 import itertools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +28,11 @@ from tensorkit import base, dtypes
 from tensorkit.autograd.hooks import Attached, Handle
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import XY, Rule, X, Y, saved_as
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError as AutogradError
 from tensorkit.errors import sizes
 from tensorkit.storage import Storage
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 class Mark:
@@ -90,7 +87,7 @@ class SavedResult:
         if self.storage.version != self.version:
             refuse_stale(node, name, self.form, self.storage, self.version, node)
 
-    def tensor_of(self, node: "Node") -> "Tensor":
+    def tensor_of(self, node: "Node") -> Tensor:
         """The result as a tensor that ``node`` made."""
         result = base.new(self.array, self.form)
         result._storage, result._offset, result._node = self.storage, self.offset, node
@@ -146,7 +143,7 @@ class Node:
     def release(self) -> None:
         """Forget the saved tensors."""
 
-    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+    def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
         """The gradient for each edge as tensors, computed by recorded operations."""
         needs = self.rule.needs
         found: list[Any] = []

@@ -12,7 +12,7 @@ holds the node of the write and applies it to that part of the gradient.
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base
 from tensorkit.autograd.graph import (
@@ -34,12 +34,9 @@ from tensorkit.autograd.graph import (
 )
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.frames import HOME
 from tensorkit.layout import Layout
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 _new = object.__new__
 
@@ -82,8 +79,8 @@ def requires_grad(x: TensorBase) -> bool:
 
 
 def record(
-    rule: Rule | None, result: "Tensor", inputs: tuple[Any, ...], values: dict[str, Any]
-) -> "Tensor":
+    rule: Rule | None, result: Tensor, inputs: tuple[Any, ...], values: dict[str, Any]
+) -> Tensor:
     """Give ``result`` a node if a gradient may be wanted. ``inputs``: what the rule's inputs were.
 
     ``values``: the operation's parameters by name, from which the formulas' needs are saved.
@@ -117,7 +114,7 @@ def known_recorder(  # noqa: C901 - one way, without calls
     tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
     keeps_result = "out" in rule.keeps
 
-    def record_known(result: "Tensor", *inputs: "Tensor") -> None:
+    def record_known(result: Tensor, *inputs: Tensor) -> None:
         if not (state.grad and result._form.dtype.is_floating_point):
             return
         edges, tracked = [], False
@@ -162,7 +159,7 @@ def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., 
     x_for_y, y_for_y = "x" in rule.needs[1], "y" in rule.needs[1]
     is_simple = rule.keeps <= {"x", "y", "alpha"} and all(rule.formulas)
 
-    def record_pair(result: "Tensor", x: "Tensor", y: "Tensor") -> None:
+    def record_pair(result: Tensor, x: Tensor, y: Tensor) -> None:
         if not state.grad:
             return
         left, right = x._node, y._node
@@ -201,7 +198,7 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
     own, other = ("y", "x") if number_first else ("x", "y")
     keeps_own, keeps_number = own in rule.needs[place], other in rule.needs[place]
 
-    def record_number(result: "Tensor", x: "Tensor", number: Any) -> None:
+    def record_number(result: Tensor, x: Tensor, number: Any) -> None:
         if not state.grad:
             return
         edge = x._node
@@ -237,7 +234,7 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
     keeps = rule.keeps
     if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
 
-        def record_any(result: "Tensor", x: "Tensor") -> None:
+        def record_any(result: Tensor, x: Tensor) -> None:
             if state.grad and (edge := edge_of(x)) is not None:
                 result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
 
@@ -245,7 +242,7 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
 
     keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
 
-    def record_one(result: "Tensor", x: "Tensor") -> None:
+    def record_one(result: Tensor, x: Tensor) -> None:
         if not state.grad:
             return
         edge = x._node
@@ -276,7 +273,7 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
 # Views
 
 
-def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) -> "Tensor":
+def as_view(result: Tensor, x: TensorBase, make_edge: Callable[[Any], Any]) -> Tensor:
     """Tie a view that was just made to the base of ``x``.
 
     ``make_edge`` makes the node of the view from the edge of ``x``; it is only called if there is
@@ -300,7 +297,7 @@ def as_view(result: "Tensor", x: TensorBase, make_edge: Callable[[Any], Any]) ->
     return result
 
 
-def view(x: "Tensor", plan: tuple[Any, ...]) -> "Tensor":
+def view(x: Tensor, plan: tuple[Any, ...]) -> Tensor:
     """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes."""
     form, offset, take, byte_strides, steps = plan
     storage = x._storage
@@ -484,7 +481,7 @@ class CopySlices(Node):
         """The gradients for all edges."""
         return self._gradients(g, True)
 
-    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+    def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
         """The gradients for all edges as tensors."""
         return self._gradients(g, False)
 

@@ -2,22 +2,19 @@
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, attached_to
 from tensorkit.autograd.history import edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import must_be, sizes, type_name
 from tensorkit.storage import Storage
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def set_requires_grad(x: "Tensor", value: Any, by_assignment: bool = False) -> None:
+def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> None:
     """Make ``x`` a leaf that requires grad, or one that does not.
 
     What is no leaf may only be asked for what it is anyway, and not ``by_assignment``.
@@ -63,7 +60,7 @@ def _become_leaf(x: TensorBase) -> None:
     x._hooks = getattr(x, "_hooks", None)
 
 
-def make_leaf(x: "Tensor") -> "Tensor":
+def make_leaf(x: Tensor) -> Tensor:
     """``x``, just created, as a leaf that requires grad."""
     _need_floating(x, "Only Tensors of floating point and complex dtype can require gradients")
     _become_leaf(x)
@@ -83,7 +80,7 @@ def _need_floating(x: TensorBase, sentence: str) -> None:
 # The gradient
 
 
-def get_grad(x: "Tensor") -> "Tensor | None":
+def get_grad(x: Tensor) -> Tensor | None:
     """The gradient that backward added up here; None before the first.
 
     >>> x = tk.tensor([1., 2.], requires_grad=True)
@@ -94,12 +91,12 @@ def get_grad(x: "Tensor") -> "Tensor | None":
     return getattr(x, "_grad", None)
 
 
-def forget_grad(x: "Tensor") -> None:
+def forget_grad(x: Tensor) -> None:
     """No gradient, as before the first backward."""
     x._grad = None
 
 
-def set_grad(x: "Tensor", value: Any) -> None:
+def set_grad(x: Tensor, value: Any) -> None:
     """Replace the gradient; it must fit the tensor."""
     if value is None:
         forget_grad(x)
@@ -144,7 +141,7 @@ class _RetainGrad:
     def __init__(self, x: TensorBase) -> None:
         self.tensor = weakref.ref(x)
 
-    def __call__(self, gradient: "Tensor") -> None:
+    def __call__(self, gradient: Tensor) -> None:
         x = self.tensor()
         if x is None:
             return
@@ -152,7 +149,7 @@ class _RetainGrad:
         x._grad = gradient if have is None else have + gradient
 
 
-def retain_grad(x: "Tensor") -> None:
+def retain_grad(x: Tensor) -> None:
     """Keep the gradient of ``x`` although it is no leaf."""
     node = edge_of(x)
     if node is None:
@@ -164,7 +161,7 @@ def retain_grad(x: "Tensor") -> None:
         node.attached().retained = _RetainGrad(x)
 
 
-def retains_grad(x: "Tensor") -> bool:
+def retains_grad(x: Tensor) -> bool:
     """Whether ``retain_grad`` was called on ``x``, which is no leaf."""
     node = edge_of(x)
     retained = isinstance(node, Node) and node.hooks is not None and node.hooks.retained
@@ -174,7 +171,7 @@ def retains_grad(x: "Tensor") -> bool:
 # Hooks
 
 
-def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
+def register_hook(x: Tensor, hook: Callable[..., Any]) -> Handle:
     """Call ``hook`` with the gradient of ``x``; what it returns takes its place.
 
     The result has ``remove()``.
@@ -195,7 +192,7 @@ def register_hook(x: "Tensor", hook: Callable[..., Any]) -> Handle:
     return Handle(attached.of_tensor, hook)
 
 
-def register_post_accumulate_grad_hook(x: "Tensor", hook: Callable[[Any], None]) -> Handle:
+def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Any], None]) -> Handle:
     """Call ``hook`` with the leaf ``x`` whenever backward has added to ``x.grad``.
 
     >>> x = tk.tensor(3., requires_grad=True)
@@ -214,7 +211,7 @@ def register_post_accumulate_grad_hook(x: "Tensor", hook: Callable[[Any], None])
 # Leaving the graph
 
 
-def detach_(x: "Tensor") -> "Tensor":
+def detach_(x: Tensor) -> Tensor:
     """Forget how ``x`` came about: it becomes a leaf that does not require grad."""
     if is_view(x):
         raise AutogradError(
@@ -232,7 +229,7 @@ def detach_(x: "Tensor") -> "Tensor":
     return x
 
 
-def get_data(x: "Tensor") -> "Tensor":
+def get_data(x: Tensor) -> Tensor:
     """The same memory without history and without version: writes to it are not noticed.
 
     Prefer ``detach()``, or ``tk.no_grad()`` to change a parameter.
@@ -245,7 +242,7 @@ def get_data(x: "Tensor") -> "Tensor":
     return base.on_storage(twin, base.layout_of(x))
 
 
-def set_data(x: "Tensor", value: Any) -> None:
+def set_data(x: Tensor, value: Any) -> None:
     """Let ``x`` look at the memory of ``value``; history and version stay."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")

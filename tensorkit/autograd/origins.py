@@ -12,21 +12,17 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tensorkit import base
 from tensorkit.autograd.graph import LEAF, Node
 from tensorkit.autograd.history import requires_grad
 from tensorkit.autograd.modes import close_or_open_fast_paths, state
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.dtypes import DType
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 MOST_LEFT = 20
 
@@ -59,7 +55,7 @@ class Origin:
         self._storage = None
 
     @property
-    def inputs(self) -> "tuple[Tensor, ...]":
+    def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that the operation was called with.
 
         One that no longer exists, or was changed in place since, is represented by another with
@@ -73,7 +69,7 @@ class Origin:
         tensor = self._tensor()
         return None if tensor is not None and requires_grad(tensor) else self._why
 
-    def _current(self) -> "Tensor":
+    def _current(self) -> Tensor:
         tensor = self._tensor()
         if tensor is None:
             assert self._storage is not None

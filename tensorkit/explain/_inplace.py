@@ -2,18 +2,16 @@
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base, creation
 from tensorkit.autograd.graph import AutogradError
 from tensorkit.autograd.modes import no_grad
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.explain import trial
 from tensorkit.explain.explanation import Explanation
 from tensorkit.viz import reading, words
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
@@ -58,7 +56,7 @@ _ELSEWHERE = {
 }
 
 
-def _in_graph(t: "Tensor", known: dict[str, Any]) -> Explanation:
+def _in_graph(t: Tensor, known: dict[str, Any]) -> Explanation:
     if t.grad_fn is None:
         sentence = "This tensor has no graph: no operation saved anything for it."
         return Explanation("Nothing was saved", [sentence], [])
@@ -275,17 +273,17 @@ def _program(operation: str, n_inputs: int, saved: str, way: Any) -> bool:
     return leaf.grad is not None
 
 
-def _write(target: "Tensor", loss: "Tensor") -> None:
+def _write(target: Tensor, loss: Tensor) -> None:
     target.add_(1)
     loss.backward()
 
 
-def _new_tensor(target: "Tensor", loss: "Tensor") -> None:
+def _new_tensor(target: Tensor, loss: Tensor) -> None:
     target.add(1)
     loss.backward()
 
 
-def _copy(target: "Tensor", loss: "Tensor") -> None:
+def _copy(target: Tensor, loss: Tensor) -> None:
     target.clone().add_(1)
     loss.backward()
 
@@ -293,7 +291,7 @@ def _copy(target: "Tensor", loss: "Tensor") -> None:
 _kept_copy = partial(_write)
 
 
-def _afterwards(target: "Tensor", loss: "Tensor") -> None:
+def _afterwards(target: Tensor, loss: Tensor) -> None:
     loss.backward()
     target.add_(1)
 

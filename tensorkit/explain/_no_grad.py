@@ -2,16 +2,14 @@
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tensorkit.autograd.modes import no_grad as untracked
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.explain import trial
 from tensorkit.explain.explanation import Explanation, Repair
 from tensorkit.viz import reading, words
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_LOOKED_AT = 5_000
 _SEE = (
@@ -25,14 +23,14 @@ WHERE_TO_SEE = f"Which of these, and at which line, {_SEE}"
 class Names(NamedTuple):
     """How the caller calls tensors."""
 
-    tensors: list[tuple[str, "Tensor"]]
+    tensors: list[tuple[str, Tensor]]
 
     def of(self, x: Any, otherwise: str = "a tensor without a name") -> str:
         """The name of a tensor, as code: ``model[0].weight``."""
         return words.as_code(next((name for name, it in self.tensors if it is x), otherwise))
 
 
-def no_grad(t: "Tensor", loss: "Tensor | None" = None) -> Explanation:
+def no_grad(t: Tensor, loss: Tensor | None = None) -> Explanation:
     """Why ``t.grad`` is None: where the history ends, why, and what to write instead.
 
     With ``loss`` the way back from it is looked at too. Lines and causes are known for what ran
@@ -72,7 +70,7 @@ def _place(origin: Any) -> str:
 # A tensor that does not require grad
 
 
-def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
+def _untracked(t: Tensor, name: str, names: Names) -> Explanation:
     none = f"{name}.grad is None: {name} does not require grad"
     cuts, sources, mixed = _cuts(t)
     if cuts:
@@ -142,11 +140,11 @@ def _untracked(t: "Tensor", name: str, names: Names) -> Explanation:
     return Explanation(none, sentences, repairs)
 
 
-def _where_made(x: "Tensor") -> str:
+def _where_made(x: Tensor) -> str:
     return "" if x.origin is None else f" (made at {_place(x.origin)})"
 
 
-def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"], list["Tensor"]]:
+def _cuts(t: Tensor) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Walk back over origins: untracked results of tracked inputs, and what has no inputs.
 
     Third come the results of operations that were given numbers beside tensors.
@@ -168,7 +166,7 @@ def _cuts(t: "Tensor") -> tuple[list["Tensor"], list["Tensor"], list["Tensor"]]:
     return cuts, sources, mixed
 
 
-def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair]]:
+def _about_cut(cut: Tensor, name: str, names: Names) -> tuple[str, list[Repair]]:
     origin: Any = cut.origin
     tracked = [it for it in origin.inputs if it.requires_grad]
     took = " and ".join(names.of(it, "a tensor without a name now") for it in tracked)
@@ -221,7 +219,7 @@ def _about_cut(cut: "Tensor", name: str, names: Names) -> tuple[str, list[Repair
 _ASSIGNED_AGAIN = re.compile(r"(\w+)\s*=\s*\1\s*([-+*/])\s*(.+)$")  # w = w - step
 
 
-def _in_place(update: Any, leaf: "Tensor") -> tuple[str, str, Any]:
+def _in_place(update: Any, leaf: Tensor) -> tuple[str, str, Any]:
     """The repair of an assignment that replaced a leaf."""
     name, operator, change = update.groups()
     return (
@@ -231,7 +229,7 @@ def _in_place(update: Any, leaf: "Tensor") -> tuple[str, str, Any]:
     )
 
 
-def _stays_leaf(leaf: "Tensor") -> bool:
+def _stays_leaf(leaf: Tensor) -> bool:
     copy = trial.stand_in(leaf).requires_grad_()
     with untracked():
         copy -= 1
@@ -250,7 +248,7 @@ def _again(origin: Any) -> bool:
     return is_tensor(result) and bool(result.requires_grad)
 
 
-def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repair]] | None:
+def _through_numbers(made: Tensor, names: Names) -> tuple[list[str], list[Repair]] | None:
     """Sentences and repairs if values with a history left the library and came back as ``made``."""
     if made.origin is None:
         return None
@@ -286,7 +284,7 @@ def _through_numbers(made: "Tensor", names: Names) -> tuple[list[str], list[Repa
     return sentences, repairs
 
 
-def _number(x: "Tensor") -> Any:
+def _number(x: Tensor) -> Any:
     return x.item() if x.numel() == 1 else None
 
 
@@ -308,7 +306,7 @@ def _with_tensors(line: str, operation: str) -> str:
         return ""
 
 
-def _tracked_behind(x: "Tensor") -> Any:
+def _tracked_behind(x: Tensor) -> Any:
     """``x``, or a tensor before it that requires grad; None if there is none."""
     cuts, *_ = _cuts(x)
     inputs = cuts[0].origin.inputs if cuts and cuts[0].origin is not None else (x,)
@@ -318,7 +316,7 @@ def _tracked_behind(x: "Tensor") -> Any:
 # A result of an operation
 
 
-def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
+def _no_leaf(t: Tensor, name: str, names: Names) -> Explanation:
     node = t.grad_fn
     assert node is not None
     where = f" ({_place(t.origin)})" if t.origin is not None else ""
@@ -360,14 +358,14 @@ def _no_leaf(t: "Tensor", name: str, names: Names) -> Explanation:
     return Explanation(title, [why, behind], repairs)
 
 
-def _retains(t: "Tensor") -> bool:
+def _retains(t: Tensor) -> bool:
     result = trial.stand_in(t).requires_grad_() * 2
     result.retain_grad()
     result.sum().backward()
     return result.grad is not None
 
 
-def _former_self(t: "Tensor", nodes: list[Any], names: Names) -> Any:
+def _former_self(t: Tensor, nodes: list[Any], names: Names) -> Any:
     """A leaf among the nodes that has the shape of ``t``, and no name now, while ``t`` has one."""
     named = {id(it) for _, it in names.tensors}
     fits = (it for it in nodes if is_tensor(it) and it.shape == t.shape and id(it) not in named)
@@ -377,7 +375,7 @@ def _former_self(t: "Tensor", nodes: list[Any], names: Names) -> Any:
 # A leaf that asks
 
 
-def _leaf(t: "Tensor", name: str, loss: Any, names: Names) -> Explanation:
+def _leaf(t: Tensor, name: str, loss: Any, names: Names) -> Explanation:
     asks = f"{name} is a leaf that asks for a gradient"
     results = [(names.of(loss, "loss"), loss)] if loss is not None else _results_of(t, names)
     if not results:
@@ -429,7 +427,7 @@ def _some_loss(names: Names) -> str:
     return names.of(next(losses, None), "loss")
 
 
-def _results_of(t: "Tensor", names: Names) -> list[tuple[str, Any]]:
+def _results_of(t: Tensor, names: Names) -> list[tuple[str, Any]]:
     """The first tensor with a name that was computed from ``t``, numbers before all others."""
     tracked = [pair for pair in names.tensors if pair[1].grad_fn is not None]
     for called, it in sorted(tracked, key=lambda pair: pair[1].numel() != 1):
@@ -439,7 +437,7 @@ def _results_of(t: "Tensor", names: Names) -> list[tuple[str, Any]]:
 
 
 def _not_reached(
-    t: "Tensor", name: str, called: str, result: "Tensor", nodes: list[Any], names: Names
+    t: Tensor, name: str, called: str, result: Tensor, nodes: list[Any], names: Names
 ) -> Explanation:
     title = f"{name}.grad is None: {called} does not depend on it"
     old = _former_self(t, nodes, names)

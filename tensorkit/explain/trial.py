@@ -1,15 +1,13 @@
 """Trying a repair before it is offered: small stand-ins for the tensors in question."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import creation
 from tensorkit.autograd.modes import enable_grad, inference_mode
+from tensorkit.base import Tensor
 from tensorkit.explain.explanation import Repair
 from tensorkit.viz import words
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def works(attempt: Callable[[], Any]) -> bool:
@@ -26,12 +24,12 @@ def offered(*candidates: tuple[str, str, Callable[[], Any]]) -> list[Repair]:
     return [Repair(code, effect) for code, effect, attempt in candidates if works(attempt)]
 
 
-def stand_in(x: "Tensor") -> "Tensor":
+def stand_in(x: Tensor) -> Tensor:
     """A tensor of one element with the dtype and the number of dimensions of ``x``."""
     return creation.ones((1,) * x.ndim, dtype=x.dtype)
 
 
-def gets_gradient(leaf: "Tensor") -> bool:
+def gets_gradient(leaf: Tensor) -> bool:
     """Whether backward through a product reaches ``leaf``."""
     (leaf * 2).sum().backward()
     return leaf.grad is not None

@@ -11,14 +11,14 @@ from tensorkit.errors import DTypeError
 from tensorkit.ops.joining import cat, stack
 
 
-def _gradients(parameters: "Tensor | Iterable[Tensor]") -> list[Tensor]:
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     params = [parameters] if isinstance(parameters, TensorBase) else parameters
     return [p.grad for p in params if p.grad is not None]
 
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: "Tensor | Iterable[Tensor]",
+    parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -60,7 +60,7 @@ def _norm(x: Tensor, order: float) -> Tensor:
 
 
 @no_grad()
-def clip_grad_value_(parameters: "Tensor | Iterable[Tensor]", clip_value: float) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp all gradients to ``[-clip_value, clip_value]``."""
     for gradient in _gradients(parameters):
         gradient.clamp_(-clip_value, clip_value)

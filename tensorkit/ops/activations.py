@@ -4,9 +4,10 @@ They take floating-point numbers only, as in PyTorch.
 """
 
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import kernels
+from tensorkit.base import Tensor
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
@@ -20,9 +21,6 @@ from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 def refuse_integers(kernel: str) -> Any:
     """What an operation of floating-point numbers only has as ``refuse``."""
@@ -34,7 +32,7 @@ def refuse_integers(kernel: str) -> Any:
     return refuse
 
 
-def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """``x`` times the part of a normal distribution that lies below ``x``.
 
     ``approximate="tanh"`` computes it by tanh. Source: Hendrycks and Gimpel 2016.
@@ -157,7 +155,7 @@ silu.grad(x=kernels.formula(_SILU_SLOPE, lambda g, x: g * _silu_slope(x, sigmoid
 
 
 @planned(1)
-def softplus(input: "Tensor", beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``.
 
     >>> tk.nn.functional.softplus(tk.tensor([-1., 0., 50.]))
@@ -179,7 +177,7 @@ _softplus.grad(
 
 
 @planned(1)
-def leaky_relu(input: "Tensor", negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Each element where it is positive, ``negative_slope`` times it elsewhere.
 
     >>> tk.nn.functional.leaky_relu(tk.tensor([-1., 2.]), 0.1)
@@ -205,7 +203,7 @@ _leaky_relu.grad(
 
 
 def _on_floats(
-    operation: Operation, kernel: str, x: "Tensor", into: Any = None, **options: Any
+    operation: Operation, kernel: str, x: Tensor, into: Any = None, **options: Any
 ) -> Any:
     need_tensor(operation.definition.name, x)
     refuse_integers(kernel)((), x._form.dtype)

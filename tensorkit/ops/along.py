@@ -7,12 +7,12 @@ an operation of ``kind="function"`` with them, and gives the formula ``spread`` 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.base import Form
+from tensorkit.base import Form, Tensor
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import IndexRangeError, ShapeError, must_be
 from tensorkit.layout import Ints, wrap_dim
@@ -20,11 +20,8 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_int, need_int, need_tensor
 from tensorkit.ops.views import expand, unsqueeze, wrap_dims
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def some_dims(function: str, x: "Tensor", dim: Any) -> Ints:
+def some_dims(function: str, x: Tensor, dim: Any) -> Ints:
     """The dimensions that an int, a tuple or None (all) names; no dimensions mean all of them."""
     need_tensor(function, x)
     n_dims = len(x._form.shape)
@@ -38,13 +35,13 @@ def some_dims(function: str, x: "Tensor", dim: Any) -> Ints:
     return wrap_dims(dim, n_dims) or tuple(range(n_dims))
 
 
-def one_dim(function: str, x: "Tensor", dim: Any) -> int:
+def one_dim(function: str, x: Tensor, dim: Any) -> int:
     """The dimension that an int names; a 0-d tensor takes 0 and -1."""
     need_tensor(function, x)
     return wrap_dim(need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
 
 
-def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> None:
+def need_elements(function: str, x: Tensor, dims: Sequence[int] | None) -> None:
     """Raise where there is no largest or first element, because there is none at all."""
     shape = x._form.shape
     if 0 not in shape:
@@ -66,7 +63,7 @@ def need_elements(function: str, x: "Tensor", dims: Sequence[int] | None) -> Non
             )
 
 
-def as_dtype_of(function: str, x: "Tensor", dtype: Any, *, integers: DType | None = None) -> Any:
+def as_dtype_of(function: str, x: Tensor, dtype: Any, *, integers: DType | None = None) -> Any:
     """``x`` converted to ``dtype``; without one, integers and bools to ``integers``."""
     need_tensor(function, x)
     own = x._form.dtype
@@ -77,7 +74,7 @@ def as_dtype_of(function: str, x: "Tensor", dtype: Any, *, integers: DType | Non
     return x if wanted is own else copying.to_dtype(x, wanted)
 
 
-def summable(function: str, x: "Tensor", dtype: Any) -> Any:
+def summable(function: str, x: Tensor, dtype: Any) -> Any:
     """``x`` as sums and products take it: integers and bools count in int64."""
     return as_dtype_of(function, x, dtype, integers=dtypes.int64)
 

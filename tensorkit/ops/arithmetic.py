@@ -1,9 +1,10 @@
 """Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import dtypes, kernels
+from tensorkit.base import Tensor
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
@@ -14,9 +15,6 @@ from tensorkit.ops.notation import op
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.rounding import multiply_add
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 Operands = tuple[Operand, ...]
 
@@ -342,7 +340,7 @@ pow.grad(
 )
 
 
-def square(input: "Tensor") -> "Tensor":
+def square(input: Tensor) -> Tensor:
     """``x ** 2``, element by element.
 
     >>> tk.square(tk.tensor([1., -3.]))

@@ -1,10 +1,10 @@
 """Copies in another arrangement: flip, roll, repeat, tril, triu, diag."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base, dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views
@@ -12,12 +12,9 @@ from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, n
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @planned(1)
-def flip(input: "Tensor", dims: Any) -> Any:
+def flip(input: Tensor, dims: Any) -> Any:
     """The elements in reverse order along ``dims``, as a copy.
 
     >>> tk.flip(tk.tensor([[1, 2], [3, 4]]), (0,))
@@ -45,7 +42,7 @@ _flip.grad(node="FlipBackward0", x=lambda g, dims: _flip(g, dims=dims))
 
 
 @planned(1)
-def roll(input: "Tensor", shifts: Any, dims: Any = ()) -> Any:
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Any:
     """The elements moved by ``shifts`` places along ``dims``; what leaves comes in again.
 
     Without ``dims`` the tensor is rolled as one long vector.
@@ -90,7 +87,7 @@ _roll.grad(
 )
 
 
-def repeat(input: "Tensor", repeats: Ints) -> "Tensor":
+def repeat(input: Tensor, repeats: Ints) -> Tensor:
     """The whole tensor, ``repeats`` times along each dimension, as a copy.
 
     There may be more repeats than dimensions: new ones come in front.
@@ -135,7 +132,7 @@ _repeat.grad(
 _fold.grad(x=lambda g, repeats: _repeat(g, repeats=repeats))
 
 
-def repeat_interleave(input: "Tensor", repeats: Any, dim: int | None = None) -> "Tensor":
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Each entry along ``dim`` several times in a row; without ``dim``, each element.
 
     ``repeats`` is a number or a tensor with one for each entry.
@@ -161,7 +158,7 @@ def repeat_interleave(input: "Tensor", repeats: Any, dim: int | None = None) -> 
     return views.view(copies, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
 
 
-def _interleaved(repeats: Any, size: int) -> "Tensor":
+def _interleaved(repeats: Any, size: int) -> Tensor:
     """Position 0 as often as ``repeats`` says first, then position 1, and so on."""
     if repeats.shape != (size,):
         raise ShapeError(
@@ -181,7 +178,7 @@ def _interleaved(repeats: Any, size: int) -> "Tensor":
 
 
 @planned(1)
-def tril(input: "Tensor", diagonal: int = 0) -> Any:
+def tril(input: Tensor, diagonal: int = 0) -> Any:
     """The lower triangle of each matrix, zeros above; ``diagonal`` moves the border up.
 
     >>> tk.tril(tk.ones(3, 3))
@@ -193,7 +190,7 @@ def tril(input: "Tensor", diagonal: int = 0) -> Any:
 
 
 @planned(1)
-def triu(input: "Tensor", diagonal: int = 0) -> Any:
+def triu(input: Tensor, diagonal: int = 0) -> Any:
     """The upper triangle of each matrix, zeros below; ``diagonal`` moves the border up.
 
     >>> tk.triu(tk.ones(2, 3), 1)
@@ -245,7 +242,7 @@ _tril.grad(node="TrilBackward0", x=lambda g, diagonal: _tril(g, diagonal=diagona
 _triu.grad(node="TriuBackward0", x=lambda g, diagonal: _triu(g, diagonal=diagonal))
 
 
-def diag(input: "Tensor", diagonal: int = 0) -> "Tensor":
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix as a vector, or a matrix with a vector as its diagonal; a copy.
 
     >>> tk.diag(tk.tensor([1, 2]))
@@ -291,7 +288,7 @@ spread_diagonal.grad(
 
 
 @planned(1)
-def trace(input: "Tensor") -> Any:
+def trace(input: Tensor) -> Any:
     """The sum of the diagonal of a matrix.
 
     >>> tk.trace(tk.tensor([[1, 2], [3, 4]]))

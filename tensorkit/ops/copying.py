@@ -1,6 +1,6 @@
 """Copies and writes: clone, contiguous, conversion between dtypes, copy_, fill_."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tensorkit.autograd import history
 from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, Device, quietly
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, must_be
@@ -20,11 +20,8 @@ from tensorkit.ops.moving import moved
 from tensorkit.ops.operands import number_array
 from tensorkit.ops.selection import zeros_as
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def clone(input: "Tensor") -> "Tensor":
+def clone(input: Tensor) -> Tensor:
     """Copy with memory of its own; the order of the elements in memory is kept where it is dense.
 
     >>> a = tk.tensor([1, 2])
@@ -37,12 +34,12 @@ def clone(input: "Tensor") -> "Tensor":
     return _recorded(_CLONE, converted(input, input._form.dtype), input)
 
 
-def to_dtype(x: "Tensor", dtype: DType) -> "Tensor":
+def to_dtype(x: Tensor, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype."""
     return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
-def to(x: "Tensor", dtype: DType | None, device: Device | None, copy: bool = False) -> "Tensor":
+def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False) -> Tensor:
     """``x`` with this dtype and on this device; itself if nothing changes, unless ``copy``."""
     form = x._form
     dtype, device = dtype or form.dtype, device or form.device
@@ -54,7 +51,7 @@ def to(x: "Tensor", dtype: DType | None, device: Device | None, copy: bool = Fal
     return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
-def laid_out(x: "Tensor", strides: Ints) -> "Tensor":
+def laid_out(x: Tensor, strides: Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
     return _recorded(_CLONE, converted(x, x._form.dtype, strides), x)
 
@@ -70,11 +67,11 @@ _FILLS = {
 }
 
 
-def _recorded(rule: Rule, result: "Tensor", x: TensorBase) -> "Tensor":
+def _recorded(rule: Rule, result: Tensor, x: TensorBase) -> Tensor:
     return results.finished(result) if x._node is None else record(rule, result, (x,), {})
 
 
-def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> "Tensor":
+def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tensor:
     """A copy of ``x`` with this dtype and, unless ``strides`` are given, the same memory order."""
     form = x._form
     if strides is None:
@@ -96,14 +93,14 @@ _dense_forms: dict[tuple[Form, DType], Form] = {}  # of copies of dense tensors 
 planning.tables.append(_dense_forms)
 
 
-def contiguous(x: "Tensor") -> "Tensor":
+def contiguous(x: Tensor) -> Tensor:
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
     if x._form.is_contiguous:
         return x
     return laid_out(x, layout.contiguous_strides(tuple(x._form.shape)))
 
 
-def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor":
+def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     """Write the values of ``source`` into ``target``; they are broadcast and cast.
 
     ``node`` is what PyTorch calls the record; it calls a copy of a 0-d tensor a filling.
@@ -147,7 +144,7 @@ def copy_(target: "Tensor", source: Any, node: str = "CopyBackwards") -> "Tensor
 _NOUGHT = np.zeros((), np.uint8)
 
 
-def zero_(target: "Tensor") -> "Tensor":
+def zero_(target: Tensor) -> Tensor:
     """Set every element of ``target`` to zero."""
     if writing.write_plainly(target, _NOUGHT, "zero_"):
         return target
@@ -156,7 +153,7 @@ def zero_(target: "Tensor") -> "Tensor":
     return target
 
 
-def fill_(target: "Tensor", value: Any) -> "Tensor":
+def fill_(target: Tensor, value: Any) -> Tensor:
     """Set every element of ``target`` to one value: a number or a 0-d tensor."""
     tracked = history.check_write(target, value)
     if isinstance(value, TensorBase):
@@ -189,7 +186,7 @@ def fill_(target: "Tensor", value: Any) -> "Tensor":
     return target
 
 
-def filled(form: Form, number: float) -> "Tensor":
+def filled(form: Form, number: float) -> Tensor:
     """A contiguous tensor of the shape, dtype and device of ``form``, filled with one number."""
     array = form.xp.empty(form.shape, form.dtype.numpy)
     array.fill(number)
@@ -199,7 +196,7 @@ def filled(form: Form, number: float) -> "Tensor":
     return base.new(array, form)
 
 
-def assign_number(target: "Tensor", number: Number) -> None:
+def assign_number(target: Tensor, number: Number) -> None:
     """``target[...] = number``, which has been checked."""
     tracked = history.check_write(target)
     writing.check_overlap(target)

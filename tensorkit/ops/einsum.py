@@ -8,13 +8,13 @@ PyTorch's (aten/src/ATen/native/Linear.cpp, einsum and sumproduct_pair).
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base
 from tensorkit.autograd.modes import state
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, quiet
 from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
@@ -23,13 +23,10 @@ from tensorkit.ops.copying import filled
 from tensorkit.ops.products import bmm
 from tensorkit.ops.reshaping import movedim
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 _DOTS = "..."
 
 
-def einsum(equation: str, *operands: Any) -> "Tensor":
+def einsum(equation: str, *operands: Any) -> Tensor:
     """Sum of products: letters name dimensions, and those missing on the right are summed.
 
     A letter twice in one operand means its diagonal; ``...`` stands for any dimensions, which
@@ -59,7 +56,7 @@ planning.tables.append(_plans)
 _UNTRACKED = [None, None]
 
 
-def _found(equation: Any, operands: tuple[Any, ...]) -> "Tensor":
+def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
     """The result by steps that are recorded; how arrays give it, without them, is remembered."""
     if not isinstance(equation, str) or not operands:
         raise ValueError(
@@ -92,7 +89,7 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> "Tensor":
     return result
 
 
-_Named = tuple[list[str], "Tensor"]
+_Named = tuple[list[str], Tensor]
 
 
 def _on_arrays(left: _Named, right: _Named, out: list[str], summed: list[str], result: Form) -> Any:
@@ -206,7 +203,7 @@ def _add(names: list[str], name: str, place: int) -> None:
     names.append(name)
 
 
-def _named(names: list[str], x: "Tensor", place: int) -> tuple[list[str], "Tensor"]:
+def _named(names: list[str], x: Tensor, place: int) -> tuple[list[str], Tensor]:
     """One name for each dimension: those under ``...`` are ".1" for the last, ".2" before it."""
     n_dims, n_letters = x.dim(), len(names) - (_DOTS in names)
     if n_letters > n_dims or (_DOTS not in names and n_letters != n_dims):
@@ -229,7 +226,7 @@ def _named(names: list[str], x: "Tensor", place: int) -> tuple[list[str], "Tenso
 
 
 def _order(
-    named: list[tuple[list[str], "Tensor"]], output: list[str] | None, n_dots: int
+    named: list[tuple[list[str], Tensor]], output: list[str] | None, n_dots: int
 ) -> tuple[list[str], list[str]]:
     """The names of the result's dimensions, and these followed by the summed ones."""
     dots = [f".{number}" for number in range(n_dots, 0, -1)]
@@ -246,8 +243,8 @@ def _order(
 
 
 def _aligned(
-    names: list[str], x: "Tensor", order: list[str], place: int, found: dict[str, int]
-) -> "Tensor":
+    names: list[str], x: Tensor, order: list[str], place: int, found: dict[str, int]
+) -> Tensor:
     """The operand with one dimension for each name of ``order``; ``found`` collects their sizes."""
     names = list(names)
     for name in dict.fromkeys(names):
@@ -276,7 +273,7 @@ def _aligned(
     return views.permute(x, tuple(names.index(name) for name in order))
 
 
-def _contracted(operands: "list[Tensor]", n_out: int, n_dims: int) -> "Tensor":
+def _contracted(operands: list[Tensor], n_out: int, n_dims: int) -> Tensor:
     """The product of all operands, summed over the dimensions from ``n_out`` on."""
     summed = range(n_out, n_dims)
     if len(operands) == 1:
@@ -306,7 +303,7 @@ def _contracted(operands: "list[Tensor]", n_out: int, n_dims: int) -> "Tensor":
     return views.view(result, tuple(result.shape[:n_out])) if summed else result
 
 
-def _pair(left: "Tensor", right: "Tensor", summed: list[int]) -> "Tensor":
+def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     """The product of two operands, summed over these dimensions, as one ``bmm``."""
     if not summed:
         return mul(left, right)

@@ -5,11 +5,12 @@ Integers give the default dtype; relu and rounding keep them.
 
 from functools import partial
 from math import log as log_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes, kernels
+from tensorkit.base import Tensor
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
@@ -18,9 +19,6 @@ from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where, zeros_as
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 @op(kind="unary", ufunc="exp", result="floating")
@@ -339,7 +337,7 @@ def trunc(xp: Any, x: Any) -> Any:
 
 
 @planned(1)
-def _rounded_to(input: "Tensor", decimals: int) -> Any:
+def _rounded_to(input: Tensor, decimals: int) -> Any:
     _need_fractions(input)
     if input._form.is_contiguous:
         return _round_to, (input,), {"decimals": decimals}
@@ -352,7 +350,7 @@ def _need_fractions(x: Any) -> None:
         raise no_kernel("round_cpu", x._form.dtype)
 
 
-def round(input: "Tensor", *, decimals: int = 0) -> "Tensor":
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest number with ``decimals`` digits behind the point; halves go to the even one.
 
     >>> tk.round(tk.tensor([0.5, 1.5, -2.7])), tk.round(tk.tensor([3.14159]), decimals=2)
@@ -361,7 +359,7 @@ def round(input: "Tensor", *, decimals: int = 0) -> "Tensor":
     return _round(input) if decimals == 0 else _rounded_to(input, decimals)
 
 
-def round_(input: "Tensor", *, decimals: int = 0) -> "Tensor":
+def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     """``round``, in place.
 
     >>> tk.tensor([0.5, 1.5]).round_()

@@ -1,10 +1,11 @@
 """Systems of linear equations, inverses and determinants, with LAPACK."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, layout
+from tensorkit.base import Tensor
 from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError, ShapeError, TensorkitError, must_be
 from tensorkit.ops import results
@@ -12,9 +13,6 @@ from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.products import matmul
 from tensorkit.ops.views import transpose, unsqueeze
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 class _LinAlgError(TensorkitError, RuntimeError):
@@ -24,7 +22,7 @@ class _LinAlgError(TensorkitError, RuntimeError):
 LinAlgError = _LinAlgError
 
 
-def solve(A: "Tensor", B: "Tensor") -> "Tensor":
+def solve(A: Tensor, B: Tensor) -> Tensor:
     """The ``x`` for which ``A @ x`` is ``B``; A: (..., n, n), B: (..., n, k) or (n,).
 
     Raises LinAlgError if ``A`` is singular.
@@ -62,7 +60,7 @@ def solve(A: "Tensor", B: "Tensor") -> "Tensor":
     return result
 
 
-def inv(A: "Tensor") -> "Tensor":
+def inv(A: Tensor) -> Tensor:
     """The inverse of each matrix; A: (..., n, n). Raises LinAlgError if there is none.
 
     >>> tk.linalg.inv(tk.tensor([[2., 0.], [0., 4.]]))
@@ -81,7 +79,7 @@ def inv(A: "Tensor") -> "Tensor":
     return result
 
 
-def _if_regular(A: "Tensor", *call: Any) -> "Tensor | None":
+def _if_regular(A: Tensor, *call: Any) -> Tensor | None:
     """``_by_columns(*call)``, or None if ``A`` is singular: then CuPy gives inf and nan."""
     try:
         result = _by_columns(*call)
@@ -93,7 +91,7 @@ def _if_regular(A: "Tensor", *call: Any) -> "Tensor | None":
     return None
 
 
-def det(A: "Tensor") -> "Tensor":
+def det(A: Tensor) -> Tensor:
     """The determinant of each matrix; A: (..., n, n), out: (...).
 
     >>> tk.linalg.det(tk.tensor([[2., 1.], [1., 3.]]))
@@ -144,7 +142,7 @@ _det.grad(
 
 def _by_columns(
     operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any], matrices: bool
-) -> "Tensor":
+) -> Tensor:
     """The result of ``operation``; matrices lie column by column, as LAPACK leaves them."""
     device, dtype = inputs[0].device, inputs[0].dtype
     xp, definition = device.backend.xp, operation.definition

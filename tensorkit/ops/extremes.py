@@ -7,11 +7,11 @@ from ``max(dim)``.
 
 from functools import partial
 from math import copysign
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError
@@ -24,10 +24,6 @@ from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import as_operand
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 # Of two
 
@@ -69,7 +65,7 @@ minimum.grad(
 # Within limits
 
 
-def clamp(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``min`` below ``min``, ``max`` above ``max``, each element itself between them.
 
     The limits are numbers or tensors that broadcast, or None; where they cross, ``max`` wins.
@@ -85,7 +81,7 @@ def clamp(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
     return _clamped(input, min, max)
 
 
-def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
+def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``clamp`` in place.
 
     >>> tk.tensor([-2., 9.]).clamp_(max=1)
@@ -99,7 +95,7 @@ def clamp_(input: "Tensor", min: Any = None, max: Any = None) -> "Tensor":
 
 
 @planned(1)
-def _clamped(x: "Tensor", low: Any, high: Any) -> Any:
+def _clamped(x: Tensor, low: Any, high: Any) -> Any:
     need_tensor("clamp", x)
     if _is_easy(x, low, high):
         return _clamp_to_numbers, (x,), {"low": low, "high": high}
@@ -114,7 +110,7 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return _clamped_by_any("clamp", x, low, high)
 
 
-def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None) -> "Tensor":
+def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None) -> Tensor:
     need_tensor(function, x)
     given = [limit for limit in (low, high) if limit is not None]
     n_tensors = len([limit for limit in given if isinstance(limit, TensorBase)])
@@ -137,7 +133,7 @@ def _clamp_into(low: Any, high: Any, x: Any) -> None:
         xp.minimum(x, high, out=x)
 
 
-def _is_easy(x: "Tensor", *limits: Any) -> bool:
+def _is_easy(x: Tensor, *limits: Any) -> bool:
     """Whether there is nothing to promote or check: every floating-point dtype holds the limits."""
     if limits == (None, None) or not (x._form.is_contiguous and x._form.dtype.is_floating_point):
         return False
@@ -192,7 +188,7 @@ _clamp_to_numbers.grad(
 
 
 @planned(1)
-def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> Any:
+def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element along ``dim``: one dimension, a tuple of them, or () for all.
 
     >>> tk.amax(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
@@ -202,7 +198,7 @@ def amax(input: "Tensor", dim: Any = (), keepdim: bool = False) -> Any:
 
 
 @planned(1)
-def amin(input: "Tensor", dim: Any = (), keepdim: bool = False) -> Any:
+def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest element along ``dim``: one dimension, a tuple of them, or () for all.
 
     >>> tk.amin(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
@@ -257,7 +253,7 @@ _amin.grad(
 )
 
 
-def max(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor ``maximum``.
 
     >>> x = tk.tensor([[1., 5.], [3., 2.]])
@@ -268,7 +264,7 @@ def max(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any =
     return _extreme("max", input, dim, keepdim, other)
 
 
-def min(input: "Tensor", dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor ``minimum``.
 
     >>> x = tk.tensor([[1., 5.], [3., 2.]])
@@ -295,14 +291,14 @@ def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
 
 
 @planned(1)
-def _max_of_all(x: "Tensor") -> Any:
+def _max_of_all(x: Tensor) -> Any:
     need_tensor("max", x)
     need_elements("max", x, None)
     return _max, (x,), {}
 
 
 @planned(1)
-def _min_of_all(x: "Tensor") -> Any:
+def _min_of_all(x: Tensor) -> Any:
     need_tensor("min", x)
     need_elements("min", x, None)
     return _min, (x,), {}
@@ -352,7 +348,7 @@ _min_along.grad(
 )
 
 
-def argmax(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
@@ -361,7 +357,7 @@ def argmax(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
     return _index_of("argmax", _argmax, input, dim, keepdim)
 
 
-def argmin(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
+def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
@@ -370,7 +366,7 @@ def argmin(input: "Tensor", dim: Any = None, keepdim: bool = False) -> "Tensor":
     return _index_of("argmin", _argmin, input, dim, keepdim)
 
 
-def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> "Tensor":
+def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Tensor:
     place = None if dim is None else one_dim(function, x, dim)
     need_tensor(function, x)
     if x._form.dtype is bool_:

@@ -6,12 +6,12 @@ dimensions as the input and replaces the position along one of them.
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes, layout
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, must_be, sizes
 from tensorkit.layout import Ints
@@ -20,14 +20,10 @@ from tensorkit.ops.arguments import need_int, need_tensor
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
-
 # Whole slices along one dimension
 
 
-def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` that ``index``, a vector, names, as a copy.
 
     >>> tk.index_select(tk.tensor([[1, 2], [3, 4], [5, 6]]), 0, tk.tensor([2, 0]))
@@ -38,7 +34,7 @@ def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
 
 
 @planned(2)
-def _selected(input: "Tensor", index: Any, dim: Any) -> Any:
+def _selected(input: Tensor, index: Any, dim: Any) -> Any:
     need_tensor("index_select", input)
     dim = layout.wrap_dim(need_int("index_select", "dim", 2, dim), max(input.dim(), 1))
     need_index("index_select", index, 3)
@@ -111,7 +107,7 @@ add_slices.grad(x=lambda g, index, dim: take_slices(g, index, dim=dim))
 # One position for each element
 
 
-def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements of ``input``, of which ``index`` says the position along ``dim``.
 
     For two dimensions and ``dim=1``: ``out[i, j] = input[i, index[i, j]]``. The result has the
@@ -125,7 +121,7 @@ def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
 
 
 @planned(2)
-def _gathered(input: "Tensor", index: Any, dim: Any) -> Any:
+def _gathered(input: Tensor, index: Any, dim: Any) -> Any:
     need_tensor("gather", input)
     dim = layout.wrap_dim(need_int("gather", "dim", 2, dim), max(input.dim(), 1))
     _check_index("gather", input, dim, index)
@@ -273,7 +269,7 @@ def _all_below(index: Any, size: int) -> bool:
     return bool(index.min() >= 0 and index.max() < size)
 
 
-def take_along_dim(input: "Tensor", indices: "Tensor", dim: int | None = None) -> "Tensor":
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` that broadcasts both along the other dimensions; without ``dim``, of all elements.
 
     >>> x = tk.tensor([[1, 2], [3, 4]])

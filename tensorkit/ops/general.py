@@ -9,14 +9,14 @@ cannot be planned (recording, inference mode, tracked writes, errors) comes here
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import RepeatedNode
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, Device, is_array, quietly, refuse_mix
 from tensorkit.dtypes import DType
 from tensorkit.errors import message, must_be
@@ -42,9 +42,6 @@ from tensorkit.ops.operands import (
 from tensorkit.ops.planning import Definition, Plan, key_of, remember
 from tensorkit.ops.results import finished, recorded, run
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, write
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Operand, Operand]:
@@ -279,7 +276,7 @@ def _arrays(plan: Plan, *values: Any) -> list[Any]:
 
 def binary(
     definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
-) -> "Tensor":
+) -> Tensor:
     """A new tensor from two tensors or numbers."""
     options = _checked(definition, options)
     if isinstance(x, TensorBase) and isinstance(y, TensorBase):
@@ -317,8 +314,8 @@ _MANY_PLANS = 100
 
 
 def _recorded(
-    definition: Definition, result: "Tensor", x: Any, y: Any, options: dict[str, Any], called: str
-) -> "Tensor":
+    definition: Definition, result: Tensor, x: Any, y: Any, options: dict[str, Any], called: str
+) -> Tensor:
     if not definition.rules or not (_may_be_tracked(x) or _may_be_tracked(y)):
         return finished(result)
     rule = definition.rule_for(_number_place(x, y, called))
@@ -342,7 +339,7 @@ def _values(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> 
     return {"x": x, "y": y, **defaults, **options}
 
 
-def unary(definition: Definition, x: Any) -> "Tensor":
+def unary(definition: Definition, x: Any) -> Tensor:
     """A new tensor from one tensor."""
     need_tensor(definition.name, x)
     plan = definition.plans.get(x._form)
@@ -359,8 +356,8 @@ def elementwise(
     definition: Definition,
     values: dict[str, Any],
     options: dict[str, Any],
-    into: "Tensor | None" = None,
-) -> "Tensor":
+    into: Tensor | None = None,
+) -> Tensor:
     """A tensor from several tensors and numbers that broadcast, written ``into`` one if asked.
 
     ``values`` are the arguments by name; a None among them reaches the forward as None.
@@ -409,7 +406,7 @@ def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
     )
 
 
-def method(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
+def method(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> Tensor:
     """``x.<operation>(y)``."""
     return binary(definition, x, y, options, "method")
 
@@ -443,7 +440,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, 
     return NotImplemented
 
 
-def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> "Tensor":
+def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> Tensor:
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
     x, y = _joining(x, y)
@@ -468,7 +465,7 @@ def _joining(x: Any, *others: Any) -> tuple[Any, ...]:
     return together(x, *others)
 
 
-def unary_inplace(definition: Definition, x: Any) -> "Tensor":
+def unary_inplace(definition: Definition, x: Any) -> Tensor:
     """Write ``op(x)`` into ``x``."""
     need_tensor(definition.name, x)
     tracked = history.check_write(x)

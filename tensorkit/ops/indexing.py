@@ -6,13 +6,13 @@ are noted on the way, as *picks*, and then pick from that view; their result is 
 """
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, Device, DeviceMismatchError, is_array
 from tensorkit.dtypes import DType, bool_, float16, int64
 from tensorkit.errors import DTypeError, IndexRangeError, message, must_be, sizes, type_name
@@ -21,11 +21,8 @@ from tensorkit.ops import copying, places, results, views, writing
 from tensorkit.ops.arguments import check_value
 from tensorkit.ops.notation import Operation
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def getitem(x: "Tensor", index: Any) -> "Tensor":
+def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
     form = x._form
     kind, parts = index.__class__, None
@@ -169,7 +166,7 @@ def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:
     return tuple(records)
 
 
-def setitem(x: "Tensor", index: Any, value: Any) -> None:
+def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
     if isinstance(value, np.integer):
         value = int(value)
@@ -209,7 +206,7 @@ def setitem(x: "Tensor", index: Any, value: Any) -> None:
         copying.assign_number(target, value)
 
 
-def _assigned_plainly(x: "Tensor", index: Any, value: Any) -> bool:
+def _assigned_plainly(x: Tensor, index: Any, value: Any) -> bool:
     """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
     form = x._form
     if isinstance(value, TensorBase):
@@ -244,7 +241,7 @@ def _is_plain_part(part: Any) -> bool:
     return part.__class__ is int
 
 
-def _put(target: "Tensor", at: places.Places, value: Any) -> None:
+def _put(target: Tensor, at: places.Places, value: Any) -> None:
     """Write a checked number or a tensor at places of ``target``."""
     dtype = target._form.dtype
     if not isinstance(value, TensorBase):
@@ -525,7 +522,7 @@ def _position(part: Any) -> int:
     return position
 
 
-def index_put_(x: "Tensor", indices: Any, values: Any, accumulate: bool = False) -> "Tensor":
+def index_put_(x: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """``x[indices] = values``, or ``+=``; unlike with ``x[indices] += values``, positions add up
     where they repeat."""
     if not isinstance(indices, (tuple, list)):

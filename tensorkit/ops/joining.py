@@ -1,27 +1,23 @@
 """Joining tensors: cat and stack. Results are always copies."""
 
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base, layout
 from tensorkit.autograd.graph import Node, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import ShapeError, sizes, type_name
 from tensorkit.ops import planning, results, views
 from tensorkit.ops.arguments import need_int
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from tensorkit._tensor import Tensor
-
-
-def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; their other sizes are equal.
 
     Their dtypes are promoted. Vectors without elements are left out.
@@ -85,7 +81,7 @@ def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
         planning.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
 
-def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension ``dim``.
 
     >>> tk.stack([tk.tensor([1, 2]), tk.tensor([3, 4])])
@@ -160,7 +156,7 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
     return [as_array(as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
 
 
-def _recorded(result: "Tensor", tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> "Tensor":
+def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> Tensor:
     result = results.finished(result)
     if not state.grad or not result._form.dtype.is_floating_point:
         return result
@@ -202,7 +198,7 @@ class Joined(Node):
             for edge, part in zip(self.edges, self.parts, strict=True)
         )
 
-    def tensor_gradients(self, g: "Tensor") -> tuple[Any, ...]:
+    def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
         """The parts of the gradient, as views."""
         return tuple(
             None

@@ -1,12 +1,12 @@
 """Masks: writing and picking where a bool tensor is true."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import DTypeError, ShapeError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, writing
@@ -15,11 +15,8 @@ from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import number_array
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def masked_fill(input: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``input`` with ``value``, a number or 0-d tensor, where ``mask`` is true; they broadcast.
 
     >>> tk.masked_fill(tk.tensor([1., 2., 3.]), tk.tensor([True, False, True]), 0)
@@ -33,7 +30,7 @@ def masked_fill(input: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
     return _fill_with_number(input, mask, value=value)
 
 
-def masked_fill_(x: "Tensor", mask: "Tensor", value: Any) -> "Tensor":
+def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Write ``value`` where ``mask`` is true, in place."""
     if _is_simple(x, mask, value):
         array = copying.stored(value, x._form.dtype)
@@ -120,7 +117,7 @@ _fill_with_tensor.grad(
 )
 
 
-def masked_select(input: "Tensor", mask: "Tensor") -> "Tensor":
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector; they broadcast.
 
     >>> tk.masked_select(tk.tensor([1, 2, 3]), tk.tensor([True, False, True]))

@@ -1,16 +1,13 @@
 """Between devices: the only place where tensors change them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.ops.results import finished
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 
 def device_of(*values: Any) -> Device:
@@ -59,7 +56,7 @@ def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
     return target.from_host(source.to_host(array, why), why)
 
 
-def moved(x: Any, device: Device, why: str = "to") -> "Tensor":
+def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     """``x`` on this device: the only place where tensors change devices."""
     form = x._form
     if device is form.device:

@@ -1,11 +1,11 @@
 """Softmax and its relatives: exponentials that are divided by their sum, safe from overflow."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes, kernels
-from tensorkit.base import Form
+from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
 from tensorkit.errors import NotSupportedError
 from tensorkit.kernels import Rows
@@ -26,12 +26,9 @@ from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @planned(1)
-def softmax(input: "Tensor", dim: int, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
     """``exp(x)`` divided by its sum along ``dim``: positive numbers that add up to 1.
 
     Raises NotImplementedError for integers; ``dtype`` converts before.
@@ -43,7 +40,7 @@ def softmax(input: "Tensor", dim: int, dtype: Any = None) -> Any:
 
 
 @planned(1)
-def log_softmax(input: "Tensor", dim: int, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``, without its loss of digits.
 
     >>> tk.log_softmax(tk.tensor([0., 0.]), dim=0)
@@ -215,7 +212,7 @@ _log_softmax.grad(
 
 
 @planned(1)
-def logsumexp(input: "Tensor", dim: Any, keepdim: bool = False) -> Any:
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of ``exp(x)`` along ``dim``, without overflow.
 
     >>> tk.logsumexp(tk.tensor([1000., 1000.]), dim=0)

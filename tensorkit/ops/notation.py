@@ -16,23 +16,20 @@ or autograd must be asked, it hands the call over to it.
 from collections.abc import Callable
 from functools import wraps
 from operator import is_, methodcaller
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
+from typing import Any, ParamSpec, Protocol
 
 from tensorkit import base
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.layout import Layout
 from tensorkit.ops import general, planning, results, writing
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.moving import together
 from tensorkit.ops.planning import Definition
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 _xp = CPU.backend.xp
 _new = object.__new__
@@ -44,11 +41,11 @@ class Operation(Protocol):
     """What ``@op`` makes of a forward function."""
 
     definition: Definition
-    operator: Callable[[Any, Any], "Tensor"]
-    method: Callable[..., "Tensor"]
-    reflected: Callable[[Any, Any], "Tensor"]
-    inplace: Callable[..., "Tensor"]
-    inplace_operator: Callable[[Any, Any], "Tensor"]
+    operator: Callable[[Any, Any], Tensor]
+    method: Callable[..., Tensor]
+    reflected: Callable[[Any, Any], Tensor]
+    inplace: Callable[..., Tensor]
+    inplace_operator: Callable[[Any, Any], Tensor]
     on_arrays: Callable[..., Any]
 
     def grad(
@@ -72,10 +69,10 @@ class Operation(Protocol):
         pass it.
         """
 
-    def __call__(self, *args: Any, **options: Any) -> "Tensor":
+    def __call__(self, *args: Any, **options: Any) -> Tensor:
         """Apply the operation to tensors and numbers."""
 
-    def __get__(self, instance: Any, owner: Any) -> Callable[..., "Tensor"]:
+    def __get__(self, instance: Any, owner: Any) -> Callable[..., Tensor]:
         """An operation in the body of a class is a method, as every function is."""
 
 
@@ -203,7 +200,7 @@ def _array_form(definition: Definition) -> Callable[..., Any]:
 def _unary(definition: Definition) -> Operation:
     plans, writes = definition.plans, definition.writes
 
-    def call(input: "Tensor") -> "Tensor":
+    def call(input: Tensor) -> Tensor:
         try:
             plan = plans[input._form]
             array = quiet.run(plan.compute, input._array)
@@ -218,7 +215,7 @@ def _unary(definition: Definition) -> Operation:
             pass  # no tensor, no plan, fast paths closed, autograd refuses: the general path tells
         return general.unary(definition, input)
 
-    def inplace(input: "Tensor") -> "Tensor":
+    def inplace(input: Tensor) -> Tensor:
         try:
             if input._node is None or not (state.grad or input._node is INFERENCE):
                 quiet.run(writes[input._form].compute, input._array, input._array)
@@ -305,7 +302,7 @@ def _reflected(definition: Definition) -> Any:
         turned.__code__ = turned.__code__.replace(co_name="reflected")
         return turned
 
-    def reflected(self: "Tensor", other: Any) -> Any:
+    def reflected(self: Tensor, other: Any) -> Any:
         kind = other.__class__
         if not (kind is float or kind is int):
             return general.reflected(definition, self, other)
@@ -375,7 +372,7 @@ def _view(definition: Definition) -> Operation:
     values = locate.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
 
-    def call(input: "Tensor", *args: Any, **options: Any) -> "Tensor":
+    def call(input: Tensor, *args: Any, **options: Any) -> Tensor:
         try:
             if not options:
                 return history.view(input, input._form.views[locate, args])
@@ -428,7 +425,7 @@ def _function(definition: Definition) -> Operation:
     forward = definition.forward
     names = definition.inputs
 
-    def call(*inputs: Any, **options: Any) -> "Tensor":
+    def call(*inputs: Any, **options: Any) -> Tensor:
         try:
             device = inputs[0]._form.device
             if device is not CPU:
@@ -499,7 +496,7 @@ def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(choose)
-    def view(input: "Tensor", *args: Any, **options: Any) -> Any:
+    def view(input: Tensor, *args: Any, **options: Any) -> Any:
         try:
             key = (choose, args, *map(type, args)) if not options else ()
             known: Any = input._form.views[key]
@@ -535,7 +532,7 @@ class _Several:
 
 
 def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
-    def of_one(input: "Tensor", *args: Any, **options: Any) -> Any:
+    def of_one(input: Tensor, *args: Any, **options: Any) -> Any:
         try:
             key: Any = input._form
             if args or options:

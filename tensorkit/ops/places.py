@@ -5,22 +5,19 @@
 """
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import results, writing
 from tensorkit.ops.notation import op
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 Places = tuple[Any, ...]
 
@@ -110,7 +107,7 @@ def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
     return total.astype(values.dtype, copy=False).reshape(n_rows, width)
 
 
-def pick(x: "Tensor", places: Places) -> "Tensor":
+def pick(x: Tensor, places: Places) -> Tensor:
     """``x[places]``, laid out as PyTorch lays it out."""
     form = x._form
     if 0 in form.shape:
@@ -134,7 +131,7 @@ def pick(x: "Tensor", places: Places) -> "Tensor":
     return results.recorded(take_places.definition, result, values)
 
 
-def put(x: "Tensor", places: Places, value: Any, accumulate: bool = False) -> None:
+def put(x: Tensor, places: Places, value: Any, accumulate: bool = False) -> None:
     """``x[places] = value``, or ``+=`` for ``accumulate``; ``value`` is a tensor of x's dtype.
 
     It may also be a number that was checked; an array of it is then given as ``value``.

@@ -5,10 +5,10 @@ transposes reach BLAS as they are.
 """
 
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tensorkit import dtypes, layout
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, ShapeError, must_be, sizes
@@ -17,9 +17,6 @@ from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 _ndarray: Any = CPU.backend.xp.ndarray
 _C_NAMES = {
@@ -46,7 +43,7 @@ def _dot_of(x: Form, y: Form) -> Any:
 
 
 @planned(2)
-def matmul(input: "Tensor", other: "Tensor") -> Any:
+def matmul(input: Tensor, other: Tensor) -> Any:
     """Matrix product ``input @ other``.
 
     Two vectors give a number, a matrix and a vector a vector. With more dimensions the last two
@@ -87,7 +84,7 @@ matmul.on_arrays = lambda x, y: backend_of(x).xp.matmul(x, y)  # type: ignore[at
 _of_two: Any = matmul.plain  # type: ignore[attr-defined]
 
 
-def operator(self: "Tensor", other: Any) -> Any:
+def operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
@@ -103,7 +100,7 @@ def _squeeze_row(xp: Any, x: Any) -> Any:
 _squeeze_row.grad(node="SqueezeBackward4", x=lambda g: unsqueeze(g, 0))
 
 
-def _folded(x: "Tensor", y: "Tensor") -> "Tensor":
+def _folded(x: Tensor, y: Tensor) -> Tensor:
     """Many matrices times one: all rows become one tall matrix."""
     shape = tuple(x._form.shape)
     tall = reshape(x, (prod(shape[:-1]), shape[-1]))
@@ -112,7 +109,7 @@ def _folded(x: "Tensor", y: "Tensor") -> "Tensor":
     return unsafe_view(mm(tall, y), size=(*shape[:-1], y._form.shape[-1]))
 
 
-def _folded_right(x: "Tensor", y: "Tensor") -> "Tensor":
+def _folded_right(x: Tensor, y: Tensor) -> Tensor:
     """One matrix, or a row, times many: transposed, it is many times one."""
     flipped = transpose(y, -2, -1)
     if len(x._form.shape) == 1:
@@ -120,7 +117,7 @@ def _folded_right(x: "Tensor", y: "Tensor") -> "Tensor":
     return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
 
 
-def _batched(x: "Tensor", y: "Tensor") -> "Tensor":
+def _batched(x: Tensor, y: Tensor) -> Tensor:
     """Matrices times matrices, one by one."""
     (*left, n, m), (*right, m2, p) = x._form.shape, y._form.shape
     batch = layout.broadcast_shapes(tuple(left), tuple(right))
@@ -138,7 +135,7 @@ def _mm(xp: Any, x: Any, y: Any) -> Any:
 
 
 @planned(2)
-def mm(input: "Tensor", mat2: "Tensor") -> Any:
+def mm(input: Tensor, mat2: Tensor) -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
 
     >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
@@ -180,9 +177,7 @@ _mm.grad(
 
 
 @planned(3)
-def addmm(
-    input: "Tensor", mat1: "Tensor", mat2: "Tensor", *, beta: float = 1, alpha: float = 1
-) -> Any:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     """``beta * input + alpha * mat1 @ mat2``; ``input`` is broadcast to the product.
 
     >>> tk.addmm(tk.tensor([1., 2.]), tk.eye(2), tk.ones(2, 2))
@@ -253,7 +248,7 @@ _addmm.grad(
 
 
 @planned(2)
-def mv(input: "Tensor", vec: "Tensor") -> Any:
+def mv(input: Tensor, vec: Tensor) -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
     >>> tk.mv(tk.tensor([[1., 2.], [3., 4.]]), tk.tensor([1., 1.]))
@@ -293,7 +288,7 @@ _mv.grad(
 
 
 @planned(2)
-def dot(input: "Tensor", tensor: "Tensor") -> Any:
+def dot(input: Tensor, tensor: Tensor) -> Any:
     """Product of two vectors of one length, a number.
 
     >>> tk.dot(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
@@ -341,7 +336,7 @@ _dot.grad(
 
 
 @planned(2)
-def bmm(input: "Tensor", mat2: "Tensor") -> Any:
+def bmm(input: Tensor, mat2: Tensor) -> Any:
     """Products of matrices in pairs: (b, n, m) and (b, m, p) give (b, n, p).
 
     >>> tk.bmm(tk.ones(5, 2, 3), tk.ones(5, 3, 4)).shape
@@ -351,7 +346,7 @@ def bmm(input: "Tensor", mat2: "Tensor") -> Any:
     return _bmm, _in_pairs(input, mat2), {}
 
 
-def _in_pairs(x: "Tensor", y: "Tensor") -> tuple["Tensor", "Tensor"]:
+def _in_pairs(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both, if their matrices can be multiplied in pairs; ShapeError or RuntimeError if not."""
     _check_batches(x, y)
     left, right = x._form, y._form
@@ -360,7 +355,7 @@ def _in_pairs(x: "Tensor", y: "Tensor") -> tuple["Tensor", "Tensor"]:
     return x, y
 
 
-def _check_batches(input: "Tensor", mat2: "Tensor") -> None:
+def _check_batches(input: Tensor, mat2: Tensor) -> None:
     left, right = input._form, mat2._form
     for name, form in (("batch1", left), ("batch2", right)):
         if len(form.shape) != 3:
@@ -388,7 +383,7 @@ _bmm.grad(
 )
 
 
-def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every element of one vector times every element of another: (n,) and (m,) give (n, m).
 
     >>> tk.outer(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
@@ -403,8 +398,8 @@ def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
 
 
 def baddbmm(
-    input: "Tensor", batch1: "Tensor", batch2: "Tensor", *, beta: Any = 1, alpha: Any = 1
-) -> "Tensor":
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to the product.
 
     >>> tk.baddbmm(tk.tensor(1.), tk.ones(1, 1, 3), tk.ones(1, 3, 2))

@@ -3,12 +3,12 @@
 from functools import partial
 from math import inf
 from math import prod as prod_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import layout
-from tensorkit.base import Form
+from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_
 from tensorkit.errors import DTypeError, NotSupportedError
@@ -32,13 +32,10 @@ from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @planned(1)
 def sum(
-    input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
     """Sum of all elements, or along ``dim``: one dimension or a tuple of them.
 
@@ -61,7 +58,7 @@ def sum(
 
 @planned(1)
 def mean(
-    input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
     """Mean of all elements, or along ``dim``: one dimension or a tuple of them.
 
@@ -87,7 +84,7 @@ def mean(
     return _mean_along, (input,), {"dim": _dims("mean", input, dim), "keepdim": bool(keepdim)}
 
 
-def _dims(function: str, x: "Tensor", dim: Any) -> Ints:
+def _dims(function: str, x: Tensor, dim: Any) -> Ints:
     if isinstance(dim, (str, float)):
         raise no_such_call(function, (dim,), "()", "(tuple of ints dim, bool keepdim)")
     return some_dims(function, x, dim)
@@ -244,7 +241,7 @@ _mean_along.grad(
 
 @planned(1)
 def var(
-    input: "Tensor",
+    input: Tensor,
     dim: Any = None,
     unbiased: Any = None,
     keepdim: bool = False,
@@ -263,7 +260,7 @@ def var(
 
 @planned(1)
 def std(
-    input: "Tensor",
+    input: Tensor,
     dim: Any = None,
     unbiased: Any = None,
     keepdim: bool = False,
@@ -279,7 +276,7 @@ def std(
 
 
 def _spread_options(
-    function: str, x: "Tensor", dim: Any, unbiased: Any, keepdim: Any, correction: Any
+    function: str, x: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any
 ) -> dict[str, Any]:
     need_tensor(function, x)
     if not x._form.dtype.is_floating_point:
@@ -338,7 +335,7 @@ _std.grad(
 
 
 @planned(1)
-def prod(input: "Tensor", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Product of all elements, or along one dimension.
 
     Integers and bools give int64; ``dtype`` converts before multiplying.
@@ -415,7 +412,7 @@ _prod_along.grad(
 
 
 @planned(1)
-def cumsum(input: "Tensor", dim: int, *, dtype: Any = None) -> Any:
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Sums of the first 1, 2, 3, ... elements along ``dim``. Integers and bools give int64.
 
     >>> tk.cumsum(tk.tensor([1., 2., 3.]), dim=0)
@@ -446,7 +443,7 @@ _cumsum.grad(x=lambda g, dim, backwards: _cumsum(g, dim=dim, backwards=not backw
 
 
 @planned(1)
-def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true, that is, not zero; or all along ``dim``.
 
     >>> tk.all(tk.tensor([[True, False], [True, True]]), dim=1)
@@ -456,7 +453,7 @@ def all(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @planned(1)
-def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether an element is true, that is, not zero; or one along ``dim``.
 
     >>> tk.any(tk.tensor([[True, False], [False, False]]), dim=1)
@@ -465,7 +462,7 @@ def any(input: "Tensor", dim: Any = None, keepdim: bool = False) -> Any:
     return _truth("any", _any, input, dim, keepdim)
 
 
-def _truth(function: str, operation: Operation, x: "Tensor", dim: Any, keepdim: Any) -> Any:
+def _truth(function: str, operation: Operation, x: Tensor, dim: Any, keepdim: Any) -> Any:
     dims = some_dims(function, x, dim)
     if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
         return x != 0
@@ -489,7 +486,7 @@ def _as_truth(x: Any, truth: Any) -> Any:
     return truth.astype(x.dtype) if x.dtype == "uint8" else truth  # PyTorch's old bool
 
 
-def count_nonzero(input: "Tensor", dim: Any = None) -> "Tensor":
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, in all or along ``dim``.
 
     >>> tk.count_nonzero(tk.tensor([[1, 0], [2, 3]]), dim=0)
@@ -508,8 +505,8 @@ def _count_nonzero(xp: Any, x: Any) -> Any:
 
 
 def norm(
-    input: "Tensor", p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> "Tensor":
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
     """The p-norm ``sum(|x| ** p) ** (1 / p)`` of all elements, or along ``dim``.
 
     ``p`` is 2 unless told otherwise; ``inf`` gives the largest size, 0 counts what is not zero.

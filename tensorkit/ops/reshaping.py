@@ -1,10 +1,10 @@
 """Views composed of others: unflatten, ravel, movedim, broadcast_tensors."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import ShapeError, type_name
 from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
@@ -12,12 +12,9 @@ from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, no_such_call
 from tensorkit.ops.notation import composed
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @composed
-def unflatten(input: "Tensor", dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Any:
     """One dimension as several of these sizes, of which one may be -1.
 
     >>> tk.unflatten(tk.zeros(2, 12), 1, (3, -1)).shape
@@ -41,7 +38,7 @@ def unflatten(input: "Tensor", dim: int, sizes: Sequence[int]) -> Any:
 
 
 @composed
-def ravel(input: "Tensor") -> Any:
+def ravel(input: Tensor) -> Any:
     """All elements as a vector: a view of a contiguous tensor, of a copy otherwise.
 
     >>> tk.ravel(tk.tensor([[1, 2], [3, 4]]))
@@ -54,7 +51,7 @@ def ravel(input: "Tensor") -> Any:
 
 
 @composed
-def movedim(input: "Tensor", source: Any, destination: Any) -> Any:
+def movedim(input: Tensor, source: Any, destination: Any) -> Any:
     """View in which the dimensions ``source`` stand at the places ``destination``.
 
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
@@ -94,7 +91,7 @@ def movedim(input: "Tensor", source: Any, destination: Any) -> Any:
     )
 
 
-def broadcast_tensors(*tensors: "Tensor") -> "tuple[Tensor, ...]":
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of all tensors in the shape to which they broadcast together.
 
     >>> [x.tolist() for x in tk.broadcast_tensors(tk.tensor([1, 2]), tk.tensor([[3], [4]]))]

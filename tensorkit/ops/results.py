@@ -1,7 +1,7 @@
 """From an array to a result: run a forward, make a tensor, record it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,23 +10,20 @@ from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form
+from tensorkit.base import Form, Tensor
 from tensorkit.devices import Device, is_array, quiet, quietly
 from tensorkit.layout import Layout
 from tensorkit.ops.planning import Definition, no_record
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def finished(result: "Tensor") -> "Tensor":
+def finished(result: Tensor) -> Tensor:
     """A result that needs no node; in inference mode it is marked."""
     if state.inference:
         result._node = INFERENCE
     return result
 
 
-def contiguous_result(array: Any, device: Device) -> "Tensor":
+def contiguous_result(array: Any, device: Device) -> Tensor:
     """A tensor with the standard strides, on a fresh array or number."""
     if array.__class__ is not np.ndarray:
         array = device.backend.asarray(array)
@@ -44,7 +41,7 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return array if is_array(array) else np.asarray(array)
 
 
-def recorded(definition: Definition, result: "Tensor", values: dict[str, Any]) -> "Tensor":
+def recorded(definition: Definition, result: Tensor, values: dict[str, Any]) -> Tensor:
     """``result`` with a node if one of the inputs among ``values`` is tracked."""
     rule = definition.rules.get(None)
     inputs = () if rule is None else tuple(values[name] for name in rule.inputs)

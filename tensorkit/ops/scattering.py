@@ -3,13 +3,13 @@
 Every function has a form that copies and one, with a trailing underscore, that writes in place.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.base import Form, TensorBase
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.ops import copying, results, writing
 from tensorkit.ops.arguments import (
@@ -34,11 +34,8 @@ from tensorkit.ops.gathering import (
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.places import refuse_position
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def scatter(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
     """A copy of ``input`` with elements of ``src`` at the positions that ``index`` names.
 
     For two dimensions and ``dim=1``: ``out[i, index[i, j]] = src[i, j]``. ``src`` is a tensor of
@@ -54,11 +51,11 @@ def scatter(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more:
 
 
 @planned(3)
-def _with_tensor(input: "Tensor", index: Any, src: Any, dim: Any) -> Any:
+def _with_tensor(input: Tensor, index: Any, src: Any, dim: Any) -> Any:
     return _if_short(*_scattered("scatter", input, dim, index, src, {}))
 
 
-def scatter_(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more: Any) -> "Tensor":
+def scatter_(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
     """``scatter`` in place."""
     if not more and _is_plain(input, dim, index, src):
         array = scatter(input, dim, index, src)._array
@@ -67,7 +64,7 @@ def scatter_(input: "Tensor", dim: int, index: "Tensor", src: Any = None, **more
     return _in_place("scatter", *_scattered("scatter_", input, dim, index, src, more))
 
 
-def scatter_add(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` to which elements of ``src`` are added; positions may repeat.
 
     >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
@@ -77,11 +74,11 @@ def scatter_add(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "T
 
 
 @planned(3)
-def _with_sums(input: "Tensor", index: Any, src: Any, dim: Any) -> Any:
+def _with_sums(input: Tensor, index: Any, src: Any, dim: Any) -> Any:
     return _if_short(*_added("scatter_add", input, dim, index, src))
 
 
-def scatter_add_(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "Tensor":
+def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``scatter_add`` in place."""
     if _is_plain(input, dim, index, src):
         array = scatter_add(input, dim, index, src)._array
@@ -90,9 +87,7 @@ def scatter_add_(input: "Tensor", dim: int, index: "Tensor", src: "Tensor") -> "
     return _in_place("scatter_add", *_added("scatter_add_", input, dim, index, src))
 
 
-def index_add(
-    input: "Tensor", dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
-) -> "Tensor":
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy of ``input`` to whose slices at ``index`` those of ``source`` are added.
 
     >>> tk.zeros(3).index_add(0, tk.tensor([0, 0]), tk.tensor([1., 2.]))
@@ -101,9 +96,7 @@ def index_add(
     return _call(*_slices_added(input, dim, index, source, alpha))
 
 
-def index_add_(
-    input: "Tensor", dim: int, index: "Tensor", source: "Tensor", *, alpha: Any = 1
-) -> "Tensor":
+def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``index_add`` in place."""
     return _in_place("index_add", *_slices_added(input, dim, index, source, alpha))
 
@@ -128,13 +121,13 @@ def _if_short(operation: Operation, inputs: tuple[Any, ...], options: dict[str, 
 _Call = tuple[Operation, tuple[Any, ...], dict[str, Any]]
 
 
-def _call(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> "Tensor":
+def _call(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     return operation(*inputs, **options)
 
 
 def _in_place(
     name: str, operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]
-) -> "Tensor":
+) -> Tensor:
     x, definition = inputs[0], operation.definition
     tracked = history.check_write(x, *inputs[1:])
     writing.check_overlap(x)
@@ -148,7 +141,7 @@ def _in_place(
 
 
 def _scattered(
-    function: str, x: "Tensor", dim: int, index: Any, src: Any, more: dict[str, Any]
+    function: str, x: Tensor, dim: int, index: Any, src: Any, more: dict[str, Any]
 ) -> _Call:
     if "reduce" in more:
         raise NotSupportedError(
@@ -170,13 +163,13 @@ def _scattered(
     return _scatter_number, (x, index), {"dim": dim, "value": copying.stored(number, x.dtype)[()]}
 
 
-def _added(function: str, x: "Tensor", dim: int, index: Any, src: Any) -> _Call:
+def _added(function: str, x: Tensor, dim: int, index: Any, src: Any) -> _Call:
     if not isinstance(src, TensorBase):
         raise must_be(function, "src", 3, "Tensor", src)
     return _scatter_add, (x, index, src), {"dim": _checked("scatter", x, dim, index, src)}
 
 
-def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) -> _Call:
+def _slices_added(x: Tensor, dim: int, index: Any, source: Any, alpha: Any) -> _Call:
     need_tensor("index_add_", x)
     for place, (name, value) in enumerate((("index", index), ("source", source)), start=2):
         if not isinstance(value, TensorBase):
@@ -210,7 +203,7 @@ def _slices_added(x: "Tensor", dim: int, index: Any, source: Any, alpha: Any) ->
     return _index_add, (x, index, source), {"dim": dim, "alpha": as_scalar(alpha)}
 
 
-def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:
+def _checked(function: str, x: Tensor, dim: Any, index: Any, src: Any) -> int:
     """``dim``, counted from the front, after the checks of index and ``src``."""
     name = function.removesuffix("_")
     need_tensor(function, x)
@@ -252,7 +245,7 @@ def _checked(function: str, x: "Tensor", dim: Any, index: Any, src: Any) -> int:
     return dim
 
 
-def _refuse_outside(x: "Tensor", dim: int, index: "Tensor") -> None:
+def _refuse_outside(x: Tensor, dim: int, index: Tensor) -> None:
     size = x.shape[dim] if x.dim() else 1
     position = first_outside(index._array, size)
     if position is not None:

@@ -1,10 +1,10 @@
 """Choosing between elements: where, and what formulas need of the kind."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base, dtypes, layout
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import DTypeError
 from tensorkit.ops import planning, results
@@ -13,11 +13,8 @@ from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
-
-def where(condition: "Tensor", input: Any, other: Any) -> "Tensor":
+def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
 
     Both may be tensors or numbers; their dtypes are promoted. Raises unless ``condition`` is a

@@ -1,10 +1,11 @@
 """Order and counting: sort, topk, nonzero, unique, bincount."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
+from tensorkit.base import Tensor
 from tensorkit.devices import quietly
 from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
@@ -14,14 +15,11 @@ from tensorkit.ops.gathering import add_along, take_along
 from tensorkit.ops.notation import op
 from tensorkit.ops.views import select, unsqueeze
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 _Sorted = named_result("sort", "values", "indices")
 _Top = named_result("topk", "values", "indices")
 
 
-def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
     """The elements in order along ``dim``: values and where each one was.
 
     Equal elements keep their order. nan counts as the largest number.
@@ -42,8 +40,8 @@ def sort(input: "Tensor", dim: int = -1, descending: bool = False, *, stable: An
 
 
 def argsort(
-    input: "Tensor", dim: int = -1, descending: bool = False, *, stable: Any = None
-) -> "Tensor":
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any = None
+) -> Tensor:
     """The indices that ``sort`` gives: where the smallest element is, the second smallest, ...
 
     >>> tk.argsort(tk.tensor([3., 1., 2.]))
@@ -62,7 +60,7 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
     return x.shape[dim] - 1 - _order(xp, x[turned], dim, False)[turned]
 
 
-def topk(input: "Tensor", k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The ``k`` largest (or smallest) elements along ``dim``, and where they were.
 
     They come in order, whatever ``sorted`` says.
@@ -120,7 +118,7 @@ for _ordered, _node in ((_sort, "Sort"), (_sort_stable, "Sort"), (_topk, "Topk")
     )
 
 
-def nonzero(input: "Tensor", *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
 
     >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
@@ -137,7 +135,7 @@ def nonzero(input: "Tensor", *, as_tuple: bool = False) -> Any:
 
 
 def unique(
-    input: "Tensor",
+    input: Tensor,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -179,7 +177,7 @@ def _unique2(xp: Any, x: Any) -> Any:
 _unique2.grad(node="Unique2Backward0", x=None)
 
 
-def bincount(input: "Tensor", weights: "Tensor | None" = None, minlength: int = 0) -> "Tensor":
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often 0, 1, 2, ... occur; with ``weights`` the sum of theirs.
 
     Raises RuntimeError unless ``input`` has one dimension of integers that are not negative.

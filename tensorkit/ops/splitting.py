@@ -1,8 +1,9 @@
 """Parts of a tensor along one dimension: narrow, split, chunk, unbind. All are views."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import layout as rules
+from tensorkit.base import Tensor
 from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Layout
 from tensorkit.ops import views
@@ -10,12 +11,9 @@ from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import Operation, composed, op
 from tensorkit.ops.windows import add_window
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 
 @composed
-def narrow(input: "Tensor", dim: int, start: Any, length: int) -> Any:
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     """View of ``length`` entries along ``dim`` from ``start`` on.
 
     >>> tk.narrow(tk.arange(6), 0, 2, 3)
@@ -47,7 +45,7 @@ def narrow(input: "Tensor", dim: int, start: Any, length: int) -> Any:
 
 
 @composed
-def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> Any:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
 
     >>> tk.split(tk.arange(5), 2)
@@ -58,7 +56,7 @@ def split(tensor: "Tensor", split_size_or_sections: Any, dim: int = 0) -> Any:
     return _parts(tensor, split_size_or_sections, dim)
 
 
-def _parts(tensor: "Tensor", split_size_or_sections: Any, dim: int) -> Any:
+def _parts(tensor: Tensor, split_size_or_sections: Any, dim: int) -> Any:
     need_tensor("split", tensor)
     step = as_int(split_size_or_sections)
     if step is None:
@@ -78,7 +76,7 @@ def _parts(tensor: "Tensor", split_size_or_sections: Any, dim: int) -> Any:
     return [(_split_part, (dim, start, min(start + step, size))) for start in starts]
 
 
-def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> Any:
+def _split_with_sizes(x: Tensor, lengths: Any, dim: int) -> Any:
     lengths = need_sizes("split_with_sizes", "split_sizes", 2, lengths)
     if not x._form.shape:
         raise ShapeError("split_with_sizes expects at least a 1-dimensional tensor", a_shape=())
@@ -103,7 +101,7 @@ def _split_with_sizes(x: "Tensor", lengths: Any, dim: int) -> Any:
 
 
 @composed
-def chunk(input: "Tensor", chunks: int, dim: int = 0) -> Any:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """Views of at most ``chunks`` parts of one size along ``dim``, the last perhaps smaller.
 
     >>> tk.chunk(tk.arange(5), 2)
@@ -122,7 +120,7 @@ def chunk(input: "Tensor", chunks: int, dim: int = 0) -> Any:
 
 
 @composed
-def unbind(input: "Tensor", dim: int = 0) -> Any:
+def unbind(input: Tensor, dim: int = 0) -> Any:
     """Views of all entries along ``dim``, which disappears.
 
     >>> tk.unbind(tk.tensor([[1, 2], [3, 4]]))

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from math import prod
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import base
 from tensorkit import layout as rules
 from tensorkit.autograd import history
+from tensorkit.base import Tensor
 from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
@@ -16,18 +17,12 @@ from tensorkit.ops.arguments import need_int, need_sizes, need_tensor
 from tensorkit.ops.notation import op
 from tensorkit.ops.windows import add_window
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 _xp = CPU.backend.xp
 
 
 def as_strided(
-    input: "Tensor",
-    size: Sequence[int],
-    stride: Sequence[int],
-    storage_offset: int | None = None,
-) -> "Tensor":
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """View of the same storage with any shape, strides and offset (default: its own offset).
 
     The caller is responsible for the meaning; only the bounds of the storage are checked.
@@ -40,7 +35,7 @@ def as_strided(
     return strided(input, size, stride, storage_offset, 2)
 
 
-def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first: int) -> "Tensor":
+def strided(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: int) -> Tensor:
     """``as_strided``; ``first`` is the position at which the caller wrote ``size``."""
     form, key = input._form, None
     if size.__class__ is stride.__class__ is tuple and {*map(type, (*size, *stride))} == {int}:
@@ -56,7 +51,7 @@ def strided(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first:
     return history.view(input, plan)
 
 
-def _target(input: "Tensor", size: Any, stride: Any, storage_offset: Any, first: int) -> Layout:
+def _target(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: int) -> Layout:
     """The layout that was asked for; raises where it is none or leaves the storage."""
     shape = need_sizes("as_strided", "size", first, size)
     strides = need_sizes("as_strided", "stride", first + 1, stride)
@@ -114,7 +109,7 @@ _as_strided.grad(
 history.rules["as_strided"] = _as_strided.definition.rules[None]
 
 
-def _strided_plan(x: "Tensor", target: Layout) -> Any:
+def _strided_plan(x: Tensor, target: Layout) -> Any:
     """The plan of a view whose offset counts from the start of the storage."""
     source, form = base.layout_of(x), x._form
     view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
@@ -179,7 +174,7 @@ def unsqueeze(layout: Layout, dim: int) -> Layout:
 unsqueeze.grad(x=lambda g, shape: reshape(g, shape))
 
 
-def squeeze(input: "Tensor", dim: Any = None) -> "Tensor":
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """View without dimensions of size 1: all of them, or those that ``dim`` names.
 
     >>> tk.zeros(1, 3, 1).squeeze().shape, tk.zeros(1, 3, 1).squeeze(0).shape
@@ -382,7 +377,7 @@ def _reshape_alias(layout: Layout, size: Ints) -> Layout:
 _reshape_alias.grad(node="ReshapeAliasBackward0", x=lambda g, shape: reshape(g, shape))
 
 
-def reshape(input: "Tensor", shape: Sequence[int]) -> "Tensor":
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape: a view where strides allow it, otherwise a copy.
 
     >>> tk.reshape(tk.arange(6), (2, -1))
@@ -409,7 +404,7 @@ reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
 unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
 
 
-def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions ``start_dim`` to ``end_dim`` as one; a view where strides allow it.
 
     >>> tk.zeros(2, 3, 4).flatten(1).shape

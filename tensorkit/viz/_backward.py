@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import AutogradError, Parts
+from tensorkit.base import Tensor
 from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
 from tensorkit.ops import reduction
@@ -18,9 +19,6 @@ from tensorkit.viz._graph import FLOW, LEFT, box_of, key
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
 from tensorkit.viz.palette import SOFT
 from tensorkit.viz.reading import Vertex
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_DRAWN, MOST_STEPS, MOST_VISITS = 40, 60, 2_000
 
@@ -74,7 +72,7 @@ class Steps(Picture):
 
 
 def backward(
-    loss: "Tensor", gradient: "Tensor | None" = None, *, naive: bool = False, **named: "Tensor"
+    loss: Tensor, gradient: Tensor | None = None, *, naive: bool = False, **named: Tensor
 ) -> Picture:
     """Backward in steps, in the engine's order: a node runs when all its gradients have arrived.
 
@@ -114,7 +112,7 @@ def backward(
 
 
 def _steps(
-    loss: "Tensor", gradient: "Tensor | None", naive: bool, names: list[tuple[str, "Tensor"]]
+    loss: Tensor, gradient: Tensor | None, naive: bool, names: list[tuple[str, Tensor]]
 ) -> Picture:
     vertices = reading.read(loss, names)
     first: Any = (creation.ones_like(loss) if gradient is None else gradient).detach()._array

@@ -2,15 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tensorkit.base import Tensor
 from tensorkit.viz import table, words
 from tensorkit.viz.chart import span, ticks
 from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
 from tensorkit.viz.palette import BLUE, EDGE, INK, SOFT
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_ROWS, WIDTH = 40, 360.0
 _BELOW = "The mean |gradient|, on a logarithmic scale; in brackets its ratio to the mean |value|."
@@ -59,7 +57,7 @@ Row = tuple[str, str, float, str, str]
 """Name, shape, size of the gradient (nan if there is none to draw), the same told, its share."""
 
 
-def _rows(pairs: Iterable[tuple[str, "Tensor"]]) -> list[Row]:
+def _rows(pairs: Iterable[tuple[str, Tensor]]) -> list[Row]:
     rows = []
     for name, parameter in pairs:
         shape = str(tuple(parameter.shape))
@@ -74,11 +72,11 @@ def _rows(pairs: Iterable[tuple[str, "Tensor"]]) -> list[Row]:
     return rows
 
 
-def _size(x: "Tensor") -> float:
+def _size(x: Tensor) -> float:
     return float(x.detach().double().abs().mean().item())
 
 
-def _by_layer(pairs: list[tuple[str, "Tensor"]]) -> list[Row]:
+def _by_layer(pairs: list[tuple[str, Tensor]]) -> list[Row]:
     layers: dict[str, list[tuple[str, Tensor]]] = {}
     for name, parameter in pairs:
         layers.setdefault(name.split(".")[0], []).append((name, parameter))

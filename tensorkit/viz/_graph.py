@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tensorkit.base import Tensor
 from tensorkit.viz import boxes, dot, folding, layers, reading, words
 from tensorkit.viz.boxes import Box
 from tensorkit.viz.drawing import Canvas, Picture, heading, said
@@ -11,15 +12,12 @@ from tensorkit.viz.folding import Group
 from tensorkit.viz.palette import FOLDED, LEAF, PLAIN, RESULT
 from tensorkit.viz.reading import Vertex
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 LEFT = 18.0
 FLOW = "Values flow down along the arrows, gradients back up."
 
 
 def graph(
-    t: "Tensor", *, values: bool = True, most: int = 40, by_dot: bool = False, **named: "Tensor"
+    t: Tensor, *, values: bool = True, most: int = 40, by_dot: bool = False, **named: Tensor
 ) -> Picture:
     """Picture of the graph behind ``t``: operations, what they keep, leaves and their gradients.
 

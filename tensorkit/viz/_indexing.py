@@ -2,11 +2,12 @@
 
 from itertools import islice, product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorkit import creation
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.dtypes import bool_
 from tensorkit.viz import grid, words
@@ -14,13 +15,10 @@ from tensorkit.viz.drawing import WIDEST, Canvas, Picture, heading, said, text_w
 from tensorkit.viz.grid import Cell
 from tensorkit.viz.palette import INK, PLAIN, RESULT, SOFT
 
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
-
 MOST_ELEMENTS, MOST_BLOCKS = 1_000_000, 6
 
 
-def indexing(t: "Tensor", index: Any) -> Picture:
+def indexing(t: Tensor, index: Any) -> Picture:
     """Picture of ``t[index]``: the elements it takes, the result, view or copy.
 
     The tensor is called what it is called in the calling code; one without a name is ``t``.
@@ -42,7 +40,7 @@ def indexing(t: "Tensor", index: Any) -> Picture:
         return _taken(words.as_code(next(names, "t")), t.detach(), index)
 
 
-def _taken(name: str, t: "Tensor", index: Any) -> Picture:
+def _taken(name: str, t: Tensor, index: Any) -> Picture:
     code = f"{name}[{index_text(index)}]"
     try:
         result = t[index]
@@ -86,12 +84,12 @@ def index_text(index: Any) -> str:
     )
 
 
-def _is_view(t: "Tensor", result: "Tensor") -> bool:
+def _is_view(t: Tensor, result: Tensor) -> bool:
     own, other = t.untyped_storage(), result.untyped_storage()
     return own.nbytes() > 0 and own.data_ptr() == other.data_ptr()
 
 
-def _kind(t: "Tensor", result: "Tensor") -> str:
+def _kind(t: Tensor, result: Tensor) -> str:
     shape = f"of shape {tuple(result.shape)}"
     if not t.numel():
         return f"nothing, {shape}"
@@ -101,14 +99,14 @@ def _kind(t: "Tensor", result: "Tensor") -> str:
     return f"a copy {shape}"
 
 
-def _consequence(name: str, t: "Tensor", result: "Tensor") -> str:
+def _consequence(name: str, t: Tensor, result: Tensor) -> str:
     if _is_view(t, result):
         return f"A view shares its memory: a write to the result is seen in {name}."
     return f"A copy has memory of its own: a write to the result is not seen in {name}."
 
 
 def _draw(
-    canvas: Canvas, text: list[str], title: str, x: "Tensor", taken: "Tensor | None", top: float
+    canvas: Canvas, text: list[str], title: str, x: Tensor, taken: Tensor | None, top: float
 ) -> float:
     """Draw a tensor as matrices; write the same as text. Gives the lower end."""
     canvas.text(18, top + 14, title, 12, INK, bold=True)

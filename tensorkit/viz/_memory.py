@@ -8,15 +8,12 @@ import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.viz import words
 from tensorkit.viz.drawing import WIDEST, Canvas, Picture, shortened, text_width
 from tensorkit.viz.palette import FAINT, SERIES, SOFT, WHITE
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_BOXES, FEWEST_BOXES = 24, 5
 
@@ -68,7 +65,7 @@ class Row:
         return max(39.0, 14.0 + max((text_width(it, 13, mono=True) for it in texts), default=0.0))
 
 
-def memory(*tensors: "Tensor", live: bool = False, **named: "Tensor") -> Picture:
+def memory(*tensors: Tensor, live: bool = False, **named: Tensor) -> Picture:
     """Picture of the memory behind tensors: boxes in a row, and which of them each tensor sees.
 
     Tensors that share a storage are drawn below the same row: a write through one of them is seen
@@ -115,7 +112,7 @@ _SEEN = "A write to a box is seen by every tensor with an index in its column."
 _COLON = "Below a box stands the index of the element there; a colon is every index of a dimension."
 
 
-def _overlaps(pairs: list[tuple[str, "Tensor"]]) -> list[str]:
+def _overlaps(pairs: list[tuple[str, Tensor]]) -> list[str]:
     """Said of storages that are parts of one array of NumPy: they share memory, too."""
     found: dict[Any, str] = {}
     for name, x in pairs:
@@ -129,8 +126,8 @@ def _overlaps(pairs: list[tuple[str, "Tensor"]]) -> list[str]:
 
 
 def _others_alive(
-    pairs: list[tuple[str, "Tensor"]], known: dict[int, str]
-) -> list[tuple[str, "Tensor"]]:
+    pairs: list[tuple[str, Tensor]], known: dict[int, str]
+) -> list[tuple[str, Tensor]]:
     """Every other tensor on these storages, in an order that is the same on every run."""
     given = {id(x) for _, x in pairs}
     places = {_place(x) for _, x in pairs} - {None}
@@ -143,19 +140,19 @@ def _others_alive(
     return sorted(found, key=lambda pair: (pair[0] == "no name", pair[0], _numbers(pair[1])))
 
 
-def _place(x: "Tensor") -> Any:
+def _place(x: Tensor) -> Any:
     storage = x.untyped_storage()
     return (x.device, storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
 
 
-def _numbers(x: "Tensor") -> Any:
+def _numbers(x: Tensor) -> Any:
     return x.storage_offset(), tuple(x.shape), tuple(x.stride())
 
 
 # From tensors to plain data
 
 
-def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
+def _describe(pairs: Sequence[tuple[str, Tensor]]) -> list[Row]:
     groups: dict[Any, list[tuple[str, Tensor]]] = {}
     for number, (name, x) in enumerate(pairs):
         # An empty storage has no address: each stands for itself.
@@ -169,7 +166,7 @@ def _describe(pairs: Sequence[tuple[str, "Tensor"]]) -> list[Row]:
     ]
 
 
-def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
+def _row(title: str, group: list[tuple[str, Tensor]]) -> Row:
     x = group[0][1]
     n_bytes = x.untyped_storage().nbytes()
     n = n_bytes // x.itemsize
@@ -189,7 +186,7 @@ def _row(title: str, group: list[tuple[str, "Tensor"]]) -> Row:
             return row
 
 
-def _boxes_to_show(n: int, tensors: list["Tensor"], most: int) -> list[int]:
+def _boxes_to_show(n: int, tensors: list[Tensor], most: int) -> list[int]:
     """All boxes, or of many: both ends of the storage, and where each tensor starts and ends."""
     if n <= most:
         return list(range(n))
@@ -205,12 +202,12 @@ def _boxes_to_show(n: int, tensors: list["Tensor"], most: int) -> list[int]:
     return sorted(list(dict.fromkeys(wanted))[:most])
 
 
-def _last(x: "Tensor") -> int:
+def _last(x: Tensor) -> int:
     reach = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
     return x.storage_offset() + reach
 
 
-def _lane(name: str, x: "Tensor", boxes: list[int]) -> Lane:
+def _lane(name: str, x: Tensor, boxes: list[int]) -> Lane:
     shape, strides, offset = tuple(x.shape), tuple(x.stride()), x.storage_offset()
     seen = {}
     for box in boxes:

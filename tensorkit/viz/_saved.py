@@ -2,16 +2,14 @@
 
 from collections import Counter
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.viz import reading, table, words
 from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
 from tensorkit.viz.palette import BLUE, INK, SOFT, WHITE
 from tensorkit.viz.reading import Vertex
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_ROWS, BAR = 20, 320.0
 
@@ -19,7 +17,7 @@ Kept = dict[int, tuple[int, bool]]
 """Address of a storage -> its bytes, and whether a leaf lies on it (an input or a parameter)."""
 
 
-def saved(loss: "Tensor", **named: "Tensor") -> Picture:
+def saved(loss: Tensor, **named: Tensor) -> Picture:
     """Picture of the memory kept for the backward of ``loss``, operation by operation.
 
     Each storage counts once, where it was first saved. What leaves keep (inputs, parameters) would

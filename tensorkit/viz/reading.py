@@ -8,17 +8,15 @@ nobody saved, tensors that have a name in the caller's code or that a recording 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import AutogradError
 from tensorkit.autograd.rules import saved_as
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.layout import Layout
 from tensorkit.viz import words
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_RECORDED = 500
 _PLAIN = (("alpha", 1), ("beta", 1))  # factors that change nothing
@@ -104,7 +102,7 @@ def order(root: Any) -> list[Any]:
     return done
 
 
-def leads_to(root: Any, leaf: "Tensor", most: int) -> bool:
+def leads_to(root: Any, leaf: Tensor, most: int) -> bool:
     """Whether a leaf is among the first ``most`` nodes below ``root``."""
     seen = {id(root)}
     waiting = [root]
@@ -129,9 +127,7 @@ def inputs_of(node: Any) -> list[Any]:
     ]
 
 
-def read(
-    root: "Tensor", named: Iterable[tuple[str, "Tensor"]], *, values: bool = True
-) -> list[Vertex]:
+def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = True) -> list[Vertex]:
     """Every operation and leaf behind ``root``; the last is the root's own."""
     known = _known(root, named)
     nodes = order(root.grad_fn if root.grad_fn is not None else root)
@@ -152,9 +148,7 @@ def read(
     return vertices
 
 
-def _known(
-    root: "Tensor", named: Iterable[tuple[str, "Tensor"]]
-) -> dict[int, tuple[str, "Tensor"]]:
+def _known(root: Tensor, named: Iterable[tuple[str, Tensor]]) -> dict[int, tuple[str, Tensor]]:
     """Name and tensor by the id of the node that made it, or of the leaf."""
     known: dict[int, tuple[str, Tensor]] = {}
     for name, x in [*named, ("", root)]:
@@ -164,7 +158,7 @@ def _known(
     return known
 
 
-def _add_recorded(known: dict[int, tuple[str, "Tensor"]], root: "Tensor") -> None:
+def _add_recorded(known: dict[int, tuple[str, Tensor]], root: Tensor) -> None:
     """Add the intermediate results that a recording remembers.
 
     An origin names the operation that was called. Where that is one node, its inputs that require

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorkit import frames
 from tensorkit.autograd.modes import state
+from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
-
-if TYPE_CHECKING:
-    from tensorkit._tensor import Tensor
 
 MOST_VALUES, MOST_READ = 6, 10_000_000
 _PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
@@ -62,7 +60,7 @@ def form(x: Any) -> str:
     return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{place}"
 
 
-def values(x: "Tensor") -> str:
+def values(x: Tensor) -> str:
     """The values of a small tensor; of a large one its range, its mean and what is not finite."""
     if x.numel() > MOST_READ:
         return count(x.numel(), "value")
@@ -147,7 +145,7 @@ def as_code(name: str) -> str:
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
 
 
-def named_tensors(frame: FrameType) -> Iterator[tuple[str, "Tensor"]]:
+def named_tensors(frame: FrameType) -> Iterator[tuple[str, Tensor]]:
     """Every tensor that has a name in ``frame``, also as a module's parameter: name, tensor.
 
     Names that begin with an underscore are left out: they are how IPython remembers outputs.
