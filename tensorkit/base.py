@@ -35,6 +35,7 @@ class Form:
         "is_contiguous",
         "is_whole",
         "parts",
+        "rows",
         "shape",
         "strides",
         "views",
@@ -43,6 +44,7 @@ class Form:
     )
 
     parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
+    rows: dict[Any, tuple[Any, ...]]  # the plans of some x[i], and of x[a:b:step] by (a, b, step)
     views: dict[Any, tuple[Any, ...]]
     whole: Layout  # of a contiguous tensor of this shape
     is_whole: bool  # these are its strides
@@ -55,6 +57,7 @@ class Form:
         self.strides = strides
         self.is_contiguous = is_contiguous(shape, strides)
         self.parts = {}
+        self.rows = {}
         self.views = {}
         self.whole = Layout(shape, contiguous_strides(shape), 0)
         self.is_whole = strides == self.whole.strides
@@ -223,6 +226,7 @@ def remember_view(form: Form, key: Any, plan: Any) -> None:
 def forget_views() -> None:
     """Find out anew what views look like."""
     for form in _forms.values():
+        form.rows.clear()
         form.views.clear()
         form.parts.clear()
 

@@ -664,7 +664,7 @@ def make_node(
             else:
                 value = None  # of no use without the gradient of that input
         saved[name] = value
-    node = object.__new__(GeneralNode)
+    node = GeneralNode()
     node.rule = rule
     node._form = form
     node.hooks = None

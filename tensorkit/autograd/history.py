@@ -127,7 +127,7 @@ def known_recorder(  # noqa: C901 - one way, without calls
             tracked = tracked or edge is not None
         if not tracked:
             return
-        node = _new(GeneralNode)
+        node = GeneralNode()
         node.rule = rule
         node._form = result._form
         node.hooks = None
@@ -173,7 +173,7 @@ def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., 
             values = {"x": x, "y": y, "alpha": 1}
             result._node = make_node(rule, result._form, (left, right), values, result)
             return
-        node = _new(kind)
+        node = kind()
         node.rule = rule
         node._form = result._form
         node.hooks = None
@@ -211,7 +211,7 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
             edges = (None, edge) if number_first else (edge, None)
             result._node = make_node(rule, result._form, edges, values, result)
             return
-        node = _new(PairNode)
+        node = PairNode()
         node.rule = rule
         node._form = result._form
         node.hooks = None
@@ -251,11 +251,11 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
         if edge is None:
             return
         if keeps_result:
-            node: Any = _new(ResultNode)
+            node: Any = ResultNode()
             node.saved = result._array
             node.storage = None
         else:
-            node = _new(PairNode)
+            node = PairNode()
             node.right = node.y = None
             node.x = x if keeps_x else None
             version = 0 if x._storage is None else x._storage.version
@@ -297,17 +297,20 @@ def as_view(result: Tensor, x: TensorBase, make_edge: Callable[[Any], Any]) -> T
     return result
 
 
-def view(x: Tensor, plan: tuple[Any, ...]) -> Tensor:
-    """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes."""
+def view(x: Tensor, plan: tuple[Any, ...], array: Any = None) -> Tensor:
+    """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes.
+
+    ``array`` is what it shows, if the caller has it.
+    """
     form, offset, take, byte_strides, steps = plan
-    storage = x._storage
-    if storage is None:
-        storage = base.storage_of(x)
+    storage = x._storage or base.storage_of(x)
     result = _new(base.public)
     result._form = form
     result._storage = storage
     result._offset = offset = offset + x._offset
-    if take is not None:
+    if array is not None:
+        result._array = array
+    elif take is not None:
         result._array = take(x._array)
     else:
         view_bytes = form.device.backend.view_bytes
@@ -331,7 +334,7 @@ def view(x: Tensor, plan: tuple[Any, ...]) -> Tensor:
 def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
     """The nodes of these steps, one after the other; what they keep they share."""
     for rule, form, known in steps:
-        node = _new(GeneralNode)
+        node = GeneralNode()
         node.rule = rule
         node._form = form
         node.hooks = None
@@ -424,7 +427,7 @@ def rebase(x: TensorBase, node: Node) -> None:
         x._node = node
         return
     origin = x._base
-    whole = _new(CopySlices)
+    whole = CopySlices()
     whole.rule = _COPY_SLICES
     whole._form = origin._form
     whole.hooks = None

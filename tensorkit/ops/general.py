@@ -187,10 +187,15 @@ _LARGE = 2**14
 def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:
     """A function that writes what ``ufunc`` gives to an array laid out as the result should be."""
     empty = np.empty
+    order = {(*range(len(back)),): "C", (*reversed(range(len(back))),): "F"}.get(back)
     if not back:  # without dimensions: a ufunc alone would give a number
         if ufunc.nin == 1:
             return lambda x: ufunc(x, out=empty((), dtype))
         return lambda x, y: ufunc(x, y, out=empty((), dtype))
+    if order is not None:
+        if ufunc.nin == 1:
+            return lambda x: ufunc(x, order=order)
+        return lambda x, y: ufunc(x, y, order=order)
     if ufunc.nin == 1:
         return lambda x: ufunc(x, out=empty(slowest_first, dtype).transpose(back))
     return lambda x, y: ufunc(x, y, out=empty(slowest_first, dtype).transpose(back))

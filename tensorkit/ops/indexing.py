@@ -24,22 +24,32 @@ from tensorkit.ops.notation import Operation
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
-    form = x._form
-    kind, parts = index.__class__, None
-    if kind is tuple or kind in _ALONE:
-        parts = index if kind is tuple else (index,)
-        key = _key(parts)
-        plan = form.views.get(key)
-        if plan is not None:
-            return history.view(x, plan)
-    elif form.shape and (kind is int or kind is slice):
-        known: Any = index
-        if kind is slice:  # the types, too: 1 and 1.0 are equal
-            first, end, by = index.start, index.stop, index.step
-            known = (first, end, by, first.__class__, end.__class__, by.__class__)
-        plan = form.views.get(known) or _along_first(form, index, known)
-        if plan is not None:
-            return history.view(x, plan)
+    form, kind = x._form, index.__class__
+    # NumPy is given the index as it was written: what it refuses is for the general questions
+    try:
+        if kind is slice:
+            key = index.start, index.stop, index.step
+            plan = form.rows.get(key) or _along_first(form, index, key)
+            if plan is not None:
+                return history.view(x, plan, x._array[index])
+        elif kind is int:
+            plan = form.rows.get(index) or _along_first(form, index, index)
+            if plan is not None:
+                return history.view(x, plan, x._array[index, ...])
+        elif kind is tuple or kind in _ALONE:
+            parts = index if kind is tuple else (index,)
+            plan = form.views.get(_key(parts))
+            if plan is not None:
+                array = x._array[parts] if plan[0].shape else None  # it would be a number
+                return history.view(x, plan, array)
+    except (IndexError, TypeError):
+        pass
+    return _general(x, index)
+
+
+def _general(x: Tensor, index: Any) -> Tensor:
+    """``x[index]``, where no plan is known."""
+    form, kind = x._form, index.__class__
     if form.shape and (kind is tuple or isinstance(index, TensorBase)):
         found = _positions(index if kind is tuple else (index,), len(form.shape))
         if found is not None:
@@ -48,10 +58,12 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     picks: Picks = {}
     target = locate(_layout_of(form), index, steps, picks)
     plan = base.plan_view(x, target, _records(x, steps))
-    if parts is not None and not picks and key is not None:
-        plan = base.plan_view(x, target, plan.steps, operator.itemgetter((*parts, ...)))
-        base.remember_view(form, key, plan)
     if not picks:
+        parts = index if kind is tuple else (index,)
+        if all(map(_is_known, parts)):
+            if not target.shape:
+                plan = base.plan_view(x, target, plan.steps, operator.itemgetter((*parts, ...)))
+            base.remember_view(form, _key(parts), plan)
         return history.view(x, plan)
     return places.pick(
         history.view(x, plan) if steps else x, _on(form.device, _places(target.shape, picks))
@@ -74,24 +86,24 @@ def _layout_of(form: Form) -> Layout:
     return Layout(tuple(form.shape), form.strides, 0)
 
 
-def _key(index: tuple[Any, ...]) -> Any:
-    """What a view through this tuple can be remembered by; None for masks, tensors, lists."""
+def _key(parts: tuple[Any, ...]) -> Any:
+    """What the plan of a view through these parts is kept by; the types count, too."""
     key: list[Any] = []
-    for part in index:
+    for part in parts:
         if part.__class__ is slice:
-            start, stop, step = part.start, part.stop, part.step
-            if not (
-                start.__class__ in _BOUNDS
-                and stop.__class__ in _BOUNDS
-                and step.__class__ in _BOUNDS
-            ):
-                return None
-            key.append((start, stop, step))
-        elif part.__class__ in _BOUNDS or part is Ellipsis:
+            key += part.start, part.stop, part.step, slice
+        elif part.__class__ is int:
             key.append(part)
         else:
-            return None
+            key += part.__class__, part
     return tuple(key)
+
+
+def _is_known(part: Any) -> bool:
+    """Whether a part of an index says by itself which view it means."""
+    if part.__class__ is slice:
+        return {part.start.__class__, part.stop.__class__, part.step.__class__} <= _BOUNDS
+    return part.__class__ in _BOUNDS or part is Ellipsis
 
 
 _BOUNDS = frozenset((int, type(None)))
@@ -120,7 +132,6 @@ def _along_first(form: Form, index: Any, key: Any) -> Any:
         if not -size <= index < size:
             return None
         start = index if index >= 0 else index + size
-        place: Any = (start, ...)
         part = form.parts.get(None) or base.part_form(form, None)
         definition = views.select.definition
     else:
@@ -133,7 +144,6 @@ def _along_first(form: Form, index: Any, key: Any) -> Any:
             return None
         start, stop, step = index.indices(size)
         length = max(0, (stop - start + step - 1) // step)
-        place = index
         part = form.parts.get((length, step)) or base.part_form(form, (length, step))
         definition = views.slice.definition
     shape, strides, known = whole.shape[1:], whole.strides[1:], {"shape": whole.shape, "dim": 0}
@@ -146,9 +156,9 @@ def _along_first(form: Form, index: Any, key: Any) -> Any:
     known["target"] = Layout(shape, strides, start * whole.strides[0])
     steps = ((definition.rules[None], part, known),)
     offset = start * form.strides[0]
-    plan = tuple(base.ViewPlan(part, offset, operator.itemgetter(place), (), steps))
-    if len(form.views) < _FIRST_FEW:
-        form.views[key] = plan
+    plan = tuple(base.ViewPlan(part, offset, None, (), steps))
+    if len(form.rows) < _FIRST_FEW:
+        form.rows[key] = plan
     return plan
 
 

@@ -167,7 +167,7 @@ def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[An
         for x in tensors
     )
     if any(edge is not None for edge in edges):
-        node = object.__new__(Joined)
+        node = Joined()
         node.rule, node._form, node.hooks = rule, result._form, None
         node.order = next_order()
         node.edges, node.dim, node.parts = edges, dim, parts
