@@ -1,6 +1,8 @@
 """``make bench-gpu``, tried out with tiny workloads where there is no GPU: nothing is measured."""
 
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +11,10 @@ import pytest
 
 import tensorkit as tk
 from tensorkit import gpu
+
+sys.path.append(str(Path(__file__).parents[1] / "tensorkit"))
+import fake_cupy
+from kernel_sources import COMPILER
 
 torch = pytest.importorskip("torch")
 
@@ -74,6 +80,22 @@ def test_the_page_has_a_line_for_each_workload_and_a_picture_with_a_bar():
     assert sum(line.startswith("| ") for line in page.splitlines()) == 4
     assert "Measured on a machine." in page
     assert on_gpu.picture(results, known).count("<rect") == 3
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: apt install g++")
+def test_the_whole_script_runs_on_the_stand_in_for_cupy(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(on_gpu, "rows", lambda: ROWS)
+    monkeypatch.setattr(on_gpu, "ROUNDS", 1)
+    monkeypatch.setattr(on_gpu, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["on_gpu.py", "--write"])
+    with fake_cupy.installed(tmp_path, 2):
+        on_gpu.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(ROWS)
+    assert not [line for line in lines if "Error" in line or "WRONG" in line]
+    page = (tmp_path / "benchmark-gpu.md").read_text()
+    assert "Measured on A fake, CUDA 12.9, CuPy 14." in page
+    assert (tmp_path / "benchmark-gpu.svg").exists()
 
 
 @pytest.mark.skipif(gpu.missing() is None, reason="there is a GPU")

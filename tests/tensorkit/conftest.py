@@ -1,6 +1,10 @@
 """Settings for the tests of tensorkit: the same examples on every run, and the shared helpers."""
 
+import atexit
+import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -34,12 +38,18 @@ def _defaults():
 def _devices():
     from tensorkit import gpu
 
-    return ["simulated", "cuda"] if gpu.find() else ["simulated"]
+    if "GPU_STAND_IN" in os.environ:  # so many GPUs, to try out what is to run on real ones
+        from fake_cupy import Cupy
+
+        folder = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder)
+        sys.modules["cupy"] = Cupy(folder, int(os.environ["GPU_STAND_IN"]))
+    return ["simulated", *["cuda", "cuda:1"][: len(gpu.find())]]
 
 
 @pytest.fixture(params=_devices())
 def gpu(request):
-    """A CUDA device for the test: simulated, and the real one where there is one."""
+    """The current CUDA device of the test: simulated, and the first two real ones there are."""
     import tensorkit as tk
     from tensorkit.devices import cuda
 
@@ -48,5 +58,6 @@ def gpu(request):
             yield request.param
         return
     before = cuda.use(None)
+    tk.cuda.set_device(request.param)
     yield request.param
     cuda.use(before)

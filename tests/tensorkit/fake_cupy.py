@@ -18,12 +18,13 @@ import numpy as np
 from cupy_signatures import committed
 from kernel_sources import CODES, compiled, for_host, parameters, raw, source
 
-from tensorkit import devices, gpu, kernels
+from tensorkit import devices, kernels
 from tensorkit.simulated import Library, _around, _product
 from tensorkit.wrapped import _BINARY, _OTHER
 
 TABLE = committed()
 _AS_OPERANDS_LIE = ("astype", "copy")  # other results lie row by row
+_COMPARISONS = np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal
 _ATOMIC = "efdiILQ"  # the dtypes that CuPy adds to at places which repeat
 
 
@@ -91,6 +92,8 @@ class Array:
         return made
 
     def __getattr__(self, name):
+        if name == "mean":  # for programs by hand
+            return lambda *axis: self.cupy.run(name, np.ndarray.mean, (self, *axis))
         if f"ndarray.{name}" not in TABLE:
             raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
         found = getattr(self.host, name)
@@ -132,6 +135,8 @@ class Array:
 
     def __array_ufunc__(self, ufunc, method, *args, **options):
         assert method == "__call__"
+        if ufunc in _COMPARISONS:  # of which NumPy makes arrays of its own numbers
+            args = [x.item() if isinstance(x, np.ndarray) and not x.ndim else x for x in args]
         return getattr(self.cupy, ufunc.__name__)(*args, **options)
 
     def __getitem__(self, index):
@@ -154,6 +159,10 @@ class Array:
         if not (self.flags.c_contiguous or self.flags.f_contiguous):
             raise NotImplementedError("CuPy cannot copy non-contiguous array between devices.")
         return self.cupy.made("copy", self.host.copy(order), ())
+
+    def get(self):
+        """On the host."""
+        return self.host.copy()
 
     def set(self, arr):
         """From the host."""
@@ -227,6 +236,7 @@ class Cupy(ModuleType):
 
     def __init__(self, folder, n_devices=1):
         super().__init__("cupy")
+        self.__version__ = TABLE["version"]
         self.folder, self.launched, self.waits, self.tf32 = folder, [], 0, None
         self._local = threading.local()  # CuPy has one current device for each thread
         self.ndarray = type("ndarray", (Array,), {"cupy": self})
@@ -262,6 +272,7 @@ class Cupy(ModuleType):
             memory=_module("memory", OutOfMemoryError=OutOfMemoryError),
             set_allocator=lambda allocate: setattr(self, "allocate", allocate),
             get_cublas_handle=lambda: 1 + self.current,
+            using_allocator=lambda allocate: contextlib.nullcontext(),
         )  # fmt: skip
 
     @property
@@ -336,6 +347,9 @@ class Cupy(ModuleType):
         return self.made("copy", obj.copy(order), ())
 
     def asarray(self, a, dtype=None, order=None):
+        if hasattr(a, "__cuda_array_interface__") and not isinstance(a, Array):
+            shared = self.from_dlpack(a)
+            return shared if shared.data.device_id == self.current else shared.copy()
         if not isinstance(a, Array):
             assert np.ndim(a) == 0  # more would be a transfer
             return self.made("asarray", np.asarray(a, dtype), ())
@@ -531,18 +545,16 @@ class Event:
 
 
 @contextlib.contextmanager
-def found(folder, n_devices=1, current=0):
-    """Let tensorkit look for GPUs and find these."""
+def installed(folder, n_devices=1, current=0):
+    """Let ``import cupy`` give this module, and tensorkit find its devices."""
     cupy = Cupy(folder, n_devices)
     cupy._local.current = current
-    installed, sys.modules["cupy"] = sys.modules.get("cupy"), cupy
-    try:
-        before = devices.cuda.use(gpu.find())
-    finally:
-        del sys.modules["cupy"]
-        if installed is not None:
-            sys.modules["cupy"] = installed
+    real, sys.modules["cupy"] = sys.modules.get("cupy"), cupy
+    before = devices.cuda.use(None)
     try:
         yield cupy
     finally:
         devices.cuda.use(before)
+        del sys.modules["cupy"]
+        if real is not None:
+            sys.modules["cupy"] = real

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fake_cupy import found
+from fake_cupy import installed
 from function_cases import CASES, leaves_of
 from kernel_sources import COMPILER
 from on_devices import agree, on_both, words
@@ -21,14 +21,14 @@ def folder(tmp_path_factory):
 @pytest.fixture(params=[0, 1], ids=["first", "second"])
 def fake(folder, request):
     """One GPU, or the second of two, whose arrays are wrapped."""
-    with found(folder, 1 + request.param) as made:
+    with installed(folder, 1 + request.param) as made:
         tk.cuda.set_device(request.param)
         yield made
 
 
 @pytest.fixture
 def two(folder):
-    with found(folder, 2) as made:
+    with installed(folder, 2) as made:
         yield made
 
 
@@ -264,7 +264,7 @@ def test_operations_run_where_their_tensors_are_and_leave_the_current_device_as_
 
 
 def test_where_a_program_made_another_device_current_its_arrays_are_not_wrapped(folder):
-    with found(folder, 2, current=1):
+    with installed(folder, 2, current=1):
         x, y = tk.ones(2, device="cuda:0") * 2, tk.ones(2, device="cuda:1") * 2
         assert [type(each._array).__name__ for each in (x, y)] == ["Array", "ndarray"]
         assert _where(x, y) == [0, 1]
@@ -278,7 +278,7 @@ def test_tensors_of_two_gpus_do_not_mix(two):
     library = devices.cuda.backend(1).xp
     with pytest.raises(ValueError, match=r"resides \(0\) is different from the current device"):
         library.add(y._array, x._array)
-    with found(two.folder, 3):
+    with installed(two.folder, 3):
         x, y = tk.ones(2, device="cuda:1"), tk.ones(2, device="cuda:2")
         with pytest.raises(ValueError, match="an array of GPU 2 is used on GPU 1"):
             x._array + y._array

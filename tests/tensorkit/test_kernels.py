@@ -5,7 +5,7 @@ That shows the arithmetic, not CuPy's launch of it: `make test-gpu` does where t
 
 import numpy as np
 import pytest
-from fake_cupy import found
+from fake_cupy import installed
 from kernel_sources import COMPILER
 
 import tensorkit as tk
@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def cupy(folder):
     """CuPy's stand-in as the CUDA device."""
-    with found(folder) as made:
+    with installed(folder) as made:
         yield made
 
 
