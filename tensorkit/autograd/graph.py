@@ -493,17 +493,17 @@ class GeneralNode(Node):
         """The gradients for all edges."""
         rule = self.rule
         formulas = rule._on_arrays or rule.on_arrays
-        kept = {
-            name: self._array(name, value) if value.__class__ in _HOLDERS else value
-            for name, value in self.saved.items()
-        }
+        needs, saved = rule.needs, self.saved
         found: list[Any] = []
         for place, edge in enumerate(self.edges):
             if edge is None:
                 found.append(None)
-            else:
-                formula = formulas[place] or self._formula(place)
-                found.append(formula(g, *[kept.get(name) for name in rule.needs[place]]))
+                continue
+            given = [g]
+            for name in needs[place]:
+                value = saved.get(name)
+                given.append(self._array(name, value) if value.__class__ in _HOLDERS else value)
+            found.append((formulas[place] or self._formula(place))(*given))
         return tuple(found)
 
     def _array(self, name: str, saved: Any) -> Any:

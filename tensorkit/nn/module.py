@@ -114,7 +114,7 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         for members in ("_parameters", "_buffers", "_modules"):
-            if members in own and name in own[members]:
+            if name in own.get(members, ()):
                 return own[members][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
