@@ -192,24 +192,26 @@ class Generator:
         them ``one_by_one`` where it cannot write them in blocks.
         """
         if count < 16 or one_by_one:
-            return np.array(self._pairs(count), np.float64)
+            return np.array(self._pairs(count), np.float64) + 0  # of -0.0 it is 0.0
         if dtype is float32 and count <= _KEPT:
             return self._few_normal(count)
-        if dtype is float16:  # block by block, in single precision, rounded at the end
-            blocks = [self.uniform(count - count % 16, float32)]
-        else:
-            blocks = [self.uniform(count, dtype)[: count - count % 16]]
-        if count % 16:
-            blocks.append(self.uniform(16, float32 if dtype is float16 else dtype))
-        values = np.empty(count, blocks[0].dtype)
-        values[: len(blocks[0])] = _box_muller_blocks(blocks[0])
-        if count % 16:
-            values[-16:] = _box_muller_blocks(blocks[1])
+        # PyTorch draws float16 in single precision, and all anew that are rounded at the end
+        own = float32 if dtype is float16 else dtype
+        values, extra = np.empty(count, own.numpy), count % 16
+        for start in range(0, count - extra, _BLOCK):
+            part = values[start : min(start + _BLOCK, count - extra)]
+            part[...] = _box_muller_blocks(self.uniform(len(part), own))
+        if extra:
+            if dtype is not float16:
+                self.uniform(extra, own)
+            values[-16:] = _box_muller_blocks(self.uniform(16, own))
         return values
 
     def _few_normal(self, count: int) -> Any:
         """``normal`` in float32, for not many numbers: what is made of the words is kept."""
         extra = count % 16
+        if not extra and self._at + count <= self._end:
+            return self._next(count, _NORMALS[self._at % 16])
         missing, pieces = count - extra, []
         while missing:
             taken = min(missing, (self._end - self._at) // 16 * 16)
@@ -260,9 +262,8 @@ class Generator:
     def permutation(self, n: int) -> Any:
         """The integers 0 to n - 1 in random order (Fisher-Yates, forwards), as int64."""
         order = list(range(n))
-        places = np.arange(max(n - 1, 0), dtype=np.uint64)
-        others = places + self.words(len(places)) % (np.uint64(n) - places)
-        for place, other in enumerate(others.tolist()):
+        for place, word in enumerate(self.words(max(n - 1, 0)).tolist()):
+            other = place + word % (n - place)
             order[place], order[other] = order[other], order[place]
         return np.array(order, np.int64)
 
@@ -359,7 +360,7 @@ def _fractions(generator: Generator) -> Any:
 
 def _fractions_of(words: Any) -> Any:
     """A float32 in [0, 1) of each word: its low 24 bits."""
-    fractions = (words & _LOW_BITS).astype(np.float32)
+    fractions = (words.astype(np.uint32) & _LOW_BITS).view(np.int32).astype(np.float32)
     fractions *= _UNIT
     return fractions
 
@@ -374,9 +375,10 @@ def _normals(first: int, generator: Generator) -> Any:
 
 
 _NORMALS = [partial(_normals, first) for first in range(16)]
-_LOW_BITS, _UNIT = np.array(2**24 - 1, np.uint64), np.array(2.0**-24, np.float32)
+_LOW_BITS, _UNIT = np.array(2**24 - 1, np.uint32), np.array(2.0**-24, np.float32)
 _TWIST = 624  # so many words the twister finds at a time
 _KEPT = 4 * _TWIST  # so many are drawn
+_BLOCK = 2**13  # so many normal numbers stay in the processor's cache
 _LONG_RANGE = 2**28
 _STATE = np.dtype(
     {
@@ -390,8 +392,10 @@ _STATE = np.dtype(
 
 def _box_muller_blocks(values: Any) -> Any:
     """Blocks of 16 uniform numbers as 16 normal ones: 8 cosines, then 8 sines."""
-    # the first halves of all blocks, then the second ones, so that loops are long
-    halves = values.reshape(-1, 2, 8).transpose(1, 0, 2).reshape(2, -1)
+    # the first halves of all blocks, then the second ones, so that loops are long; NumPy is
+    # fast to transpose what is as large as a complex128
+    size = values.itemsize
+    halves = values.view(np.complex128).reshape(-1, size).T.copy().view(values.dtype).reshape(2, -1)
     radius, theta = halves[0], (halves[1] * _TURN).astype(values.dtype)
     # 1 - u lies in (0, 1], where the logarithm is finite.
     np.log(np.subtract(1, radius, radius), radius)
@@ -399,7 +403,8 @@ def _box_muller_blocks(values: Any) -> Any:
     np.sqrt(radius, radius)
     np.multiply(radius, np.sin(theta), halves[1])
     radius *= np.cos(theta, theta)
-    return halves.reshape(2, -1, 8).transpose(1, 0, 2).reshape(-1)
+    halves += 0  # of -0.0 it is 0.0
+    return halves.view(np.complex128).reshape(size, -1).T.copy().view(values.dtype).reshape(-1)
 
 
 def _untempered(words: Any) -> Any:

@@ -69,28 +69,27 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 # Filling in place
 
 
-def _write(x: Tensor, values: Any, node: str) -> Tensor:
+def _write(x: Tensor, values: Any, name: str, overload: int = 0) -> Tensor:
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
     form = x._form
-    name = node.partition("Backward")[0].lower()
-    if values.__class__ is np.ndarray and writing.write_plainly(
-        x, values.reshape(form.shape), f"{name}_"
-    ):
+    is_host = values.__class__ is np.ndarray
+    if is_host and writing.write_plainly(x, values.reshape(form.shape), name):
         return x
-    is_host = values.__class__ is np.ndarray and values.dtype is form.dtype.numpy
+    is_host = is_host and values.dtype is form.dtype.numpy
     if is_host and form.device is not CPU and form.is_contiguous and x._node is base.watch is None:
-        form.device.backend.write_from_host(x._array, values.reshape(form.shape), name)
-        history.written(x, f"{name}_")
+        form.device.backend.write_from_host(x._array, values.reshape(form.shape), name[:-1])
+        history.written(x, name)
         return x
     tracked = history.check_write(x)
-    rule = Rule(f"{name}_", node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
+    node = f"{name[:-1].title()}Backward{overload}"
+    rule = Rule(name, node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     writing.check_overlap(x)
     strides, shape = x._form.strides, x._form.shape
     slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
     stacked = values.reshape([shape[dim] for dim in slowest_first])
     ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-    on_device = _there(ordered, x._form.device, name)
-    writing.write(x, on_device, name, rule, (x,), {})
+    on_device = _there(ordered, x._form.device, name[:-1])
+    writing.write(x, on_device, name[:-1], rule, (x,), {})
     return x
 
 
@@ -109,18 +108,18 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
     """
     dtype, stream = x._form.dtype, _stream(generator, x._form.device)
     _need_floating(dtype, "check_uniform_bounds")
+    if start == 0 and to == 1 and dtype is not dtypes.float16:
+        return _write(x, stream.uniform(x._array.size, dtype), "uniform_")
     for name, bound in (("from", start), ("to", to)):
         _check_drawn(name, bound, dtype)
     if start > to:
         raise DTypeError(
             f"uniform_ expects to return a [from, to) range, but found from={start:g} > to={to:g}"
         )
-    values = stream.uniform(x.numel(), dtypes.float32 if dtype is dtypes.float16 else dtype)
-    if start == 0 and to == 1 and dtype is not dtypes.float16:
-        return _write(x, values, "UniformBackward0")
+    values = stream.uniform(x._array.size, dtypes.float32 if dtype is dtypes.float16 else dtype)
     scaled = _stretched(values, to - start, start).astype(dtype.numpy)
     scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
-    return _write(x, scaled, "UniformBackward0")
+    return _write(x, scaled, "uniform_")
 
 
 def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
@@ -134,16 +133,17 @@ def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) ->
     if not std >= 0:
         raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     _need_floating(x._form.dtype, "normal_kernel_cpu")
-    one_by_one = not x._form.is_contiguous or x.numel() < 16  # then in float64
+    count = x._array.size
+    one_by_one = not x._form.is_contiguous or count < 16  # then in float64
     dtype = dtypes.float64 if one_by_one else x._form.dtype
-    values = stream.normal(x.numel(), dtype, one_by_one=one_by_one)
-    return _write(x, _stretched(values, std, mean), "NormalBackward0")
+    values = stream.normal(count, dtype, one_by_one=one_by_one)
+    return _write(x, _stretched(values, std, mean), "normal_")
 
 
 def _stretched(values: Any, scale: float, shift: float) -> Any:
     """``values * scale + shift``, rounded once as in PyTorch's kernels."""
     if scale == 1 and shift == 0:
-        return values + 0  # of -0.0 it is 0.0
+        return values
     number = values.dtype.type
     if number is np.float16 or values.__class__ is not np.ndarray:
         return values * number(scale) + number(shift)
@@ -158,12 +158,12 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     >>> tk.zeros(8).bernoulli_(0.5)
     tensor([0., 0., 1., 0., 0., 0., 1., 1.])
     """
-    stream, node = _stream(generator, x._form.device), "BernoulliBackward2"
+    stream = _stream(generator, x._form.device)
     if isinstance(p, TensorBase):
-        return _write(x, _ones(stream, views.expand(p, x._form.shape)), node)
+        return _write(x, _ones(stream, views.expand(p, x._form.shape)), "bernoulli_", 2)
     if not 0 <= p <= 1:
         raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, node)
+    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, "bernoulli_", 2)
 
 
 def _ones(stream: Generator, p: Tensor) -> Any:
@@ -201,7 +201,7 @@ def exponential_(x: Tensor, lambd: Any = 1, *, generator: Any = None) -> Tensor:
     if not lambd > 0:
         raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     values = _stream(generator, x._form.device).exponential(x.numel()) / lambd
-    return _write(x, values, "ExponentialBackward0")
+    return _write(x, values, "exponential_")
 
 
 def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
@@ -216,7 +216,7 @@ def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     stream = _stream(generator, x._form.device)
     if not bounds:
         values = stream.any_integers(x.numel(), x._form.dtype)
-        return _write(x, values, "RandomBackward2")
+        return _write(x, values, "random_", 2)
     low, high = (0, bounds[0]) if len(bounds) == 1 or bounds[1] is None else bounds
     if len(bounds) > 1 and bounds[1] is None:
         low, high = bounds[0], dtypes.limits(x._form.dtype)[1] + 1
@@ -227,7 +227,7 @@ def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
         )
     _check_drawn("from", low, x._form.dtype)
     _check_drawn("to - 1", high - 1, x._form.dtype)
-    return _write(x, stream.integers(low, high, x.numel()), f"RandomBackward{2 - len(bounds)}")
+    return _write(x, stream.integers(low, high, x.numel()), "random_", 2 - len(bounds))
 
 
 _RANDOM_NAMES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "int64": "long"}
@@ -305,8 +305,7 @@ def _fractions(stream: Generator, form: Form, count: int, *_: Any) -> Any:
 
 
 def _normals(stream: Generator, form: Form, count: int, *_: Any) -> Any:
-    values = stream.normal(count, form.dtype) + 0  # of -0.0 it is 0.0
-    return values if values.dtype is form.dtype.numpy else values.astype(form.dtype.numpy)
+    return stream.normal(count, form.dtype).astype(form.dtype.numpy)
 
 
 @_quick(_fractions)
@@ -449,12 +448,14 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """
     need_tensor("bernoulli", input)
     with no_grad():
-        result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
         if p is not None:
+            result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
             unwritten(bernoulli_(result, p, generator=generator))
         else:
-            ones = _ones(_stream(generator, input._form.device), input).reshape(input.shape)
-            result._array[...] = _there(ones, result._form.device, "bernoulli")
+            device = input._form.device
+            ones = _ones(_stream(generator, device), input).reshape(input._form.shape)
+            ones = ones.astype(input._form.dtype.numpy)
+            result = results.contiguous_result(_there(ones, device, "bernoulli"), device)
     return _without_gradient("BernoulliBackward0", result, input)
 
 
@@ -492,9 +493,9 @@ def normal(
         raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     with no_grad():
         total: Any = mean + std if len(tensors) == 2 else tensors[0]
-        result = empty(tuple(total.shape), dtype=total.dtype, device=total.device)
-        normal_(result, generator=generator)
-        (result if std.__class__ is float and std == 1.0 else result.mul_(std)).add_(mean)
+        kind = {"dtype": total.dtype, "device": total.device}
+        noise = randn(tuple(total.shape), generator=generator, **kind)
+        result = (noise if std.__class__ is float and std == 1.0 else noise.mul_(std)).add_(mean)
     unwritten(result)
     return _without_gradient(
         "NormalBackward3" if len(tensors) == 2 else "NormalBackward1", result, total

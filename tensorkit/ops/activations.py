@@ -6,6 +6,8 @@ They take floating-point numbers only, as in PyTorch.
 from math import pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from tensorkit import kernels
 from tensorkit.base import Tensor
 from tensorkit.devices import backend_of
@@ -15,7 +17,7 @@ from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.blocks import in_blocks
-from tensorkit.ops.elementary import exp, sigmoid, tanh
+from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import Operand
@@ -143,8 +145,8 @@ def silu(xp: Any, x: Any) -> Any:
     """
     if kernels.are_for(xp, x):
         return _SILU(xp, x)
-    one = x.dtype.type(1)
-    return x / (one + xp.exp(-x))
+    below = one_more_than_exp(xp, -x)
+    return xp.divide(x, below, below)
 
 
 def _silu_slope(x: Any, share: Any) -> Any:
@@ -167,7 +169,10 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Any:
 @op(kind="function")
 def _softplus(xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
     scale, most = x.dtype.type(beta), x.dtype.type(threshold)
-    scaled = x * scale
+    scaled = x if beta == 1 else x * scale
+    if xp is np and x.size and np.maximum.reduce(scaled, None) <= most:
+        result = np.log1p(np.exp(scaled))
+        return result if beta == 1 else result / scale
     return xp.where(scaled > most, x, xp.log1p(xp.exp(xp.minimum(scaled, most))) / scale)
 
 
@@ -189,7 +194,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @op(kind="function")
 def _leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
-    return xp.where(x > 0, x, x * x.dtype.type(negative_slope))
+    below = x * x.dtype.type(negative_slope)
+    return xp.maximum(x, below) if 0 < negative_slope <= 1 else xp.where(x > 0, x, below)
 
 
 _LEAKY_SLOPE = Kernel(

@@ -51,9 +51,13 @@ def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     alpha = CPU.backend.xp.asarray(alpha).astype(dtype)[()]
     if dtype.kind != "f":
         return xp.add(x, xp.multiply(y, alpha))
-    return multiply_add(
-        xp, y.astype(xp.float64), alpha.astype(xp.float64), x.astype(xp.float64), dtype
-    )
+    if math.fabs(math.frexp(alpha)[0]) == 0.5:  # a power of two: products with it are exact
+        if math.fabs(alpha) <= 1:
+            return xp.add(x, xp.multiply(y, alpha))
+        return xp.multiply(xp.add(xp.multiply(x, 1 / alpha), y), alpha)  # y * alpha may overflow
+    if dtype.char == "f":  # in float64 the product is exact, and the sum has digits to spare
+        return xp.add(y.astype(xp.float64) * float(alpha), x).astype(dtype)
+    return multiply_add(xp, y, alpha, x, dtype)
 
 
 @op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
@@ -227,6 +231,8 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
     if y.dtype.kind in "iu":
         return xp.remainder(x, y)
     rest = xp.remainder(x, y)
+    if xp.__name__ == "numpy" and xp.count_nonzero(rest) == rest.size:  # a GPU would have to wait
+        return rest
     return xp.where(rest == 0, xp.copysign(rest, x), rest)
 
 
@@ -384,7 +390,7 @@ def neg(xp: Any, x: Any) -> Any:
 neg.grad(x=lambda g: -g)
 
 
-@op(kind="unary", dtypes="numeric", kernel="abs_cpu")
+@op(kind="unary", dtypes="numeric", kernel="abs_cpu", ufunc="absolute")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value of each element.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views
@@ -151,11 +152,14 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
         raise must_be("repeat_interleave", "repeats", 2, "Tensor", repeats)
     if count < 0:
         raise ShapeError("Repeats must be non-negative")
+    if input._node is None and input._form.device is CPU:
+        copies = input._array.repeat(count, dim)
+        return results.finished(results.contiguous_result(copies, input._form.device))
     shape = tuple(input.shape)
     apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
-    copies = views.expand(views.unsqueeze(input, dim + 1), apart)
-    copies = copying.laid_out(copies, layout.contiguous_strides(apart))
-    return views.view(copies, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
+    spread = views.expand(views.unsqueeze(input, dim + 1), apart)
+    spread = copying.laid_out(spread, layout.contiguous_strides(apart))
+    return views.view(spread, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
 
 
 def _interleaved(repeats: Any, size: int) -> Tensor:

@@ -102,4 +102,4 @@ def logical_not(xp: Any, x: Any) -> Any:
     >>> tk.logical_not(tk.tensor([0., 2.]))
     tensor([ True, False])
     """
-    return xp.equal(x, 0)  # faster than logical_not
+    return xp.logical_not(x) if x.dtype.kind == "b" else xp.equal(x, 0)  # which is faster

@@ -266,8 +266,18 @@ def sigmoid(xp: Any, x: Any) -> Any:
     >>> tk.sigmoid(tk.tensor([0., 100.]))
     tensor([0.5000, 1.0000])
     """
-    one = x.dtype.type(1)
-    return one / (one + xp.exp(-x))
+    result = one_more_than_exp(xp, -x)
+    return xp.divide(x.dtype.type(1), result, result)
+
+
+def one_more_than_exp(xp: Any, x: Any) -> Any:
+    """``1 + exp(x)`` as a new array."""
+    result = xp.asarray(xp.exp(x))
+    result += _ONE[result.dtype] if xp is np else 1
+    return result
+
+
+_ONE = {np.dtype(char): np.ones((), char) for char in "efd"}  # added faster than a number
 
 
 _SIGMOID_SLOPE = Kernel("sigmoid_slope", "T g, T out", "T slope", "slope = g * ((1 - out) * out);")
@@ -306,7 +316,11 @@ def _rounded(function: Any, x: Any) -> Any:
     return function(x) if x.dtype.kind == "f" else x.copy()
 
 
-@op(kind="unary", dtypes="numeric", kernel="floor_vml_cpu")
+def _if_floating(ufunc: Any) -> Any:
+    return lambda x: ufunc if x.dtype.is_floating_point else None
+
+
+@op(kind="unary", dtypes="numeric", kernel="floor_vml_cpu", shortcut=_if_floating(np.floor))
 def floor(xp: Any, x: Any) -> Any:
     """The largest whole number that is not above each element.
 
@@ -316,7 +330,7 @@ def floor(xp: Any, x: Any) -> Any:
     return _rounded(xp.floor, x)
 
 
-@op(kind="unary", dtypes="numeric", kernel="ceil_vml_cpu")
+@op(kind="unary", dtypes="numeric", kernel="ceil_vml_cpu", shortcut=_if_floating(np.ceil))
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest whole number that is not below each element.
 
@@ -326,7 +340,7 @@ def ceil(xp: Any, x: Any) -> Any:
     return _rounded(xp.ceil, x)
 
 
-@op(kind="unary", dtypes="numeric", kernel="trunc_vml_cpu")
+@op(kind="unary", dtypes="numeric", kernel="trunc_vml_cpu", shortcut=_if_floating(np.trunc))
 def trunc(xp: Any, x: Any) -> Any:
     """The whole part of each element: rounded towards zero.
 
@@ -371,7 +385,7 @@ def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals}, input)
 
 
-@op(kind="unary", dtypes="numeric", kernel="round_vml_cpu")
+@op(kind="unary", dtypes="numeric", kernel="round_vml_cpu", shortcut=_if_floating(np.rint))
 def _round(xp: Any, x: Any) -> Any:
     return _rounded(xp.rint, x)
 

@@ -130,12 +130,13 @@ def _gathered(input: Tensor, index: Any, dim: Any) -> Any:
     return take_along(input, index, dim=dim)
 
 
-def _short_gather(x: Form, index: Form, *, dim: int) -> Any:
+def short_gather(x: Form, index: Form, *, dim: int) -> Any:
+    """How plans take elements at few positions."""
     places = places_along(x, index, dim)
     return (lambda x, index: x.take(places(index))) if are_short(x, index) else None
 
 
-@op(kind="function", shortcut=_short_gather)
+@op(kind="function", shortcut=short_gather)
 def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """``gather`` on arrays."""
     if not index.size:
@@ -295,6 +296,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     dim = layout.wrap_dim(need_int("take_along_dim", "dim", 3, dim), max(input.dim(), 1))
     own, other = tuple(input.shape), tuple(indices.shape)
+    if input._node is None and own[:dim] == other[:dim] and own[dim + 1 :] == other[dim + 1 :]:
+        return gather(input, dim, indices)
     shape = layout.broadcast_shapes(
         (*own[:dim], 1, *own[dim + 1 :]), (*other[:dim], 1, *other[dim + 1 :])
     )

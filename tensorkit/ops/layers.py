@@ -1,14 +1,17 @@
 """Layers that are single operations: the rows of an embedding, layer norm."""
 
+from functools import lru_cache
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from tensorkit import kernels
 from tensorkit.autograd.rules import on_arrays
 from tensorkit.base import Form
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import is_small_matrix, ones, wide
+from tensorkit.ops.along import is_small_matrix, wide
 from tensorkit.ops.elementary import sqrt
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import add_rows
@@ -89,9 +92,13 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
 
 
 def _row_means(x: Any) -> Any:
-    means = x.dot(ones(x.shape[1], x.dtype.char))
-    means /= x.shape[1]
-    return means
+    return x.dot(_shares(x.shape[1], x.dtype.char))
+
+
+@lru_cache(100)
+def _shares(n: int, char: str) -> Any:
+    """What each of so many numbers counts in their mean; not to be written to."""
+    return np.full(n, 1 / n, char)
 
 
 def _standard_rows(x: Any, eps: float) -> tuple[Any, Any]:
@@ -99,8 +106,7 @@ def _standard_rows(x: Any, eps: float) -> tuple[Any, Any]:
     result = x - _row_means(x)[:, None]
     scale = _row_means(result * result)
     scale += eps
-    scale **= -0.5
-    scale = scale[:, None]
+    scale = np.reciprocal(np.sqrt(scale, scale), scale)[:, None]
     result *= scale
     return result, scale
 

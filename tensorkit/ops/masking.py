@@ -90,8 +90,11 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
 
 
 def _filled(xp: Any, x: Any, mask: Any, value: Any) -> Any:
-    filled = xp.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype)
-    filled[...] = x
+    if x.shape == mask.shape:
+        filled = x.copy()
+    else:
+        filled = xp.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype)
+        filled[...] = x
     xp.copyto(filled, value, casting="unsafe", where=mask)
     return filled
 

@@ -68,24 +68,21 @@ _ROWS = 2**16  # elements at a time, so that they stay in the processor's cache
 
 
 def _by_rows(kernel: Rows, function: Any, xp: Any, x: Any, dim: int) -> Any:
-    """``function(rows, out)`` along the last dimension of ``x``, computed in float32 at least."""
+    """``function(x, out, dim)``, computed in float32 at least, on a few rows at a time."""
     own = wide(xp, x if x.ndim else x.reshape(1))
     if kernels.are_for(xp, own):
         return kernel(xp, dim, own).reshape(x.shape).astype(x.dtype, copy=False)
-    is_last = dim == own.ndim - 1
-    own = own if is_last else own.swapaxes(dim, -1)
     if not own.size:
         return x.copy()
-    if own.size <= _ROWS or xp.__name__ != "numpy":
-        result = function(xp, own, None)
+    if own.size <= _ROWS or xp.__name__ != "numpy" or dim != own.ndim - 1:
+        result = function(xp, own, None, dim)
     else:
         result = xp.empty(own.shape, own.dtype)
         length = own.shape[-1]
         rows, into = own.reshape(-1, length), result.reshape(-1, length)
         step = max(_ROWS // length, 1)
         for start in range(0, len(rows), step):
-            function(xp, rows[start : start + step], into[start : start + step])
-    result = result if is_last else result.swapaxes(dim, -1)
+            function(xp, rows[start : start + step], into[start : start + step], 1)
     result = result if x.ndim else result.reshape(())
     return result.astype(x.dtype, copy=False)
 
@@ -106,68 +103,59 @@ _LOG_SOFTMAX_SLOPE = Rows(
 )
 
 
-def _softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
-    if _is_moderate(xp, rows):
-        out = xp.exp(rows, out)
+def _softmax_along(xp: Any, x: Any, out: Any, dim: int) -> Any:
+    if _is_moderate(xp, x):
+        out = xp.exp(x, out)
     else:
-        out = xp.subtract(rows, rows.max(-1, keepdims=True), out)
+        out = xp.subtract(x, x.max(dim, keepdims=True), out)
         out = xp.exp(out, out)
-    return xp.divide(out, _sums(xp, out), out)
+    return xp.divide(out, _sums_on_arrays(out, dim), out)
 
 
-def _log_softmax_of_rows(xp: Any, rows: Any, out: Any) -> Any:
-    out = xp.subtract(rows, rows.max(-1, keepdims=True), out)
-    return xp.subtract(out, xp.log(_sums(xp, xp.exp(out))), out)
+def _log_softmax_along(xp: Any, x: Any, out: Any, dim: int) -> Any:
+    out = xp.subtract(x, x.max(dim, keepdims=True), out)
+    return xp.subtract(out, xp.log(_sums_on_arrays(xp.exp(out), dim)), out)
 
 
-def _sums(xp: Any, rows: Any) -> Any:
-    """The sums along the last axis, which stays."""
-    if is_small_matrix(rows):
-        return row_sums(rows)
-    return xp.add.reduce(rows, axis=-1, keepdims=True)
-
-
-def _small(rows: Any) -> Any:
-    """How plans compute what ``rows`` does on the rows of a small matrix."""
+def _small(along: Any) -> Any:
+    """How plans compute it of a small matrix, by ``along(x, dim, sums)``."""
 
     def for_form(form: Form, dim: int) -> Any:
         if not is_small_matrix(form):
             return None
-        sums_by = ones(form.shape[dim], form.dtype.numpy.char)
-        if dim:
-            return lambda x: rows(x, sums_by)
-        return lambda x: rows(x.T, sums_by).T
+        sum_by = ones(form.shape[dim], form.dtype.numpy.char)
+        sums = (lambda powers: powers.dot(sum_by)[:, None]) if dim else sum_by.dot
+        return lambda x: along(x, dim, sums)
 
     return for_form
 
 
-_SAFE = 40**2  # if the squares of all elements add up to less, their exponentials are safe
+def _small_softmax(x: Any, dim: int, sums: Any) -> Any:
+    flat = x.ravel()
+    if not flat.dot(flat) < 40**2:  # their exponentials may be too large, or too small
+        x = x - _largest(x, dim)
+    powers = np.exp(x)
+    return np.divide(powers, sums(powers), powers)
 
 
-def _small_softmax(rows: Any, sums_by: Any) -> Any:
-    flat = rows.ravel()
-    if flat.dot(flat) < _SAFE:
-        powers = np.exp(rows)
-    else:
-        powers = rows - row_maxima(rows)
-        np.exp(powers, powers)
-    return np.divide(powers, powers.dot(sums_by)[:, None], powers)
+def _small_log_softmax(x: Any, dim: int, sums: Any) -> Any:
+    x = x - _largest(x, dim)  # always: what is nearly 0 would lose its digits
+    all_powers = sums(np.exp(x))
+    return np.subtract(x, np.log(all_powers, all_powers), x)
 
 
-def _small_log_softmax(rows: Any, sums_by: Any) -> Any:
-    rows = rows - row_maxima(rows)
-    sums = np.exp(rows).dot(sums_by)[:, None]
-    return np.subtract(rows, np.log(sums, sums), rows)
+def _largest(x: Any, dim: int) -> Any:
+    return row_maxima(x) if dim else row_maxima(x.T).T
 
 
 @op(kind="function", shortcut=_small(_small_softmax))
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_SOFTMAX, _softmax_of_rows, xp, x, dim)
+    return _by_rows(_SOFTMAX, _softmax_along, xp, x, dim)
 
 
 @op(kind="function", shortcut=_small(_small_log_softmax))
 def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
-    return _by_rows(_LOG_SOFTMAX, _log_softmax_of_rows, xp, x, dim)
+    return _by_rows(_LOG_SOFTMAX, _log_softmax_along, xp, x, dim)
 
 
 def _without_share(g: Any, powers: Any, dim: int) -> Any:

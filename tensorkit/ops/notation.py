@@ -285,10 +285,19 @@ def _with_options(definition: Definition, otherwise: Callable[..., Any]) -> Any:
     """The same with options, for those who call it by its name."""
     plain = _of_two(definition, otherwise)
 
+    plans = definition.plans
+
     def apply(input: Any, other: Any, **options: Any) -> Any:
-        if options:
-            return otherwise(definition, input, other, options)
-        return plain(input, other)
+        if not options:
+            return plain(input, other)
+        try:
+            plan = plans[planning.key_of(input, other, options)]
+            if input._node is other._node is None:
+                array = quiet.run(plan.compute, input._array, other._array)
+                return results.finished(base.new(array, plan.form))
+        except (AttributeError, KeyError, RuntimeError, TypeError):
+            pass  # no tensors, no plan, fast paths closed, an option that is a tensor
+        return otherwise(definition, input, other, options)
 
     return apply
 
@@ -510,18 +519,19 @@ def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
         if not is_one and chosen.__class__ is not list:
             return chosen
         pairs = [chosen] if is_one else chosen
-        found = tuple([operation(input, *own) for operation, own in pairs])
-        if not options and all(map(is_plain, args)) and len(found) <= _MOST_PARTS:
-            views = input._form.views
-            plans = [views.get((operation.definition.forward, own)) for operation, own in pairs]
-            if None not in plans:
-                base.remember_view(input._form, key, plans[0] if is_one else _Several(plans))
-        return found[0] if is_one else found
+        found, plans, views = [], [], input._form.views
+        for operation, own in pairs:
+            found.append(operation(input, *own))
+            plans.append(views.get((operation.definition.forward, own)))
+        plain = not options and all(map(is_plain, args)) and None not in plans
+        if plain and len(found) <= _MOST_PARTS:
+            base.remember_view(input._form, key, plans[0] if is_one else _Several(plans))
+        return found[0] if is_one else tuple(found)
 
     return view
 
 
-_MOST_PARTS = 50
+_MOST_PARTS = 1000
 
 
 class _Several:
@@ -648,7 +658,7 @@ def _chosen(
 def _key(forms: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     # the types, too: 1 and True are equal
     if not options:
-        return (forms, args, *map(type, args))
+        return (forms, args, args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
     return (forms, args, *map(type, args), *options.items(), *map(type, options.values()))
 
 

@@ -93,6 +93,9 @@ _ACCUMULATE = Rule(
 )
 
 
+_WIDE = 256  # elements of a row, from which on rows are best added one by one
+
+
 def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
     """A matrix of ``n_rows`` rows, to whose row ``rows[i]`` row i of ``values`` is added.
 
@@ -100,6 +103,11 @@ def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
     """
     width = values.shape[1]
     dtype = xp.float32 if values.dtype == xp.float16 else values.dtype
+    if xp.__name__ == "numpy" and width >= _WIDE:
+        wide = xp.zeros((n_rows, width), dtype)
+        for row, each in zip(rows.tolist(), values, strict=True):
+            wide[row] += each
+        return wide.astype(values.dtype, copy=False)
     total = xp.zeros(n_rows * width, dtype)
     if width != 1:
         rows = (rows[:, None] * width + xp.arange(width)).reshape(-1)
@@ -120,7 +128,7 @@ def pick(x: Tensor, places: Places) -> Tensor:
         places = _inside(tuple(form.shape), places)
         array = take_places.definition.forward(form.xp, x._array, places=places)
     is_simple = form.is_contiguous and 1 not in form.shape and array.size
-    if is_simple and len(places) == 1 and places[0].flags.c_contiguous:
+    if is_simple and places[0].__class__ is not slice and _are_alike(places):
         result = results.contiguous_result(array, form.device)
     else:
         strides = _strides(x, places, array.shape)
@@ -207,13 +215,23 @@ def _lead(picked: list[int]) -> int:
     return picked[0] if picked[-1] - picked[0] == len(picked) - 1 else 0
 
 
+def _are_alike(places: Any) -> bool:
+    """Whether these are contiguous arrays of one shape."""
+    return all(
+        each.__class__ is places[0].__class__
+        and each.shape == places[0].shape
+        and each.flags.c_contiguous
+        for each in places
+    )
+
+
 def _strides(x: TensorBase, places: Places, shape: Ints) -> Ints:
     """Strides of ``x[places]``: PyTorch reads x with stride 0 along the new dimensions."""
     arrays = [place for place in places if place.__class__ is not slice]
     if (
         0 not in shape
         and x._form.strides == layout.contiguous_strides(x._form.shape)
-        and all(each.flags.c_contiguous and each.shape == arrays[0].shape for each in arrays)
+        and _are_alike(arrays)
     ):
         return layout.contiguous_strides(shape)
     is_mask = arrays[0].dtype == bool

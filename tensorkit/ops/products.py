@@ -406,9 +406,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return mul(reshape(input, (-1, 1)), vec2)
 
 
-def baddbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Tensor:
+@planned(3)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to the product.
 
     >>> tk.baddbmm(tk.tensor(1.), tk.ones(1, 1, 3), tk.ones(1, 3, 2))
@@ -430,7 +429,7 @@ def baddbmm(
             f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
             repair=f"x.to(tk.{right.dtype.name})",
         )
-    return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+    return _baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha}
 
 
 def _sum_of(xp: Any, z: Any, product: Any, beta: Any, alpha: Any) -> Any:

@@ -1,6 +1,7 @@
 """Reductions: sum, mean, var, prod, all, norm and their like, of all elements or along some."""
 
 from functools import partial
+from itertools import pairwise
 from math import inf
 from math import prod as prod_of
 from typing import Any
@@ -121,6 +122,7 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
 
 
 _MANY = 2**14
+_LONG = 128  # elements of a row, from which on NumPy is asked once for each
 _TERMS = 128  # so many numbers float32 adds one after the other and loses hardly a digit
 
 
@@ -354,8 +356,12 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _product(xp: Any, x: Any, axis: Any, keepdims: bool = False) -> Any:
-    product = xp.multiply.reduce(wide(xp, x), axis=axis, keepdims=keepdims, dtype=wide(xp, x).dtype)
-    return product.astype(x.dtype)
+    own = wide(xp, x)
+    if axis is None and not keepdims:
+        own, axis = own.reshape(-1), 0
+    while axis is not None and own.size >= _MANY and own.shape[axis] % 2 == 0:
+        own = xp.multiply(*xp.split(own, 2, axis))  # side by side, which a reduction is not
+    return xp.multiply.reduce(own, axis=axis, keepdims=keepdims, dtype=own.dtype).astype(x.dtype)
 
 
 @op(kind="function")
@@ -431,8 +437,16 @@ def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
         return x.copy()
     x = x[layout.backwards(x.ndim, (dim,))] if backwards else x
     # in float64, as PyTorch: float32 would lose a digit every few thousand elements
-    own = x.astype(xp.float64) if x.dtype.kind == "f" else x
-    sums = own.cumsum(axis=dim, dtype=own.dtype).astype(x.dtype, copy=False)
+    dtype = xp.float64 if x.dtype.kind == "f" else x.dtype
+    if (
+        xp is np and dim < x.ndim - 1 and x.size >= _LONG * x.shape[dim] > 0
+    ):  # row by row, which NumPy does not
+        sums = x.astype(dtype)
+        for before, row in pairwise(sums.swapaxes(0, dim)):
+            row += before
+    else:
+        sums = np.add.accumulate(x, dim, dtype) if xp is np else x.cumsum(axis=dim, dtype=dtype)
+    sums = sums.astype(x.dtype, copy=False)
     return sums[layout.backwards(x.ndim, (dim,))] if backwards else sums
 
 

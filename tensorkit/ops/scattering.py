@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes, layout
+from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
@@ -93,7 +93,12 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> tk.zeros(3).index_add(0, tk.tensor([0, 0]), tk.tensor([1., 2.]))
     tensor([3., 0., 0.])
     """
-    return _call(*_slices_added(input, dim, index, source, alpha))
+    return _with_slices(input, index, source, dim, alpha)
+
+
+@planned(3)
+def _with_slices(input: Tensor, index: Any, source: Any, dim: Any, alpha: Any) -> Any:
+    return _if_short(*_slices_added(input, dim, index, source, alpha))
 
 
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -112,8 +117,8 @@ def _is_plain(x: Any, dim: Any, *others: Any) -> bool:
 
 def _if_short(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The call itself, to be planned, if plans tell of positions outside; else its result."""
-    x, index, y = inputs
-    if are_short(x._form, index._form) and y._form.shape == index._form.shape:
+    shortcut = operation.definition.shortcut
+    if shortcut is not None and shortcut(*[each._form for each in inputs], **options) is not None:
         return operation, inputs, options
     return operation(*inputs, **options)
 
@@ -286,15 +291,15 @@ def _scatter_number(xp: Any, x: Any, index: Any, *, dim: int, value: Any) -> Any
 
 
 def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
-    places, size, shape = places_along(x, index, dim), x.shape.numel(), x.shape
-    dtype = np.float32 if x.dtype is dtypes.float16 else x.dtype.numpy
+    places = places_along(x, index, dim)
 
     def add(x: Any, index: Any, y: Any) -> Any:
-        total = np.zeros(size, dtype)
-        np.add.at(total, places(index).reshape(-1), y.reshape(-1))
-        return x + total.reshape(shape).astype(x.dtype, copy=False)
+        copy = x.copy()
+        np.add.at(copy.reshape(-1), places(index).reshape(-1), y.reshape(-1))
+        return copy
 
-    return add if are_short(x, index) and y.shape == index.shape else None
+    is_short = are_short(x, index) and y.shape == index.shape and x.dtype is not dtypes.float16
+    return add if is_short else None
 
 
 @op(kind="function", shortcut=_short_scatter_add)
@@ -304,7 +309,16 @@ def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     return x + add_along.definition.forward(xp, _like(y, index), index, dim=dim, size=x.shape)
 
 
-@op(kind="function")
+def _short_index_add(x: Form, index: Form, y: Form, *, dim: int, alpha: Any) -> Any:
+    column = tuple(-1 if place == dim else 1 for place in range(len(y.shape)))
+    full = base.form_of(x.device, index.dtype, tuple(y.shape), y.strides)
+    add = _short_scatter_add(x, full, y, dim=dim)
+    if add is None or not are_short(x, index) or alpha != 1:
+        return None
+    return lambda x, index, y: add(x, index.reshape(column), y)
+
+
+@op(kind="function", shortcut=_short_index_add)
 def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> Any:
     if alpha != 1:
         y = y * y.dtype.type(alpha)

@@ -11,8 +11,8 @@ from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_int, need_tensor, no_kernel
-from tensorkit.ops.gathering import add_along, take_along
-from tensorkit.ops.notation import op
+from tensorkit.ops.gathering import add_along, short_gather, take_along
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import select, unsqueeze
 
 _Sorted = named_result("sort", "values", "indices")
@@ -47,7 +47,10 @@ def argsort(
     >>> tk.argsort(tk.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
-    return sort(input, dim, descending, stable=stable).indices
+    place, form = one_dim("argsort", input, dim), input._form
+    indices = results.run(_order, form.xp, input._array, place, bool(descending))
+    strides = layout.dense_strides(tuple(form.shape), form.strides)
+    return results.finished(base.place(indices, form.device, dtypes.int64, strides))
 
 
 def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
@@ -68,6 +71,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> tk.topk(tk.tensor([3., 1., 2.]), 2).indices
     tensor([0, 2])
     """
+    indices = _places_of_first(input, k, dim, largest)
+    return _Top(_first_elements(input, indices, dim), indices)
+
+
+@planned(1)
+def _places_of_first(input: Tensor, k: int, dim: int, largest: bool) -> Any:
     place = one_dim("topk", input, dim)
     k = need_int("topk", "k", 1, k)
     if input._form.dtype is dtypes.bool_:
@@ -77,8 +86,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise ShapeError(
             "selected index k out of range", f"k is {k}; the dimension has {size}.", dim=place
         )
-    indices = _first(input, dim=place, k=k, largest=bool(largest))
-    return _Top(_topk(input, indices, dim=place), indices)
+    return _first, (input,), {"dim": place, "k": k, "largest": bool(largest)}
+
+
+@planned(2)
+def _first_elements(input: Tensor, indices: Tensor, dim: int) -> Any:
+    return _topk, (input, indices), {"dim": one_dim("topk", input, dim)}
 
 
 @op(kind="function")
@@ -106,7 +119,7 @@ def _sort_stable(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
     return take_along.definition.forward(xp, x, indices, dim=dim)
 
 
-@op(kind="function")
+@op(kind="function", shortcut=short_gather)
 def _topk(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
     return take_along.definition.forward(xp, x, indices, dim=dim)
 
@@ -130,7 +143,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         found = nonzero(input if input._form.shape else unsqueeze(input, 0))
         return tuple(select(found, 1, place) for place in range(found.shape[1]))
     array, xp = input._array, input._form.xp
-    found = xp.stack(xp.nonzero(array)) if array.ndim else xp.zeros((0, int(bool(array))), xp.int64)
+    if not array.ndim:
+        found = xp.zeros((0, int(bool(array))), xp.int64)
+    else:
+        found = np.array(array.nonzero()) if xp is np else xp.stack(xp.nonzero(array))
     return base.place(found.T, input._form.device, dtypes.int64, (1, found.shape[1]))
 
 

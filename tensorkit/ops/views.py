@@ -14,7 +14,7 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import composed, op
 from tensorkit.ops.windows import add_window
 
 _xp = CPU.backend.xp
@@ -404,7 +404,8 @@ reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
 unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
 
 
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+@composed
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions ``start_dim`` to ``end_dim`` as one; a view where strides allow it.
 
     >>> tk.zeros(2, 3, 4).flatten(1).shape
@@ -420,7 +421,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return reshape(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+    wanted = *shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]
+    return (view, (wanted,)) if input._form.is_contiguous else reshape(input, wanted)
 
 
 @op(kind="view")

@@ -24,16 +24,19 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
     With ``at``, a NumPy index, only these elements are written. ``array`` may also be a function
     that writes into the array it is given.
     """
-    own = x._array
-    if not (x._node is None and x._form.is_contiguous and x._form.device is CPU):
+    own, form = x._array, x._form
+    if not (x._node is base.watch is None and form.is_contiguous and form.device is CPU):
         return False
-    if base.watch is not None or state.inference or not own.flags.writeable:
+    if state.inference or not own.flags.writeable:
         return False
-    change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
-    try:
-        quiet.run(change, *args)
-    except RuntimeError:  # fast paths are closed
-        quietly(change, *args)
+    if array.__class__ is np.ndarray and array.dtype is own.dtype:
+        own[at] = array
+    else:
+        change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
+        try:
+            quiet.run(change, *args)
+        except RuntimeError:  # fast paths are closed
+            quietly(change, *args)
     history.written(x, operation)
     return True
 
