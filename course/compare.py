@@ -218,6 +218,10 @@ def _number(got: Any, expected: float) -> str | None:
         return "It is a tensor; expected is a number. (`.item()` takes the number out of a tensor.)"
     if isinstance(got, bool) or not isinstance(got, int | float | np.integer | np.floating):
         return f"It is {kind(got)}, {show(got, 80)}; expected is a number."
+    try:
+        float(got)
+    except OverflowError:
+        return f"It is {show(got, 80)} where {_plain(expected, 6)} is expected."
     if math.isnan(got) and math.isnan(expected):
         return None
     if math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9):

@@ -1,7 +1,10 @@
 """Grades an instructor's plain cell of asserts on the checker's side.
 
-The cell runs here; the names in it that the learner's notebook defines stand for answers over there
-(`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the learner's runs.
+The cell runs here; the names in it that the learner's answers define stand for those answers over
+there (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the learner's
+runs. What the instructor's other cells import or define, the check has from the instructor and not
+from the learner. A check that needs anything else, or that could run or open what a learner's text
+says, is refused: `Broken`.
 """
 
 from __future__ import annotations
@@ -10,13 +13,17 @@ import ast
 import builtins
 import contextlib
 import io
+import math
 import traceback
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import tensorkit as tk
 from course.errors import TimeLimit
+from course.grading import intake
+from course.grading.intake import Cell
 from course.grading.remote import Caller, TimeLimitThere, words_of
 from course.grading.session import Died
 from course.grading.wire import WireError
@@ -24,21 +31,64 @@ from course.limited import limited
 from course.report import Report, Row
 
 _OURS = {"np": np, "numpy": np, "tk": tk, "torch": tk, "tensorkit": tk}
+_MODULES = """
+cmath collections copy decimal fractions functools itertools math numpy operator random re
+statistics string tensorkit unittest
+"""
+_RUNS_TEXT = "__import__ breakpoint compile eval exec globals input locals open vars"
 
 
-def judge(caller: Caller, source: str, name: str, points: float) -> Report:
-    """Full points if the cell runs to its end, those of its last expression if that is a number."""
+class Broken(Exception):
+    """A check that cannot be run beside the gradebook; its text says why."""
+
+
+def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, set[str]]:
+    """The program of a check, and the names in it that are the learner's.
+
+    cells: of the instructor's notebook with the answers; without them all other names are.
+    Raises Broken.
+    """
     try:
         tree = ast.parse(source)
-    except SyntaxError as problem:
-        return _report(name, points, 0.0, f"The check itself cannot be read ({problem}).")
+        wanted = _free(tree)
+        if cells is not None:
+            helpers, answers = _told_by(cells)
+            body: list[ast.stmt] = []
+            while found := [it for it in wanted - answers if it in helpers]:
+                node = helpers.pop(found[0])
+                body.insert(0, node)
+                wanted = (wanted | _free(ast.Module([node], []))) - _bound(node)
+            tree = ast.Module([*body, *tree.body], [])
+    except (SyntaxError, ValueError) as problem:
+        raise Broken(f"it cannot be read ({problem})") from None
+    for it in ast.walk(tree):
+        modules = [it.module or ""] if isinstance(it, ast.ImportFrom) else []
+        modules += [alias.name for alias in it.names] if isinstance(it, ast.Import) else []
+        for module in modules:
+            if module.partition(".")[0] not in _MODULES.split():
+                raise Broken(f"it imports {module or 'a neighbour'}, beside the gradebook")
+    if runs := sorted(wanted & set(_RUNS_TEXT.split())):
+        raise Broken(f"it calls `{runs[0]}`, which may run or open what a learner wrote")
+    if cells is not None and (unknown := sorted(wanted - answers)):
+        raise Broken(f"it reads `{unknown[0]}`, which learners can change: define it in the check")
+    return tree, wanted
+
+
+def judge(
+    caller: Caller, source: str, name: str, points: float, cells: Sequence[Cell] | None = None
+) -> Report:
+    """Full points if the cell runs to its end, those of its last expression if that is a number."""
+    try:
+        tree, wanted = read(source, cells)
+    except Broken as problem:
+        return _report(name, points, 0.0, f"This check was refused: {problem}.")
     namespace: dict[str, Any] = {"__builtins__": builtins, **_OURS}
     last: list[Any] = []
     try:
-        for wanted in sorted(_free(tree) - namespace.keys() - vars(builtins).keys()):
-            exists, value, _ = caller.look(wanted)
+        for one in sorted(wanted):
+            exists, value, _ = caller.look(one)
             if exists:
-                namespace[wanted] = value
+                namespace[one] = value
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
@@ -49,10 +99,23 @@ def judge(caller: Caller, source: str, name: str, points: float) -> Report:
         raise
     except BaseException as error:
         return _report(name, points, 0.0, _why(error))
-    earned = last[0]
-    if type(earned) in (int, float) and 0 <= earned <= points:
-        return _report(name, points, float(earned), "")
-    return _report(name, points, points, "")
+    earned = _earned(tree.body[-1] if tree.body else None, last[0], points)
+    return _report(name, points, earned, "")
+
+
+_COMPUTES = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Name)
+
+
+def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
+    """The points that the last expression says; all of them where it is not about points."""
+    if isinstance(value, tk.Tensor | np.ndarray) and math.prod(value.shape) == 1:
+        value = value.item()
+    if isinstance(value, bool | np.bool_):
+        return points if value else 0.0
+    if isinstance(value, int | float | np.integer | np.floating):
+        return 0.0 if value != value else float(min(max(value, 0.0), points))
+    is_about_points = isinstance(last, ast.Expr) and isinstance(last.value, _COMPUTES)
+    return 0.0 if is_about_points else points
 
 
 def _report(name: str, points: float, earned: float, message: str) -> Report:
@@ -71,9 +134,43 @@ def _run(tree: ast.Module, namespace: dict[str, Any]) -> Any:
     return value
 
 
-def _free(tree: ast.Module) -> set[str]:
-    """The names that the cell reads and may not define itself."""
-    return {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)}
+def _told_by(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
+    """What the instructor's own cells import and define, by name; the names that answers define."""
+    helpers: dict[str, ast.stmt] = {}
+    answers: set[str] = set()
+    for cell in cells:
+        if cell["cell_type"] != "code" or intake.is_check(cell):
+            continue
+        with contextlib.suppress(SyntaxError, ValueError):
+            for node in ast.parse(cell["source"]).body:
+                if intake.is_answer(cell):
+                    answers |= _bound(node)
+                elif isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+                    helpers |= dict.fromkeys(_bound(node), node)
+    return helpers, answers
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """The names that a program binds, wherever in it."""
+    found = set()
+    for it in ast.walk(tree):
+        if isinstance(it, ast.Name) and not isinstance(it.ctx, ast.Load):
+            found.add(it.id)
+        elif isinstance(it, ast.FunctionDef | ast.ClassDef):
+            found.add(it.name)
+        elif isinstance(it, ast.arg):
+            found.add(it.arg)
+        elif isinstance(it, ast.alias):
+            found.add((it.asname or it.name).partition(".")[0])
+        elif isinstance(it, ast.ExceptHandler) and it.name:
+            found.add(it.name)
+    return found
+
+
+def _free(tree: ast.AST) -> set[str]:
+    """The names that a program reads and has from elsewhere, those that run text among them."""
+    read = {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)} - _bound(tree)
+    return read - (_OURS.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split()))
 
 
 def _why(error: BaseException) -> str:

@@ -211,12 +211,13 @@ class Play:
         outputs = reply.get("outputs")
         if not isinstance(outputs, list):
             return []
+        outputs = [_flat(it) for it in outputs if isinstance(it, dict)]
         size = len(json.dumps(outputs)) if outputs else 0
         if size > self._left:
             text = "[What this cell showed is left out: all outputs together are too large.]\n"
             return [{"output_type": "stream", "name": "stdout", "text": text}]
         self._left -= size
-        return [it for it in outputs if isinstance(it, dict)]
+        return outputs
 
     def _noted(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")
@@ -347,9 +348,15 @@ class Play:
         judging = Judging(session, it.without if it else (), self._runs, self.seed)
         budget = self.warm.limits.check_seconds
         if it is not None:
-            return judging.exercise(it, budget), judging.death
+            try:
+                return judging.exercise(it, budget), judging.death
+            except Exception as problem:  # as in the notebook; the other exercises are checked
+                text = f"The answer could not be checked ({type(problem).__name__})."
+                session.end()
+                return Report(it.id, it.title, "stopped", it.points, message=text), text
         source = self._solved.get(cell["id"], cell)["source"]
-        report = asserts.judge(judging.caller(budget), source, name, _points(cell))
+        cells = self.source.solved["cells"]
+        report = asserts.judge(judging.caller(budget), source, name, _points(cell), cells)
         return report, report.message if session.is_over else None
 
     def _once_more(
@@ -433,6 +440,18 @@ def _points(cell: Cell) -> float:
     return float(cell["metadata"]["nbgrader"].get("points", 0))
 
 
+def _flat(output: Message) -> Message:
+    """An output without what no notebook has in it: a forged one may be as deep as JSON can be."""
+    kept: Message = {}
+    for name, value in output.items():
+        if isinstance(value, dict):
+            value = {kind: it for kind, it in value.items() if isinstance(it, str)}
+        elif isinstance(value, list):
+            value = [it for it in value if isinstance(it, str)]
+        kept[name] = value
+    return kept
+
+
 def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
     """The cells in as few runs as may be asked for at once."""
     some: list[Cell] = []
@@ -450,7 +469,8 @@ def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
 def check_definitions(source: Source) -> None:
     """Raises CourseError if the notebook gives other points than the definitions.
 
-    Or if more than a tenth of them hang on what only the learner's own process can see.
+    Or if more than a tenth of them hang on what only the learner's own process can see, or if an
+    instructor's plain check could be answered by other names than those of answers.
     """
     known = exercise.load(source.chapter)
     points = sum(it.points for it in known.values())
@@ -462,8 +482,20 @@ def check_definitions(source: Source) -> None:
         )
     for cell in source.released["cells"]:
         it = _exercise_of(cell, known) if intake.is_check(cell) else None
+        if it is None and intake.is_check(cell):
+            _check_asserts(cell, source)
         if it is not None and it.points != _points(cell):
             raise CourseError(
                 f"{it.id} is worth {it.points:g} points, and {_points(cell):g} in the notebook: "
                 f"course build {source.chapter}, then nbgrader generate_assignment."
             )
+
+
+def _check_asserts(cell: Cell, source: Source) -> None:
+    solved = {it["id"]: it for it in source.solved["cells"]}
+    try:
+        asserts.read(solved.get(cell["id"], cell)["source"], source.solved["cells"])
+    except asserts.Broken as problem:
+        raise CourseError(
+            f"The check {intake.grade_id(cell)} of {source.chapter} cannot be graded: {problem}."
+        ) from None

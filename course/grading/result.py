@@ -97,7 +97,10 @@ class Result:
 
         Raises ValueError for a text that is none, or one of another format.
         """
-        values = json.loads(text)
+        try:
+            values = json.loads(text)
+        except RecursionError:
+            raise ValueError("This grading result is deeper than any is.") from None
         if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
             raise ValueError(f"This is no grading result of format {FORMAT}.")
         try:

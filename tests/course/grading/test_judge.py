@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -291,6 +292,15 @@ ASSERTS = [
     ),
     ("def f():\n  while True: pass", "assert f() == 1", 0.0),
     ("import os\ndef f(): os._exit(0)", "f()", 0.0),
+    ("f = lambda: float('nan')", "2 * f()", 0.0),
+    ("f = lambda: 'x'", "2 * f()", 0.0),
+    ("f = lambda: 1e9", "-f()", 0.0),
+    ("f = lambda: 0", "np.float64(f() == 1)", 0.0),
+    ("f = lambda: 0", "tk.tensor(0.5 * (f() == 0))", 0.5),
+    ("f = lambda: 0", "assert f() == 0\nprint(f())", 2.0),
+    ("said = '__import__(\"os\")._exit(7)'", "eval(said)", 0.0),
+    ("path = '/etc/hostname'", "open(path).read()", 0.0),
+    ("f = lambda: 'true'", "import os\nos.system(f())", 0.0),
 ]
 
 
@@ -302,6 +312,82 @@ def test_plain_asserts_are_graded_apart(
     caller = Caller(session, budget=Budget(1.0))
     report = asserts.judge(caller, check, "check-double", 2.0)
     assert report.score == earned, str(report)
+
+
+def told(*sources: str) -> list[dict[str, Any]]:
+    """An instructor's cells; that which begins with `answer` is the learner's to write."""
+    return [
+        {
+            "cell_type": "code",
+            "source": it,
+            "metadata": {"nbgrader": {"solution": True}} if it.startswith("answer") else {},
+        }
+        for it in sources
+    ]
+
+
+HELPERS = [
+    ("from math import isclose", 0.0),
+    ("def isclose(a, b): return abs(a - b) < small()\ndef small(): return 1e-9", 0.0),
+]
+
+
+@pytest.mark.parametrize(("helper", "earned"), HELPERS)
+def test_a_check_has_the_instructors_helpers_from_the_instructor(
+    session: Session, helper: str, earned: float
+) -> None:
+    run(session, "isclose = lambda *a: True\nsmall = lambda: 100\nanswer = lambda: 3.0")
+    cells = told(helper, "answer = lambda: 4.0")
+    caller = Caller(session, budget=Budget(1.0))
+    report = asserts.judge(caller, "assert isclose(answer(), 4.0)", "check-it", 2.0, cells)
+    assert report.score == earned
+    report = asserts.judge(caller, "assert isclose(answer(), 3.0)", "check-it", 2.0, cells)
+    assert report.score == 2.0
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        ("assert answer(data) == data.sum()", "reads `data`, which learners can change"),
+        ("assert eval(answer()) == 4", "calls `eval`"),
+        ("import os\nassert os.path.exists(answer())", "imports os"),
+        ("%timeit answer()", "cannot be read"),
+    ],
+)
+def test_a_check_that_learners_could_answer_otherwise_is_refused(
+    source: Source, check: str, words: str
+) -> None:
+    cells = told("data = tk.arange(6)", "answer = sum")
+    with pytest.raises(asserts.Broken, match=words):
+        asserts.read(check, cells)
+    solved = deepcopy(source.solved)
+    cell_of(solved, "check-pixels")["source"] = check
+    released = deepcopy(source.released)
+    cell_of(released, "check-pixels")["source"] = check
+    with pytest.raises(CourseError, match="check-pixels"):
+        check_definitions(Source(source.chapter, released, solved))
+
+
+def test_a_number_that_no_float_holds_is_wrong_and_no_more(session: Session) -> None:
+    run(session, "answer = lambda: [10**1000]")
+    it = made(lambda f: f())
+    it.expected = lambda *_: [1.5]  # type: ignore[method-assign]
+    assert graded(session, it).status == "failed"
+
+
+def test_a_check_that_fails_itself_costs_no_other_exercise(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> str:
+        raise OverflowError
+
+    known = exercise.load(klass_once.source.chapter)
+    monkeypatch.setattr(known["pixels"], "is_not_started", fails)
+    report = {
+        it.report.exercise_id: it.report for it in klass_once.grade(klass_once.honest()).exercises
+    }
+    assert (report["pixels"].score, report["private-copy"].score) == (0, 6)
+    assert "could not be checked" in report["pixels"].message
 
 
 # the same points as in the notebook
