@@ -28,7 +28,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.errors import TimeLimit
-from course.grading.shell import Shell, where
+from course.grading.shell import Shell, alike, where
 from course.grading.values import Decoder, Encoder, address
 from course.grading.wire import Closed, Message, Wire
 from course.limited import limited
@@ -141,7 +141,7 @@ class Learner:
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
-        reply["printed"] = printed.getvalue()
+        reply["printed"] = alike(printed.getvalue())
         needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
         reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
         for block, content in zip(blocks, before, strict=True):
@@ -236,7 +236,7 @@ def _described(error: BaseException) -> Message:
 
 def _text(error: object) -> str:
     try:
-        return str.__str__(str(error))[:5000]
+        return alike(str.__str__(str(error))[:5000])
     except (KeyboardInterrupt, TimeLimit):
         raise
     except BaseException:  # an exception of the learner's own

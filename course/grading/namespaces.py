@@ -7,7 +7,6 @@ submission's process out of that, into fresh namespaces with a fresh root.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 from collections.abc import Iterable, Sequence
@@ -131,8 +130,3 @@ def _show(path: str, target: str) -> None:
         return
     Path(target).mkdir() if Path(path).is_dir() else Path(target).touch()
     linux.bind(path, target)
-
-
-def remove(folder: str) -> None:
-    """What is left of a root on the outside: an empty folder."""
-    shutil.rmtree(folder, ignore_errors=True)

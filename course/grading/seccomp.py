@@ -2,6 +2,8 @@
 
 New processes, other processes, namespaces, mounts, sockets, keys, bpf and io_uring are refused
 with "Operation not permitted"; threads are allowed. Calls newer than this list do not exist.
+Landlock does not look at the modes, owners, times and attributes of files, which may be those of
+the grader: to change them is answered with success, and nothing is done.
 """
 
 from __future__ import annotations
@@ -38,18 +40,34 @@ quotactl 179 60, syslog 103 116, iopl 172 -1, ioperm 173 -1, modify_ldt 154 -1,
 sethostname 170 161, setdomainname 171 162, settimeofday 164 170, clock_settime 227 112,
 setuid 105 146, setgid 106 144, setreuid 113 145, setregid 114 143, setresuid 117 147,
 setresgid 119 149, setgroups 116 159, setfsuid 122 151, setfsgid 123 152, capset 126 91,
-personality 135 92, setpriority 141 140, sched_setscheduler 144 119, ioprio_set 251 30
+personality 135 92, setpriority 141 140, sched_setscheduler 144 119, ioprio_set 251 30,
+sched_setaffinity 203 122, sched_setparam 142 118, sched_setattr 314 274,
+truncate 76 45, inotify_init 253 -1, inotify_init1 294 26, inotify_add_watch 254 27
 """
 """Name, number on x86_64, number on aarch64 (-1: not there)."""
 
+_PRETENDED = """
+chmod 90 -1, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452,
+chown 92 -1, fchown 93 55, lchown 94 -1, fchownat 260 54,
+utime 132 -1, utimes 235 -1, futimesat 261 -1, utimensat 280 88,
+setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463,
+removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466
+"""
+"""Calls that say they did it, for programs which save a file and then set its mode."""
+
 _ALLOWED_UP_TO = 466
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
+_PRLIMIT, _FCNTL, _IOCTL = (302, 261), (72, 25), (16, 29)
+_WATCHES = (8, 10, 15, 1024, 1026)
+"""Of fcntl: who gets a signal about a file (F_SETOWN, F_SETSIG, F_SETOWN_EX), leases, F_NOTIFY."""
+_PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""What Python asks of a file: is it a terminal, how wide, how much to read, blocking, inherited."""
 _ARCHITECTURE = (0xC000003E, 0xC00000B7)
 _CLONE_THREAD = 0x00010000
 
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 
 
 class _Step(ctypes.Structure):
@@ -65,9 +83,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_Step)))
 
 
-def refused(machine: int) -> dict[str, int]:
+def refused(machine: int, table: str = _REFUSED) -> dict[str, int]:
     """The numbers of the calls that are refused, by name; machine: 0 for x86_64, 1 for aarch64."""
-    rows = (row.split() for row in _REFUSED.replace("\n", " ").split(",") if row.strip())
+    rows = (row.split() for row in table.replace("\n", " ").split(",") if row.strip())
     numbers = {row[0]: int(row[1 + machine]) for row in rows}
     return {name: number for name, number in numbers.items() if number >= 0}
 
@@ -86,6 +104,25 @@ def _steps(machine: int, own_pid: int) -> Iterable[tuple[int, int, int, int]]:
     for number in sorted(refused(machine).values()):
         yield _EQUAL, 0, 1, number
         yield refuse
+    for number in sorted(refused(machine, _PRETENDED).values()):
+        yield _EQUAL, 0, 1, number
+        yield _RETURN, 0, 0, _FAIL | 0
+    for call, argument, values, others in (
+        (_PRLIMIT, _FIRST_ARGUMENT_AT, (0,), refuse[3]),  # limits of its own
+        (_IOCTL, _SECOND_ARGUMENT_AT, _PLAIN_IOCTLS, _FAIL | errno.ENOTTY),
+    ):
+        yield _EQUAL, 0, 2 * len(values) + 2, call[machine]
+        yield _LOAD, 0, 0, argument
+        for value in values:
+            yield _EQUAL, 0, 1, value
+            yield _RETURN, 0, 0, _ALLOW
+        yield _RETURN, 0, 0, others
+    yield _EQUAL, 0, 2 * len(_WATCHES) + 2, _FCNTL[machine]
+    yield _LOAD, 0, 0, _SECOND_ARGUMENT_AT
+    for value in _WATCHES:
+        yield _EQUAL, 0, 1, value
+        yield refuse
+    yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 4, _CLONE[machine]
     yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD

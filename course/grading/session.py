@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import json
 import os
 import re
@@ -186,7 +187,7 @@ class Warm:
     def close(self) -> None:
         """End the warm process and remove its folder."""
         self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove(self.folder)
 
 
 _PREFIX = "course-grading-"
@@ -198,7 +199,32 @@ def _sweep() -> None:
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         mine = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
         if mine and pid.isdigit() and not Path("/proc", pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, however deep it is and whatever modes its folders have.
+
+    Each folder in it is moved to the top before it is looked into: so no path gets long.
+    """
+    waiting, name = [folder], os.urandom(8).hex()
+    for number in itertools.count():
+        if not waiting:
+            break
+        path = waiting.pop()
+        with contextlib.suppress(OSError):
+            path.chmod(0o700)
+            for entry in list(os.scandir(path)):
+                if entry.is_dir(follow_symlinks=False):
+                    Path(entry.path).chmod(0o700)  # to be moved it must be written
+                    beside = folder / f"{name}-{number}-{len(waiting)}"
+                    waiting.append(Path(entry.path).rename(beside))
+                else:
+                    Path(entry.path).unlink()
+            if path != folder:
+                path.rmdir()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 _ENVIRONMENT = {
@@ -299,7 +325,7 @@ class Session:
             # a process that is dead already keeps its number until the warm one looks at it
             os.kill(self.pid, signal.SIGKILL)
         status = self.warm.ended(self.pid)
-        shutil.rmtree(self.home, ignore_errors=True)
+        remove(self.home)
         return status
 
 
@@ -312,12 +338,22 @@ def _how(status: int) -> str:
 
 
 def _size(folder: Path) -> int:
-    """Bytes in a folder; more than any limit where there are more files than anyone needs."""
-    total = 0
-    for number, path in enumerate(folder.rglob("*")):
+    """Bytes in a folder; more than any limit where there is more, or deeper, than anyone needs."""
+    total, number, waiting = 0, 0, [str(folder)]
+    while waiting:
+        try:
+            for entry in os.scandir(waiting.pop()):
+                number += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue  # it is at work in there
+        except OSError:  # a path that is too long, a folder that is closed
+            return 1 << 62
         if number > MOST_FILES:
             return 1 << 62
-        total += 0 if path.is_symlink() else path.lstat().st_size
     return total
 
 

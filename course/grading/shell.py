@@ -27,6 +27,7 @@ from course.limited import limited
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS = 100_000, 4 << 20, 1000
 """Characters of text, and of everything, that one cell may show; outputs of one submission."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\d+-\w+/(?:stage/|home-\w+)")
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Outputs:
         """What is printed to a stream."""
         if self.left_text <= 0:
             return
-        text = _ADDRESS.sub("at 0x...", text[: self.left_text])
+        text = alike(text[: self.left_text])
         self.left_text -= len(text)
         if self.left_text <= 0:
             text += "\n[The rest of what this cell printed is left out.]\n"
@@ -99,13 +100,15 @@ class _Stream(io.TextIOBase):
         """Stay open, whatever a cell does."""
 
 
+def alike(text: str) -> str:
+    """A text without what differs each time: addresses, the worker's own folders."""
+    text = _FOLDER.sub("", text) if "course-grading-" in text else text
+    return _ADDRESS.sub("at 0x...", text)
+
+
 def _bundle(data: Any) -> dict[str, str]:
     """The texts of a display by their type; pictures come as base64 already."""
-    return {
-        str(kind): _ADDRESS.sub("at 0x...", text)
-        for kind, text in dict(data).items()
-        if isinstance(text, str)
-    }
+    return {str(kind): alike(text) for kind, text in dict(data).items() if isinstance(text, str)}
 
 
 class _Hook(DisplayHook):
@@ -176,8 +179,8 @@ class Shell(InteractiveShell):
             {
                 "output_type": "error",
                 "ename": str(getattr(etype, "__name__", etype)),
-                "evalue": message_of(evalue),
-                "traceback": [_ADDRESS.sub("at 0x...", str(it)) for it in stb][:40],
+                "evalue": alike(message_of(evalue)),
+                "traceback": [alike(str(it)) for it in stb][:40],
             }
         )
 
@@ -193,13 +196,13 @@ class Shell(InteractiveShell):
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
         except BaseException as error:
-            ran.error, ran.message = type(error).__name__, message_of(error)
+            ran.error, ran.message = type(error).__name__, alike(message_of(error))
         finally:
             sys.stdout, sys.stderr = streams
         if result:
             raised = result[0].error_before_exec or result[0].error_in_exec
             if raised is not None:
-                ran.error, ran.message = type(raised).__name__, message_of(raised)
+                ran.error, ran.message = type(raised).__name__, alike(message_of(raised))
         # by the clock: what became of the exception on its way through IPython cannot be told
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source

@@ -18,7 +18,7 @@ import pytest
 from classroom import CHAPTER, Class, cell_of, put_first
 
 from course.grading.result import Result
-from course.grading.session import Warm
+from course.grading.session import FIRST_UID, Warm
 from course.report import Report
 
 REPOSITORY = Path(__file__).parents[3]
@@ -233,6 +233,19 @@ REACHES = {
     ),
     "a signal to its parent": "import os; reached = os.kill(os.getppid(), 0) is None",
     "a signal to all": "import os; reached = os.kill(-1, 0) is None",
+    "the limits of its parent": (
+        "import os, resource\n"
+        "reached = resource.prlimit(os.getppid() or 2, resource.RLIMIT_CPU, (30, 30))"
+    ),
+    "the cores of its parent": (
+        "import os; reached = os.sched_setaffinity(os.getppid() or 2, {0}) is None"
+    ),
+    "signals about a file": "import fcntl, os; reached = fcntl.fcntl(3, fcntl.F_SETOWN, 2) == 0",
+    "watching folders": "import ctypes; reached = ctypes.CDLL(None).inotify_init1(0) >= 0 or 1 / 0",
+    "flags of a file": (
+        "import fcntl, numpy\n"
+        "reached = fcntl.ioctl(open(numpy.__file__), 0x80086601, bytes(8)) or 1"
+    ),
     "writing the library": "import tensorkit; open(tensorkit.__file__, 'a').write(''); reached = 1",
     "writing NumPy": "import numpy; open(numpy.__file__, 'a').write(''); reached = 1",
     "writing the root": "open('/mark', 'w').write(''); reached = 1",
@@ -266,6 +279,40 @@ def test_learners_code_does_not_reach(warm: Warm, name: str, port: int) -> None:
         assert ran["error"] is not None, ran
     finally:
         session.end()
+
+
+def test_modes_and_times_of_the_graders_files_stay(warm: Warm, tmp_path: Path) -> None:
+    # stock: whatever the instructor may do. Landlock alone does not look at these calls.
+    file = tmp_path / "gradebook.db"
+    file.touch(0o600)
+    if os.getuid() == 0:
+        os.chown(file, FIRST_UID + 7, -1)
+    before = file.stat()
+    session = warm.fork()
+    try:
+        calls = [f"os.{call}" for call in ("chmod(it, 0o666)", "utime(it, (1, 1))")]
+        calls += ["os.setxattr(it, 'user.x', b'1')", "os.fchmod(os.open(it, os.O_PATH), 0)"]
+        for call in calls:
+            source = f"import os; it = {str(file)!r}; {call}"
+            session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    finally:
+        session.end()
+    after = file.stat()
+    assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
+    assert os.listxattr(file) == []
+
+
+def test_a_home_is_removed_whatever_is_in_it(warm: Warm) -> None:
+    session = warm.fork()
+    source = (
+        "import os\n"
+        "os.mkdir('closed', 0o300); open('closed/x', 'w').close(); os.mkdir('shut', 0)\n"
+        "for n in range(2000): os.mkdir('d'); os.chdir('d')"
+    )
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    assert ran["error"] is None
+    session.end()
+    assert not list(warm.folder.glob("home-*"))
 
 
 def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
@@ -313,6 +360,7 @@ FLOODS = {
     "a large file": "open('big', 'wb').truncate(10 << 30)",
     "disk": "n = 0\nwhile True:\n    open(f'f{n}', 'wb').write(b'x' * 4_000_000); n += 1",
     "many files": "n = 0\nwhile True:\n    open(f'f{n}', 'w').close(); n += 1",
+    "deep folders": "import os\nwhile True: os.mkdir('d'); os.chdir('d')",
     "a fork bomb": "import os\nwhile True: os.fork()",
     "threads": (
         "import threading, time\n"
@@ -412,6 +460,34 @@ def test_replies_of_the_wrong_shape_change_nothing(klass_once: Class, name: str)
     result = klass_once.grade(put_first(klass_once.honest(), forge))
     result.to_json().encode()
     assert result.score == 20
+
+
+def test_a_forged_output_is_not_deep(klass_once: Class) -> None:
+    # the worker reads it, and whoever has a few frames more on the stack cannot
+    forge = (
+        "from course.grading import learner, wire\n"
+        "import json, types\n"
+        "deep = '[' * 900 + ']' * 900\n"
+        "dumps = lambda it: json.dumps(it).replace('\"deep\"', deep)\n"
+        "wire.json = types.SimpleNamespace(dumps=dumps, loads=json.loads)\n"
+        "own = learner.Learner._run_cell\n"
+        "outputs = [{'output_type': 'display_data', 'data': {'text/plain': 'deep'}}]\n"
+        "learner.Learner._run_cell = lambda *a: own(*a) | {'outputs': outputs}"
+    )
+    result = klass_once.grade(put_first(klass_once.honest(), forge))
+    assert result.score == 20
+    assert "[" * 20 not in result.to_json()
+
+
+def test_the_same_each_time_are_chance_and_the_names_of_folders(klass: Class) -> None:
+    source = "import random, tempfile; print(random.random())\ntk.zeros(2) @ tk.zeros(3)"
+    notebook = klass.honest()
+    cell = {"cell_type": "code", "metadata": {}, "id": "mine", "source": source}
+    notebook["cells"].append(cell)
+    first, second = (klass.grade(notebook).to_json() for _ in range(2))
+    assert first == second
+    assert "ShapeError" in first
+    assert "course-grading-" not in first
 
 
 def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
