@@ -246,6 +246,8 @@ def grade(
     for it in results:
         for sentence in filter(None, [it.sentence, *it.troubles]):
             print(f"{it.learner}: {sentence}")
+    for sentence in batch.left_out(root, batch.chapter_in(root, chapter)):
+        print(sentence)
     graded = sum(it.status == "graded" for it in results)
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded.")
 

@@ -32,6 +32,8 @@ from course.grading.wire import Closed, Message, Wire, WireError
 
 TRIES = 2
 """How often a submission may end its worker."""
+LONGEST_NAME = 128
+"""Characters of a learner's id in nbgrader's tables."""
 PATIENCE = 60.0
 """Seconds that a worker may take beyond the time that a submission has."""
 
@@ -68,17 +70,40 @@ def profile_for(*, unsafe: bool = False) -> str:
 
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
-    folder = root / "course" / "submitted"
     wanted = set(learners)
-    found = [
-        (it.name, it / chapter)
-        for it in (sorted(folder.iterdir()) if folder.is_dir() else [])
-        if (it / chapter).is_dir() and not it.is_symlink() and not it.name.startswith(".")
-    ]
+    found = [(it.name, it / chapter) for it in _folders(root, chapter) if why_not(it) is None]
     missing = wanted - {name for name, _ in found}
     if missing:
         raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
     return [(name, it) for name, it in found if not wanted or name in wanted]
+
+
+def _folders(root: Path, chapter: str) -> list[Path]:
+    folder = root / "course" / "submitted"
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [it for it in found if (it / chapter).is_dir() and not it.name.startswith(".")]
+
+
+def why_not(folder: Path) -> str | None:
+    """Why a learner's folder is left out; None if it is not."""
+    if folder.is_symlink():
+        return "it is a link"
+    if len(folder.name) > LONGEST_NAME:
+        return f"its name is longer than the {LONGEST_NAME} characters that a gradebook takes"
+    return None if _is_sound(folder.name) else "its name is not UTF-8, which a gradebook needs"
+
+
+def _is_sound(name: str) -> bool:
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def left_out(root: Path, chapter: str) -> list[str]:
+    """A sentence for each folder of a submission that is not graded."""
+    found = ((it, why_not(it)) for it in _folders(root, chapter))
+    return [f"{ascii(it.name)[:150]} is not graded: {why}." for it, why in found if why]
 
 
 def taken_in(name: str, folder: Path, source: Source) -> Handed | Result:
@@ -298,7 +323,8 @@ def grade(
     found = submissions(root, chapter, learners)
     if not found:
         raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
-    secret = secret_of(root)
+    with _told("The course's folder cannot be written"):
+        secret = secret_of(root)
     done: list[Result] = []
     jobs: list[Job] = []
 
@@ -311,11 +337,14 @@ def grade(
             profile = profile or profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
-        writer = stack.enter_context(Writer(root, source, config or nbgrader_config(own=True)))
+        with _told("The gradebook cannot be opened"):
+            own = config or nbgrader_config(own=True)
+            writer = stack.enter_context(Writer(root, source, own))
 
         def finish(result: Result) -> None:
-            if force or not writer.is_applied(result):
-                writer.apply(result)
+            with _told(f"The result of {result.learner} was not written"):
+                if force or not writer.is_applied(result):
+                    writer.apply(result)
             done.append(replace(result, notebook={}))  # thousands of them are kept
             watch(result, len(done), len(found))
 
@@ -333,6 +362,20 @@ def grade(
         for result in run(source, jobs, limits=limits):
             finish(result)
     return done
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """A full disk, a gradebook that another program holds: as a sentence that says what to do."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (OSError, SQLAlchemyError) as problem:
+        why = str(getattr(problem, "orig", None) or problem)
+        raise CourseError(
+            f"{what} ({why}). Nothing is lost: mend that, and run the same command again."
+        ) from problem
 
 
 def is_of(result: Result, job: Job, source: Source, profile: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -16,7 +17,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,6 +29,8 @@ from course.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
 """Of a notebook; of its cells; characters of one cell; entries of a folder or an archive."""
+MOST_COLLECTED, DEEPEST = 5 * MOST_BYTES, 8
+"""Bytes that are collected of one submission; how deep its folders may be."""
 MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
 """Lists and objects in a notebook; bytes of one of an older format."""
 LONGEST_READ = 20_000
@@ -120,31 +123,77 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
     Raises Refused.
     """
     notes: list[str] = []
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
+    with _opened(str(folder), _FOLDER) as descriptor:
         names = sorted(it.name for it in _entries(descriptor))
         links = [it for it in names if stat.S_ISLNK(_mode(descriptor, it))]
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
         content = _notebook(descriptor, [it for it in names if it not in links], chapter, notes)
         return Handed(learner, chapter, content, _timestamp(descriptor), tuple(notes))
+
+
+def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]]) -> list[str]:
+    """Copy the regular files of a folder that its learner can change meanwhile.
+
+    to: a folder that is made. ignored: those of some names that are not wanted. What is left out
+    is named in the list: links, devices, what is too large, too deep or cannot be read.
+    """
+    left_out: list[str] = []
+    files, room = MOST_FILES - 1, MOST_COLLECTED  # beside them lies the time
+
+    def copy(descriptor: int, to: Path, depth: int) -> None:
+        nonlocal files, room
+        to.mkdir(parents=True)
+        names = os.listdir(descriptor)
+        wanted = set(names) - ignored("", names)
+        for name in sorted(wanted, key=lambda it: (not it.endswith(".ipynb"), it)):
+            files -= 1
+            try:
+                if files < 0:
+                    raise Refused(f"There are more than {MOST_FILES} files.")
+                if stat.S_ISDIR(_mode(descriptor, name)) and depth < DEEPEST:
+                    with _opened(name, _FOLDER, descriptor) as inner:
+                        copy(inner, to / name, depth + 1)
+                else:
+                    content = _content(descriptor, name)
+                    room -= len(content)
+                    if room < 0:
+                        raise Refused("All files together are too large.")
+                    (to / name).write_bytes(content)
+            except (OSError, Refused) as problem:
+                left_out.append(f"{_shown(name)}: {problem}")
+                if files < 0:
+                    return
+
+    with _opened(str(folder), _FOLDER) as descriptor:
+        copy(descriptor, to, 0)
+    return left_out[:MOST_NAMED]
+
+
+MOST_NAMED = 20
+"""Files that were left out which are named."""
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@contextlib.contextmanager
+def _opened(name: str, flags: int, descriptor: int | None = None) -> Iterator[int]:
+    opened = os.open(name, flags, dir_fd=descriptor)
+    try:
+        yield opened
     finally:
-        os.close(descriptor)
+        os.close(opened)
 
 
 def exchange_secret(folder: Path) -> str | None:
     """What nbgrader's `submit` put beside the notebook, to find the learner's feedback by."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        text = _content(descriptor, "submission_secret.txt")[:200].decode("ascii")
+        with _opened(str(folder), _FOLDER) as descriptor:
+            text = _content(descriptor, "submission_secret.txt")[:200].decode("ascii")
         return text if re.fullmatch(r"[\w.+ :-]+", text) else None
     except (OSError, Refused, UnicodeDecodeError):
         return None
-    finally:
-        os.close(descriptor)
 
 
 def _entries(descriptor: int) -> Iterator[os.DirEntry[str]]:
@@ -198,7 +247,9 @@ def _from_archive(content: bytes, expected: str) -> bytes:
                 raise Refused(_too_large(named[0].file_size))
             with archive.open(named[0]) as file:
                 return file.read(MOST_BYTES + 1)[:MOST_BYTES]
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as problem:
+    except Refused:
+        raise
+    except Exception as problem:  # whatever zipfile makes of a damaged one
         raise Refused(f"The archive cannot be read ({type(problem).__name__}).") from None
 
 
@@ -222,7 +273,11 @@ def _timestamp(descriptor: int) -> str | None:
     known = re.match(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?( UTC|\+00:00)?$", text)
     if known is None:
         return None
-    return datetime.fromisoformat(known[1] + (known[2] or "")).replace(tzinfo=UTC).isoformat()
+    try:
+        moment = datetime.fromisoformat(known[1] + (known[2] or ""))
+    except ValueError:  # the 30th of February
+        return None
+    return moment.replace(tzinfo=UTC).isoformat()
 
 
 def _shown(name: str) -> str:

@@ -23,7 +23,7 @@ from nbgrader.utils import notebook_hash, parse_utc
 from course import files, paths
 from course.grading import batch, intake, judge
 from course.grading.batch import Hand, Job
-from course.grading.intake import Handed, Source
+from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
 from course.grading.writer import notebook, result_file, stored
@@ -101,18 +101,18 @@ class Collect(ExchangeCollect):
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy the regular files of a submission, and the time at which it arrived."""
-        if Path(src).is_symlink():
-            self.log.warning("%s is a link; it is not followed.", src)
-            return
         beside = Path(f"{dest}.links")
-        arrived = datetime.fromtimestamp(Path(src).stat().st_ctime, UTC)
         shutil.rmtree(beside, ignore_errors=True)
-        ignored = shutil.ignore_patterns(*self.coursedir.ignore)
-        shutil.copytree(src, beside, symlinks=True, ignore=ignored)
-        for path in sorted(beside.rglob("*")):
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                self.log.warning("%s is no regular file; it is left out.", path)
-                path.unlink()
+        try:
+            arrived = datetime.fromtimestamp(Path(src).lstat().st_ctime, UTC)
+            ignored = shutil.ignore_patterns(*self.coursedir.ignore)
+            left_out = intake.collect(Path(src), beside, ignored)
+        except (OSError, Refused) as problem:  # a link, a file, a folder that is closed
+            self.log.warning("%s is not collected: %s", src, problem)
+            shutil.rmtree(beside, ignore_errors=True)
+            return
+        for sentence in left_out:
+            self.log.warning("%s: left out: %s", src, sentence)
         noted = _noted(Path(src).name)
         is_sound = noted is not None and abs(arrived - noted) <= TOLERANCE
         when = noted if noted is not None and is_sound else arrived

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -73,6 +74,39 @@ def test_a_batch_with_everything_in_it_reaches_everybody(
     for name in scores:
         notebook = school.root / "course" / "autograded" / name / CHAPTER / f"{CHAPTER}.ipynb"
         assert json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+
+
+def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    for name in (os.fsdecode(b"\xff\xfe"), "x" * 129):
+        school.submit(name, half)
+    (school.root / "course" / "submitted" / "eve").symlink_to("bob")
+    grade(school)
+    assert school.scores() == {"bob": 6}
+    sentences = batch.left_out(school.root, CHAPTER)
+    assert [it.partition(": ")[2] for it in sentences] == [
+        "it is a link.",
+        "its name is longer than the 128 characters that a gradebook takes.",
+        "its name is not UTF-8, which a gradebook needs.",
+    ]
+
+
+def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
+    school: School, half: bytes
+) -> None:
+    school.submit("bob", half)
+    in_the_way = school.root / "course" / "graded"
+    in_the_way.mkdir()
+    (in_the_way / "bob").write_text("a file")
+    with pytest.raises(CourseError, match=r"of bob was not written .* Nothing is lost"):
+        grade(school)
+    (in_the_way / "bob").unlink()
+    with sqlite3.connect(school.root / "course" / "gradebook.db") as other:
+        other.execute("begin exclusive")
+        with pytest.raises(CourseError, match=r"cannot be opened .* locked"):
+            grade(school)
+    grade(school)
+    assert school.scores() == {"bob": 6}
 
 
 def test_a_regrade_gives_the_same_bytes(school: School, half: bytes) -> None:

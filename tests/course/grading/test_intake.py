@@ -16,6 +16,7 @@ from classroom import CHAPTER, FILE, Notebook, cell_of
 
 from course.grading import intake
 from course.grading.intake import Refused, Source
+from course.grading.session import remove
 
 
 def repaired(source: Source, notebook: Notebook) -> intake.Repaired:
@@ -210,16 +211,30 @@ def test_an_archive_is_opened(folder: Path) -> None:
     assert not (folder.parent.parent / "escape.txt").exists()
 
 
-def bomb() -> bytes:
+def archived(content: bytes) -> bytearray:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(FILE, b"0" * (intake.MOST_BYTES * 2))
-    return written.getvalue()
+        archive.writestr(FILE, content)
+    return bytearray(written.getvalue())
 
 
 def put_bomb(folder: Path) -> None:
     (folder / FILE).unlink()
-    (folder / "x.zip").write_bytes(bomb())
+    (folder / "x.zip").write_bytes(archived(b"0" * (intake.MOST_BYTES * 2)))
+
+
+def put_damaged(folder: Path) -> None:
+    written = archived((folder / FILE).read_bytes())
+    (folder / FILE).unlink()
+    written[200:1000] = bytes(800)
+    (folder / "x.zip").write_bytes(written)
+
+
+def put_cut(folder: Path) -> None:
+    written = archived((folder / FILE).read_bytes())
+    (folder / FILE).unlink()
+    written[-6:-2] = b"\xff" * 4  # where the list of contents begins
+    (folder / "x.zip").write_bytes(written)
 
 
 def put_two(folder: Path) -> None:
@@ -251,6 +266,8 @@ def put_folder(folder: Path) -> None:
     ("change", "words"),
     [
         (put_bomb, "MB are read"),
+        (put_damaged, "cannot be read"),
+        (put_cut, "cannot be read"),
         (put_two, "2 notebooks"),
         (put_large, "210 MB; 21 MB are read"),
         (put_fifo, "not a file"),
@@ -273,11 +290,55 @@ def test_odd_names_do_no_harm(folder: Path) -> None:
     assert read(folder).repaired == ()
 
 
+def put_many(folder: Path) -> None:
+    for n in range(intake.MOST_FILES + 5):
+        (folder / f"-{n}").touch()
+
+
+def put_deep(folder: Path) -> None:
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda it: os.mkfifo(it / "pipe"), "'pipe' is not a file"),
+        (lambda it: (it / "link").symlink_to("/etc/passwd"), "'link'"),
+        (lambda it: os.truncate(it / "big", 3 << 30), "3221 MB"),
+        (put_many, "more than 1000 files"),
+        (put_deep, "'d' is not a file"),
+    ],
+)
+def test_of_what_is_not_collected_the_rest_is(
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    change: Callable[[Path], None],
+    words: str,
+) -> None:
+    # stock: a pipe ends the collecting for everybody, and the large file is copied
+    (folder / "big").touch()
+    change(folder)
+    to = tmp_path_factory.mktemp("collected") / "ada" / CHAPTER
+    left_out = intake.collect(folder, to, lambda path, names: {it for it in names if it == "big~"})
+    remove(folder)
+    assert words in "".join(left_out)
+    (to / "timestamp.txt").touch()
+    assert read(to).repaired == ()
+    assert sum(it.stat().st_size for it in to.rglob("*")) < 10 << 20
+
+
 @pytest.mark.parametrize(
     ("text", "known"),
     [
         ("2026-03-01 10:00:00 UTC", "2026-03-01T10:00:00+00:00"),
         ("tomorrow", None),
+        ("2026-02-30 10:00:00 UTC", None),
         ("", None),
         ("9" * 5000, None),
     ],
