@@ -390,12 +390,14 @@ class PairNode(Node):
     def array(self, name: str) -> Any:
         """A saved input as an array; a number as it is."""
         saved: Any = self.x if name == "x" else self.y
+        if isinstance(saved, TensorBase):
+            storage, versions = saved._storage, self.versions
+            if storage is not None and storage.version != (versions and versions[name == "y"]):
+                self._check(name, saved)  # raises
+            return saved._array
         if saved is FREED:
             refuse_freed()
-        if not isinstance(saved, TensorBase):
-            return saved
-        self._check(name, saved)
-        return saved._array
+        return saved
 
     def _check(self, name: str, saved: TensorBase) -> None:
         check_version(self, name, saved, self.versions and self.versions[name == "y"])

@@ -14,7 +14,7 @@ class _Loss(Module):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
-        self.settings = tuple(settings)
+        self.settings = tuple(settings)  # in the order in which the function takes them
         for name, value in settings.items():
             if name in ("weight", "pos_weight"):
                 self.register_buffer(name, value)
@@ -24,8 +24,8 @@ class _Loss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
         own, weights = self.__dict__, self._buffers
-        options = {name: own[name] if name in own else weights[name] for name in self.settings}
-        return type(self).function(input, target, **options)
+        settings = [own[name] if name in own else weights[name] for name in self.settings]
+        return type(self).function(input, target, *settings)
 
 
 class MSELoss(_Loss):

@@ -117,7 +117,7 @@ class Optimizer:
         waiting: dict[int, Any] = {}  # changes of parameters on CUDA devices, by their storages
         for group in self.param_groups:
             for param in group["params"]:
-                gradient = param._grad if hasattr(param, "_grad") else None
+                gradient = getattr(param, "_grad", None)
                 if gradient is None:
                     continue
                 storage = base.storage_of(param)
