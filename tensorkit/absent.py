@@ -5,17 +5,8 @@ Whoever implements one takes it off the list; a test reminds of it.
 
 from typing import NoReturn
 
-# one word after the other: as lists these would be pages
-FUNCTIONS = frozenset(
-    """
-    median rsub
-    """.split()  # noqa: SIM905
-)
-ATTRIBUTES = frozenset(
-    """
-    median squeeze_ transpose_ unfold unsqueeze_
-    """.split()  # noqa: SIM905
-)
+FUNCTIONS = frozenset({"median", "rsub"})
+ATTRIBUTES = frozenset({"median", "squeeze_", "transpose_", "unfold", "unsqueeze_"})
 # what to write -> the names that PyTorch has for it
 _FAMILIES = {
     "two real tensors (there are no complex numbers)": "complex32 complex64 complex128 cfloat "

@@ -120,26 +120,24 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
     Strides of dimensions of size 1 do not matter; an empty tensor is contiguous.
     """
-    if 0 in shape:
-        return True
-    expected = 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
+    return 0 in shape or _has_no_gaps(zip(reversed(strides), reversed(shape), strict=True))
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements fill their stretch of storage, without gaps and without overlap."""
     if is_contiguous(shape, strides):
         return True
+    return _has_no_gaps(sorted((st, n) for st, n in zip(strides, shape, strict=True) if n > 1))
+
+
+def _has_no_gaps(fastest_first: Iterable[tuple[int, int]]) -> bool:
+    """Whether dimensions, given as strides and sizes, fill memory in this order."""
     expected = 1
-    for stride, size in sorted((st, n) for st, n in zip(strides, shape, strict=True) if n > 1):
-        if stride != expected:
-            return False
-        expected *= size
+    for stride, size in fastest_first:
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
     return True
 
 
@@ -310,13 +308,7 @@ def _is_channels_last(shape: Ints, strides: Ints) -> bool:
     PyTorch gives results of such tensors the standard strides of this order, which differ from
     the operands' own in dimensions of size 1.
     """
-    expected = 1
-    for dim in (1, 3, 2, 0) if len(shape) == 4 else ():
-        if shape[dim] != 1:
-            if strides[dim] != expected:
-                return False
-            expected *= shape[dim]
-    return len(shape) == 4
+    return len(shape) == 4 and _has_no_gaps((strides[dim], shape[dim]) for dim in (1, 3, 2, 0))
 
 
 def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
