@@ -2,8 +2,8 @@
 
 ``modes`` says whether operations are recorded, ``rules`` what an operation's gradients are,
 ``graph`` what a record looks like, ``history`` how tensors, views and in-place writes are tied to
-it, ``origins`` notes where tensors come from, ``engine`` walks the graph backwards,
-``differences`` compares its results with finite differences.
+it, ``recorders`` how that goes fast, ``origins`` notes where tensors come from, ``engine`` walks
+the graph backwards, ``differences`` compares its results with finite differences.
 """
 
 from typing import Any

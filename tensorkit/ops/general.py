@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd import history
+from tensorkit.autograd import history, recorders
 from tensorkit.autograd.graph import RepeatedNode
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, Device, is_array, quietly, refuse_mix
@@ -177,7 +177,7 @@ def _recorder(
         return definition.record
     is_large = form.shape.numel() >= _LARGE and form.is_contiguous
     if is_large and any(each.shape != form.shape for each in operands):
-        return history.pair_recorder(rule, RepeatedNode)
+        return recorders.pair_recorder(rule, RepeatedNode)
     return definition.record
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from tensorkit import base, dtypes
-from tensorkit.autograd import history
+from tensorkit.autograd import recorders
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device
@@ -55,12 +55,14 @@ class Definition:
         """Use ``rule`` for calls in which ``number`` is a number."""
         self.rules[number] = rule
         if number is None:
-            recorder = {1: history.unary_recorder, 2: history.pair_recorder}.get(len(rule.inputs))
+            recorder = {1: recorders.unary_recorder, 2: recorders.pair_recorder}.get(
+                len(rule.inputs)
+            )
             self.record = recorder(rule) if recorder else no_record
         for number_first in (False, True) if len(rule.inputs) == 2 else ():
             found = self.rule_for("reflected" if number_first else "y")
             if found is not None:
-                self.record_number[number_first] = history.number_recorder(found, number_first)
+                self.record_number[number_first] = recorders.number_recorder(found, number_first)
 
     def compute_for(self, device: Device, *forms: Any, **options: Any) -> Callable[..., Any]:
         """The forward for arrays of tensors with these forms, by the shortcut if it has one."""

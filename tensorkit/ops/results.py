@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base
-from tensorkit.autograd import history
+from tensorkit.autograd import history, recorders
 from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
@@ -59,7 +59,7 @@ def recorder(
         return definition.record
     names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
     known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
-    return history.known_recorder(rule, names, known)
+    return recorders.known_recorder(rule, names, known)
 
 
 def view_step(

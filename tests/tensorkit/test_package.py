@@ -41,6 +41,7 @@ LAYERS = [
     "autograd.rules",
     "autograd.graph",
     "autograd.history",
+    "autograd.recorders",
     "autograd.origins",
     "autograd.anomaly",
     "autograd.leaves",

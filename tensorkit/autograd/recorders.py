@@ -1,0 +1,193 @@
+"""The short ways to record a result: for each rule a function that makes the node without asking.
+
+What a call has to find out by ``history.record`` is here found out once, when the operation is
+defined: which inputs have a formula, what these need, which kind of node holds it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorkit.autograd.graph import (
+    INFERENCE,
+    LEAF,
+    GeneralNode,
+    Mark,
+    PairNode,
+    ResultNode,
+    Saved,
+    SavedResult,
+    make_node,
+    next_order,
+)
+from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.modes import state
+from tensorkit.autograd.rules import Rule
+from tensorkit.base import Tensor
+
+
+def known_recorder(  # noqa: C901 - one way, without calls
+    rule: Rule, names: tuple[str, ...], known: dict[str, Any]
+) -> Callable[..., None]:
+    """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
+
+    Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
+    """
+    places = [names.index(name) for name in rule.inputs]
+    kept = {name: known[name] for name in rule.keeps if name in known}
+    tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
+    keeps_result = "out" in rule.keeps
+
+    def record_known(result: Tensor, *inputs: Tensor) -> None:
+        if not (state.grad and result._form.dtype.is_floating_point):
+            return
+        edges, tracked = [], False
+        for place in places:
+            x = inputs[place]
+            edge = x._node
+            if edge.__class__ is Mark:
+                edge = x if edge is LEAF else edge_of(x)
+            edges.append(edge)
+            tracked = tracked or edge is not None
+        if not tracked:
+            return
+        node = GeneralNode()
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.order = next_order()
+        node.edges = tuple(edges)
+        node.saved = kept
+        if tensors or keeps_result:
+            node.saved = saved = dict(kept)
+            for name, place, users in tensors:
+                for user in users:
+                    if edges[user] is not None:
+                        saved[name] = Saved(inputs[place])
+                        break
+                else:
+                    saved[name] = None
+            if keeps_result:
+                saved["out"] = SavedResult(result)
+        result._node = node
+
+    return record_known
+
+
+def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., None]:
+    """The short way for two tensors of one form and formulas that need nothing but them.
+
+    Gives a function ``record(result, x, y)``, which is called if one of them may require grad.
+    """
+    x_for_x, y_for_x = "x" in rule.needs[0], "y" in rule.needs[0]
+    x_for_y, y_for_y = "x" in rule.needs[1], "y" in rule.needs[1]
+    is_simple = rule.keeps <= {"x", "y", "alpha"} and all(rule.formulas)
+
+    def record_pair(result: Tensor, x: Tensor, y: Tensor) -> None:
+        if not state.grad:
+            return
+        left, right = x._node, y._node
+        if left.__class__ is Mark:
+            left = x if left is LEAF else edge_of(x)
+        if right.__class__ is Mark:
+            right = y if right is LEAF else edge_of(y)
+        if left is None and right is None:
+            return
+        if not is_simple or x._node is INFERENCE or y._node is INFERENCE:
+            values = {"x": x, "y": y, "alpha": 1}
+            result._node = make_node(rule, result._form, (left, right), values, result)
+            return
+        node = kind()
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.order = next_order()
+        node.left = left
+        node.right = right
+        node.x = x if (x_for_x and left is not None) or (x_for_y and right is not None) else None
+        node.y = y if (y_for_x and left is not None) or (y_for_y and right is not None) else None
+        node.versions = 0
+        own, other = x._storage, y._storage
+        if own is not None or other is not None:
+            node.versions = own.version if own else 0, other.version if other else 0
+        result._node = node
+
+    return record_pair
+
+
+def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
+    """The short way for a plain tensor and a number, ``record(result, x, number)``."""
+    place = int(number_first)
+    simple = rule.keeps <= {"x", "y", "alpha"} and rule.formulas[place] is not None
+    own, other = ("y", "x") if number_first else ("x", "y")
+    keeps_own, keeps_number = own in rule.needs[place], other in rule.needs[place]
+
+    def record_number(result: Tensor, x: Tensor, number: Any) -> None:
+        if not state.grad:
+            return
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None:
+            return
+        if not simple:
+            values = {own: x, other: number, "alpha": 1}
+            edges = (None, edge) if number_first else (edge, None)
+            result._node = make_node(rule, result._form, edges, values, result)
+            return
+        node = PairNode()
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.order = next_order()
+        version = 0 if x._storage is None else x._storage.version
+        kept, given = x if keeps_own else None, number if keeps_number else None
+        if number_first:
+            node.left, node.right, node.x, node.y = None, edge, given, kept
+            node.versions = version and (0, version)
+        else:
+            node.left, node.right, node.x, node.y = edge, None, kept, given
+            node.versions = version and (version, 0)
+        result._node = node
+
+    return record_number
+
+
+def unary_recorder(rule: Rule) -> Callable[..., None]:
+    """The short way for one plain tensor, ``record(result, x)``."""
+    keeps = rule.keeps
+    if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
+
+        def record_any(result: Tensor, x: Tensor) -> None:
+            if state.grad and (edge := edge_of(x)) is not None:
+                result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
+
+        return record_any
+
+    keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
+
+    def record_one(result: Tensor, x: Tensor) -> None:
+        if not state.grad:
+            return
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None:
+            return
+        if keeps_result:
+            node: Any = ResultNode()
+            node.saved = result._array
+            node.storage = None
+        else:
+            node = PairNode()
+            node.right = node.y = None
+            node.x = x if keeps_x else None
+            version = 0 if x._storage is None else x._storage.version
+            node.versions = version and (version, 0)
+        node.rule = rule
+        node._form = result._form
+        node.hooks = None
+        node.order = next_order()
+        node.left = edge
+        result._node = node
+
+    return record_one
