@@ -972,7 +972,7 @@ class Tensor(TensorBase):
                     f"This one has shape {tuple(self.shape)} and dtype {self.dtype}.",
                 )
             )
-        return _int(self._value("index"))
+        return _int(self._only("index"))
 
     def __repr__(self) -> str:
         return printing.text(self)

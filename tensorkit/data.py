@@ -133,21 +133,8 @@ def _number(value: Any, dtype: DType) -> Any:
     """One element as a Python number."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, TensorBase):
-        if value._array.size != 1:
-            floating = dtype.is_floating_point
-            raise (ValueError if floating else TypeError)(
-                message(
-                    "only one element tensors can be converted to Python scalars"
-                    if floating
-                    else "only integer tensors of a single element can be converted to an index",
-                    "A list may contain tensors of one element; this one has shape "
-                    f"{tuple(value._form.shape)}.",
-                )
-            )
-        if base.watch is not None:
-            base.watch.leaves(value)
-        value = value._form.device.backend.item(value._array, "item")
+    if isinstance(value, Tensor):  # of one element; else these methods raise
+        value = value._only("item") if dtype.is_floating_point else value.__index__()
     if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float)):
