@@ -87,13 +87,9 @@ class Optimizer:
             )
         if not set(params).isdisjoint(self._params()):
             raise ValueError("some parameters appear in more than one parameter group")
-        named = {"param_names": names} if names else {}
-        self.param_groups.append(
-            {**param_group, "params": params, **named, **self._rest(param_group)}
-        )
-
-    def _rest(self, group: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in self.defaults.items() if name not in group}
+        group = {**param_group, "params": params, **({"param_names": names} if names else {})}
+        # the order of PyTorch: what was given, then the settings that it leaves out
+        self.param_groups.append({**group, **self.defaults, **group})
 
     def _params(self) -> Iterator[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)
