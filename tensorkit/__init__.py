@@ -149,8 +149,8 @@ from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, out
 from tensorkit.ops.reduction import all, any, count_nonzero, cumsum, mean, norm, prod, std, sum, var
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.scattering import index_add, scatter, scatter_add
-from tensorkit.ops.selection import where
-from tensorkit.ops.sorting import argsort, bincount, nonzero, sort, topk, unique
+from tensorkit.ops.selection import nonzero, where
+from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.splitting import chunk, narrow, split, unbind
 from tensorkit.ops.views import (
     as_strided,

@@ -757,7 +757,7 @@ class Tensor(TensorBase):
     norm = reduction.norm
     sort, argsort = sorting.sort, sorting.argsort
     topk = sorting.topk
-    nonzero = sorting.nonzero
+    nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
     max, maximum = extremes.max, extremes.maximum.method

@@ -41,6 +41,11 @@ class DType:
         """The dtype itself: all dtypes of tensorkit are real."""
         return self
 
+    @property
+    def whole_name(self) -> str:
+        """The name in sentences about two dtypes that do not go together: float, long int."""
+        return _WHOLE_NAMES.get(self.c_name, self.c_name)
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
@@ -48,6 +53,13 @@ class DType:
         # Pickle and deepcopy find the one object again by its name in this module.
         return "bool_" if self.name == "bool" else self.name
 
+
+_WHOLE_NAMES = {
+    "int8_t": "signed char",
+    "int16_t": "short int",
+    "int64_t": "long int",
+    "uint8_t": "unsigned char",
+}
 
 float16 = DType("float16", "Half", "c10::Half", FLOATING)
 float32 = DType("float32", "Float", "float", FLOATING)

@@ -1,5 +1,6 @@
 """Leaves and what hangs on tensors: requires_grad, grad, hooks, detach_, data."""
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from tensorkit.autograd.history import edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import must_be, sizes, type_name
+from tensorkit.errors import message, must_be, sizes, type_name
 from tensorkit.storage import Storage
 
 
@@ -88,7 +89,10 @@ def get_grad(x: Tensor) -> Tensor | None:
     >>> x.grad
     tensor([2., 4.])
     """
-    return getattr(x, "_grad", None)
+    found = getattr(x, "_grad", None)
+    if found is None and x._node is not None:
+        warn_of_no_leaf(x)
+    return found
 
 
 def forget_grad(x: Tensor) -> None:
@@ -116,7 +120,7 @@ def set_grad(x: Tensor, value: Any) -> None:
         )
     if own.dtype is not other.dtype:
         raise AutogradError(
-            f"attempting to assign a gradient with dtype '{other.dtype.c_name}' to a tensor "
+            f"attempting to assign a gradient with dtype '{other.dtype.whole_name}' to a tensor "
             f"with grad_dtype '{own.dtype.word}'. The gradient must match the tensor's "
             "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
             "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
@@ -166,6 +170,25 @@ def retains_grad(x: Tensor) -> bool:
     node = edge_of(x)
     retained = isinstance(node, Node) and node.hooks is not None and node.hooks.retained
     return isinstance(retained, _RetainGrad) and retained.tensor() is x
+
+
+def warn_of_no_leaf(x: Tensor) -> None:
+    """Warn whoever asks for a gradient that ``x`` will never have."""
+    if x.is_leaf or retains_grad(x):
+        return
+    warnings.warn(
+        message(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+            "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+            "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+            "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
+            "information.",
+            repair="y.retain_grad()    # before backward",
+        ),
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 # Hooks

@@ -45,6 +45,12 @@ class _Numbered(Module):
         modules.insert(index, module)
         self._renumber(modules)
 
+    def pop(self, index: int) -> Any:
+        """Take out the module at ``index``."""
+        module = self._modules[self._name(index)]
+        del self[index]
+        return module
+
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add several modules at the end."""
         for module in modules:

@@ -19,10 +19,13 @@ from tensorkit.nn.parameter import Parameter
 
 
 def typename(value: Any) -> str:
-    """A value's type as PyTorch's sentences name it: ``torch.FloatTensor``, ``str``."""
+    """A value's type as PyTorch's sentences name it: ``torch.FloatTensor``, ``str``.
+
+    A class or function is named itself.
+    """
     if isinstance(value, Tensor):
         return str(value.type())
-    kind = type(value)
+    kind = value if hasattr(value, "__qualname__") else type(value)
     return (
         kind.__qualname__
         if kind.__module__ == "builtins"

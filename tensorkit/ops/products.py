@@ -19,12 +19,6 @@ from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
 
 _ndarray: Any = CPU.backend.xp.ndarray
-_C_NAMES = {
-    "int64": "long int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-}
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -492,8 +486,10 @@ def _check_dtypes(
         if batched:
             first = f"expected scalar type {left.word} but found {right.word}"
         else:
-            names = [_C_NAMES.get(each.name, each.c_name) for each in (left, right)]
-            first = f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}"
+            first = (
+                "expected m1 and m2 to have the same dtype, but got: "
+                f"{left.whole_name} != {right.whole_name}"
+            )
         raise DTypeError(
             first,
             "Matrix products do not promote dtypes.",

@@ -1,4 +1,4 @@
-"""Choosing between elements: where, and what formulas need of the kind."""
+"""Choosing between elements: where, nonzero, and what formulas need of the kind."""
 
 import math
 from typing import Any
@@ -8,17 +8,17 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import DTypeError
 from tensorkit.ops import planning, results
-from tensorkit.ops.arguments import no_such_call
+from tensorkit.ops.arguments import need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 
-def where(condition: Tensor, input: Any, other: Any) -> Tensor:
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
 
     Both may be tensors or numbers; their dtypes are promoted. Raises unless ``condition`` is a
-    bool tensor.
+    bool tensor. Without them it is ``nonzero(condition, as_tuple=True)``.
 
     >>> x = tk.tensor([-1., 2.])
     >>> tk.where(x > 0, x, 0.)
@@ -27,12 +27,15 @@ def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     result, key = _planned(condition, input, other)
     if result is not None:
         return result
+    if input is other is None:
+        need_tensor("where", condition, "condition")
+        return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     operands = [as_operand(value) for value in (input, other)]
     if not isinstance(condition, TensorBase) or None in operands:
         raise no_such_call(
             "where",
-            (condition, input, other),
+            tuple(value for value in (condition, input, other) if value is not None),
             "(Tensor condition, Tensor or Number input, Tensor or Number other)",
         )
     if condition._form.dtype is not dtypes.bool_:
@@ -59,6 +62,29 @@ def where(condition: Tensor, input: Any, other: Any) -> Tensor:
         planning.remember(_plans, key, (result._form, *numbers))
     values = {"condition": condition, "x": input, "y": other}
     return results.recorded(_choose.definition, result, values)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
+
+    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    """
+    need_tensor("nonzero", input)
+    array, xp = input._array, input._form.xp
+    if as_tuple and not array.ndim:
+        array = array.reshape(1)
+    if not array.ndim:
+        found = xp.zeros((0, int(bool(array))), xp.int64)
+    else:
+        found = xp.array(array.nonzero()) if xp is _xp else xp.stack(xp.nonzero(array))
+    n_dims, count = found.shape
+    result = results.finished(base.place(found.T, input._form.device, dtypes.int64, (1, count)))
+    if not as_tuple:
+        return result
+    columns = (layout.Layout((count,), (1,), dim * count) for dim in range(n_dims))
+    return tuple(results.finished(base.view_of(result, column)) for column in columns)
 
 
 _plans: dict[Any, Any] = {}  # by forms and numbers: the form of the result, the numbers as arrays

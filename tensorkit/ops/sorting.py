@@ -1,4 +1,4 @@
-"""Order and counting: sort, topk, nonzero, unique, bincount."""
+"""Order and counting: sort, topk, unique, bincount."""
 
 from typing import Any
 
@@ -13,7 +13,6 @@ from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_int, need_tensor, no_kernel
 from tensorkit.ops.gathering import add_along, short_gather, take_along
 from tensorkit.ops.notation import op, planned
-from tensorkit.ops.views import select, unsqueeze
 
 _Sorted = named_result("sort", "values", "indices")
 _Top = named_result("topk", "values", "indices")
@@ -129,25 +128,6 @@ for _ordered, _node in ((_sort, "Sort"), (_sort_stable, "Sort"), (_topk, "Topk")
         node=f"{_node}Backward{int(_ordered is _sort_stable)}",
         x=lambda g, indices, dim, shape: add_along(g, indices, dim=dim, size=shape),
     )
-
-
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
-
-    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
-    tensor([[0, 0],
-            [1, 1]])
-    """
-    need_tensor("nonzero", input)
-    if as_tuple:
-        found = nonzero(input if input._form.shape else unsqueeze(input, 0))
-        return tuple(select(found, 1, place) for place in range(found.shape[1]))
-    array, xp = input._array, input._form.xp
-    if not array.ndim:
-        found = xp.zeros((0, int(bool(array))), xp.int64)
-    else:
-        found = np.array(array.nonzero()) if xp is np else xp.stack(xp.nonzero(array))
-    return base.place(found.T, input._form.device, dtypes.int64, (1, found.shape[1]))
 
 
 def unique(

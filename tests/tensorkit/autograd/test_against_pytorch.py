@@ -55,6 +55,8 @@ PROGRAMS = """
     tk.exp(x), tk.log(x), tk.sqrt(x), tk.sin(x), tk.cos(x), tk.tanh(x), tk.sigmoid(x), tk.relu(x)
     x.clone(), x.contiguous(), x.t().contiguous()
     tk.where(x > 2, x, 0.)
+    x.grad = tk.ones(2, 3, dtype=tk.int64)
+    x.grad = tk.ones(2, 3, dtype=tk.uint8)
     x.sum().backward(); x.grad
     x.sum().backward(); x.sum().backward(); x.grad
     (b * b).sum().backward(); x.grad

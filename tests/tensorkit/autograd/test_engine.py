@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import tracemalloc
+import warnings
 import weakref
 
 import numpy as np
@@ -75,6 +76,23 @@ def test_create_graph_through_grad_makes_no_cycle(no_collector):
     tk.autograd.grad(g.sum(), x)
     del x, g
     assert [ref() for ref in refs] == [None, None]
+
+
+def test_asking_for_the_gradient_of_what_is_no_leaf_warns_as_in_pytorch():
+    warned = []
+    for m in (torch, tk):
+        x = m.ones(2, requires_grad=True)
+        y, kept = x * 2, x * 2
+        kept.retain_grad()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            asked = [each.grad for each in (x, kept, m.ones(2), y, y.detach())]
+        assert asked == [None] * 5
+        warned.append(
+            [(each.category, str(each.message).partition("information.")[0]) for each in caught]
+        )
+    assert len(warned[0]) == 1
+    assert warned[1] == warned[0]
 
 
 def test_backward_with_create_graph_warns_of_its_cycle():

@@ -89,6 +89,7 @@ SHOWN = {
     "append": lambda m, net: m.nn.Sequential(m.nn.ReLU()).append(m.nn.Tanh()),
     "insert": lambda m, net: _inserted(m),
     "delete": lambda m, net: _deleted(net),
+    "pop": lambda m, net: (net.pop(1), net.pop(-1), net),
 }
 
 
@@ -190,7 +191,10 @@ REFUSED = {
     "module name": lambda m, net: m.nn.ModuleDict({"a.b": m.nn.ReLU()}),
     "no forward": lambda m, net: m.nn.Module()(1),
     "sequence": lambda m, net: m.nn.Sequential(1),
+    "class": lambda m, net: m.nn.Sequential(_Forgetful),
+    "function": lambda m, net: net.add_module("f", _set),
     "index": lambda m, net: net[9],
+    "pop": lambda m, net: net.pop(9),
     "list index": lambda m, net: m.nn.ModuleList()[0],
     "mode": lambda m, net: net.train("yes"),
     "integer dtype": lambda m, net: net.to(m.int64),

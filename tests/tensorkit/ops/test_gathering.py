@@ -29,6 +29,8 @@ torch.stack([T(1.),T(2.)])
 torch.stack([T(1.),T(2)])
 torch.stack([m.t(),m.t()])
 torch.stack(1)
+torch.where(m>3,m)
+torch.where([True])
 m[[0,1]]
 m[T([0,1])]
 m[:,T([0,1])]

@@ -135,6 +135,12 @@ def test_nonzero_is_pytorchs(x, as_tuple):
     _same("nonzero", x, as_tuple=as_tuple)
 
 
+@given(x=twins(values=small_values_of))
+def test_where_of_a_condition_alone_is_pytorchs(x):
+    for their, our in zip(torch.where(x.torch), tk.where(x.tk), strict=True):
+        assert_same(their, our)
+
+
 @given(x=twins(), dim=several)
 def test_count_nonzero_is_pytorchs(x, dim):
     _same("count_nonzero", x, dim)
