@@ -149,7 +149,7 @@ class _RetainGrad:
         x = self.tensor()
         if x is None:
             return
-        have = get_grad(x)  # type: ignore[arg-type]
+        have = getattr(x, "_grad", None)
         x._grad = gradient if have is None else have + gradient
 
 
