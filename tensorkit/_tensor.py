@@ -641,17 +641,18 @@ class Tensor(TensorBase):
         if dtype is None:
             return f"torch.{'cuda.' if self.is_cuda else ''}{self._form.dtype.word}Tensor"
         if isinstance(dtype, str):
+            place = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
             for known in dtypes.ALL:
-                if dtype == f"torch.{known.word}Tensor":
-                    return self.to(known)
+                if dtype.replace(".cuda.", ".") == f"torch.{known.word}Tensor":
+                    return self.to(self.device if self.device.type == place else place, known)
             raise ValueError(f"invalid type: '{dtype}'")
         if not isinstance(dtype, DType):
             raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
         return self.to(dtype)
 
     def type_as(self, other: "Tensor") -> "Tensor":
-        """This tensor with the dtype of ``other``."""
-        return self.to(other.dtype)
+        """This tensor with the dtype of ``other``, and where that is."""
+        return self.to(other)
 
     def cpu(self) -> "Tensor":
         """This tensor on the CPU; itself if it is there already."""
@@ -1078,17 +1079,27 @@ def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
 
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
-    for value in args:
-        if isinstance(value, TensorBase):
+    args = tuple(value for value in args if value is not None)
+    kinds = [*map(_kind_in_to, args)]
+    if kinds not in ([], ["tensor"], ["dtype"], ["device"], ["device", "dtype"]):
+        signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)"
+        raise no_such_call("to", args, *signatures, "(Tensor other)")
+    for kind, value in zip(kinds, args, strict=True):
+        if kind == "tensor":
             dtype, device = value._form.dtype, value._form.device
-        elif isinstance(value, (DType, type)):
+        elif kind == "dtype":
             dtype = value
-        elif isinstance(value, (str, Device)) or type(value) is int:
+        else:
             device = as_device(value)
-        elif value is not None:
-            signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)"
-            raise no_such_call("to", (value,), *signatures, "(Tensor other)")
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
+
+
+def _kind_in_to(value: Any) -> str | None:
+    if isinstance(value, TensorBase):
+        return "tensor"
+    if isinstance(value, (DType, type)):
+        return "dtype"
+    return "device" if isinstance(value, (str, Device)) or type(value) is int else None
 
 
 for _name in absent.OF_TENSORS:

@@ -90,10 +90,14 @@ def set_device(device: Any) -> None:
 
 
 class device:
-    """``with tk.cuda.device(1):`` lets "cuda" mean this device until the block ends."""
+    """``with tk.cuda.device(1):`` lets "cuda" mean this device until the block ends.
+
+    A negative number changes nothing.
+    """
 
     def __init__(self, device: Any) -> None:
-        self.index = _backend(device).index
+        is_none = device.__class__ is int and device < 0
+        self.index = -1 if is_none else _backend(device).index
 
     def __enter__(self) -> None:
         self.before = _cuda.current
@@ -231,13 +235,26 @@ class Stream:
         self.backend.wait("Stream.synchronize")
 
     def wait_stream(self, stream: "Stream") -> None:
-        """Nothing: there is one stream."""
+        """Let what is asked from now on begin after what was asked of another device."""
+        self.wait_event(stream.record_event())
+
+    def wait_event(self, event: "Event") -> None:
+        """Let what is asked from now on begin after an event."""
+        event.wait(self)
+
+    def record_event(self, event: "Event | None" = None) -> "Event":
+        """An event after what was asked so far."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
 
     def __enter__(self) -> "Stream":
+        self._inside = device(self.backend.index)
+        self._inside.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._inside.__exit__()
 
 
 def current_stream(device: Any = None) -> Stream:
@@ -248,9 +265,9 @@ def current_stream(device: Any = None) -> Stream:
 default_stream = current_stream
 
 
-def stream(stream: Stream) -> Stream:
-    """``with tk.cuda.stream(s):`` changes nothing: there is one stream."""
-    return stream
+def stream(stream: Stream | None) -> Any:
+    """``with tk.cuda.stream(s):`` lets "cuda" mean the stream's device; None changes nothing."""
+    return device(-1) if stream is None else stream
 
 
 class Event:
@@ -278,7 +295,9 @@ class Event:
         self._mark = self._backend.mark()
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Nothing: there is one stream, in which work is done in order."""
+        """Let what is asked of a device from now on begin after it, which may be another's."""
+        if self._mark is not None:
+            (_backend() if stream is None else stream.backend).wait_for(self._mark)
 
     def query(self) -> bool:
         """Whether the work before it is done."""

@@ -420,7 +420,7 @@ def backend_of(*values: Any) -> Backend:
     return _NUMPY
 
 
-def refuse_mix(*devices: "Device") -> None:
+def refuse_mix(*devices: "Device", repair: str | None = None) -> None:
     """DeviceMismatchError unless these are one device."""
     for other in devices:
         if other is not devices[0]:
@@ -430,7 +430,7 @@ def refuse_mix(*devices: "Device") -> None:
                 "Data move between devices only when told; a 0-d tensor of the CPU may mix."
                 if str(other) != str(devices[0])
                 else "One of them is from a simulation that has ended.",
-                repair=f"x.to('{devices[0]}')",
+                repair=repair or f"x.to('{devices[0]}')",
             )
 
 

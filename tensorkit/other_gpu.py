@@ -32,12 +32,15 @@ class There:
         return found
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        gpu = self._gpu
-        if options:
-            options = {name: _inside(value, gpu) for name, value in options.items()}
-        args = tuple([_inside(value, gpu) for value in args])
-        with gpu.device:
-            return _outside(self._what(*args, **options), gpu)
+        return _run(self._gpu, self._what, args, options)
+
+
+def _run(gpu: "Gpu", function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    given = [_inside(value, gpu) for value in args]
+    for name in options:
+        options[name] = _inside(options[name], gpu)
+    with gpu.device:
+        return _outside(function(*given, **options), gpu)
 
 
 def _inside(value: Any, gpu: "Gpu") -> Any:
@@ -69,7 +72,7 @@ class Array(Wrapped):
         self.inner, self.gpu = inner, gpu
 
     def _do(self, name: str, function: Any, *args: Any) -> Any:
-        return There(function, self.gpu)(self, *args)
+        return _run(self.gpu, function, (self, *args), {})
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
@@ -84,3 +87,5 @@ class Array(Wrapped):
 
 for _kind in (bool, int, float):
     setattr(Array, f"__{_kind.__name__}__", lambda self, kind=_kind: kind(self.inner))
+for _name in ("shape", "dtype", "size", "ndim", "strides", "flags"):  # asked for most often
+    setattr(Array, _name, property(operator.attrgetter(f"inner.{_name}")))

@@ -52,11 +52,13 @@ def _stream(generator: Any, device: Device) -> Generator:
                 repair="generator=tk.Generator().manual_seed(0)",
             )
         )
-    if generator.device.type != device.type:
+    if generator.device is not device:
+        names = device.type, generator.device.type
+        if names[0] == names[1]:
+            names = str(device), str(generator.device)
         raise DeviceMismatchError(
-            f"Expected a '{device.type}' device type for generator but found "
-            f"'{generator.device.type}'",
-            repair=f"tk.Generator('{device.type}')",
+            f"Expected a '{names[0]}' device type for generator but found '{names[1]}'",
+            repair=f"tk.Generator('{names[0]}')",
         )
     return generator
 

@@ -31,7 +31,7 @@ from tensorkit.devices import SILENT, quietly, reports
 from tensorkit.errors import NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, reduction
+from tensorkit.ops import copying, moving, reduction
 
 
 def backward(
@@ -200,9 +200,8 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
             a_shape=tuple(given._form.shape),
             b_shape=tuple(form.shape),
         )
-    if given._form.dtype is not form.dtype:
-        return copying.to_dtype(given, form.dtype)  # type: ignore[arg-type]
-    return given  # type: ignore[return-value]
+    given = moving.at_home(given, form, place)
+    return given if given._form.dtype is form.dtype else copying.to_dtype(given, form.dtype)
 
 
 def _depth_in_library() -> int:

@@ -29,7 +29,7 @@ from tensorkit.autograd.modes import no_grad, state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import NotSupportedError, message, sizes
-from tensorkit.ops import copying, views
+from tensorkit.ops import copying, moving, views
 
 
 class Context:
@@ -310,13 +310,12 @@ class FunctionNode(Node):
                 f"(expected {n_args}, got {len(answers)})",
                 "Backward gives one gradient, or None, for each argument of forward.",
             )
-        for place, each in enumerate(answers):
-            self._check_answer(place, each)
+        answers = [self._checked(place, each) for place, each in enumerate(answers)]
         return tuple(answers[place] for place in self.places)
 
-    def _check_answer(self, place: int, answer: Any) -> None:
+    def _checked(self, place: int, answer: Any) -> Any:
         if answer is None:
-            return
+            return None
         if place not in self.places:
             raise AutogradError(
                 f"function {self.rule.node} returned a gradient different than None at "
@@ -328,7 +327,7 @@ class FunctionNode(Node):
         number = self.places.index(place)
         edge = self.edges[number]
         if edge is None or isinstance(edge, OutputNode):
-            return
+            return answer
         wanted, got = tuple(edge._form.shape), tuple(answer._form.shape)
         lead = len(got) - len(wanted)
         if lead < 0 or any(
@@ -338,6 +337,7 @@ class FunctionNode(Node):
                 f"Function {self.rule.node} returned an invalid gradient at index {number} - got "
                 f"{sizes(got)} but expected shape compatible with {sizes(wanted)}"
             )
+        return moving.at_home(answer, edge._form, number, f"Function {self.rule.node} returned an ")
 
     def allow_write(self, place: int = 0) -> None:
         """Raise if the result shares memory with an argument."""

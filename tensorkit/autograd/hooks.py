@@ -98,8 +98,8 @@ def _checked(hook: Any, answer: Any, value: Any) -> Any:
         raise AutogradError("can't replace a None gradient with a non-None value")
     if not isinstance(answer, TensorBase):
         _refuse_kind("Variable", answer)
-    if answer._form.dtype is not value._form.dtype:
-        was, got = (f"torch.{each._form.dtype.word}Tensor" for each in (value, answer))
+    if (answer._form.dtype, answer._form.device) != (value._form.dtype, value._form.device):
+        was, got = (each.type() for each in (value, answer))
         raise AutogradError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
         )

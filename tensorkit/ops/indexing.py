@@ -13,12 +13,13 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, DeviceMismatchError, is_array
+from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, is_array, refuse_mix
 from tensorkit.dtypes import DType, bool_, float16, int64
 from tensorkit.errors import DTypeError, IndexRangeError, message, must_be, sizes, type_name
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, places, results, views, writing
 from tensorkit.ops.arguments import check_value
+from tensorkit.ops.moving import moved
 from tensorkit.ops.notation import Operation
 
 
@@ -220,7 +221,9 @@ def _assigned_plainly(x: Tensor, index: Any, value: Any) -> bool:
     """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
     form = x._form
     if isinstance(value, TensorBase):
-        if value._form.dtype is not form.dtype or not writing.is_apart(value, x):
+        if value._form.dtype is not form.dtype or value._form.device is not form.device:
+            return False
+        if not writing.is_apart(value, x):
             return False
         array, operation = value._array, "copy_"
     elif (value.__class__ is float or value.__class__ is int) and form.dtype.is_floating_point:
@@ -259,7 +262,9 @@ def _put(target: Tensor, at: places.Places, value: Any) -> None:
         return
     while value._form.shape and value._form.shape[0] == 1:  # leading 1s do not count
         value = views.select(value, 0, 0)
-    places.put(target, at, value)
+    if value._form.shape:
+        refuse_mix(target._form.device, value._form.device)
+    places.put(target, at, moved(value, target._form.device))
 
 
 def _check_assigned(dtype: DType, value: Any) -> None:
@@ -471,14 +476,15 @@ def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
 
 def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
     """Places where they are needed: masks and positions of the host are sent to a device."""
+    for place in found:
+        is_own = place.__class__ in (slice, np.ndarray) or backend_of(place) is device.backend
+        if not is_own:
+            raise DeviceMismatchError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({device})",
+                repair=f"x[index.to('{device}')]",
+            )
     if device is CPU:
-        for place in found:
-            if place.__class__ is not np.ndarray and is_array(place):
-                raise DeviceMismatchError(
-                    "indices should be either on cpu or on the same device as the indexed "
-                    "tensor (cpu)",
-                    repair="x[index.cpu()]",
-                )
         return found
     sent: list[Any] = []
     for place in found:

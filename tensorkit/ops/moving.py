@@ -6,7 +6,7 @@ from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
+from tensorkit.devices import CPU, Backend, Device, DeviceMismatchError, backend_of, refuse_mix
 from tensorkit.ops.results import finished
 
 
@@ -27,12 +27,24 @@ def together(*values: Any) -> tuple[Any, ...]:
     if len(devices) < 2:
         return values
     device = next(each._form.device for each in tensors if each._form.device is not CPU)
-    refuse_mix(*(each._form.device for each in tensors if each._form.shape), device)
+    bound = [each for each in tensors if each._form.shape or each._form.device is not CPU]
+    refuse_mix(*(each._form.device for each in bound))
     return tuple(
         moved(each, device, "0-d tensor")
         if isinstance(each, TensorBase) and each._form.device is CPU
         else each
         for each in values
+    )
+
+
+def at_home(gradient: Any, form: base.Form, place: int, said: str = "") -> Tensor:
+    """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
+    if gradient._form.device is form.device or not gradient._form.shape:
+        return moved(gradient, form.device)
+    raise DeviceMismatchError(
+        f"{said}invalid gradient at index {place} - expected device {form.device} but got "
+        f"{gradient._form.device}",
+        repair=f"g.to('{form.device}')",
     )
 
 

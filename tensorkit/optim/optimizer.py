@@ -21,7 +21,7 @@ from tensorkit import base, frames, layout
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, quietly
+from tensorkit.devices import CPU, quietly, refuse_mix
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel
 from tensorkit.nn.module import clear_gradients, typename
@@ -135,6 +135,13 @@ class Optimizer:
             writing.check_overlap(param)
         state = self.state.get(param) or {}
         count, tensors = self.prepare(group, state, param)
+        for each in tensors:
+            if each._form.device is not param._form.device:
+                refuse_mix(
+                    param._form.device,
+                    each._form.device,
+                    repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
+                )
         return state, count, [param._array, gradient._array, *(each._array for each in tensors)]
 
     def _begin(self, param: Tensor, state: dict[str, Any], writer: tuple[str, Any, int]) -> None:

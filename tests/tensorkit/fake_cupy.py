@@ -19,7 +19,7 @@ from cupy_signatures import committed
 from kernel_sources import CODES, compiled, for_host, parameters, raw, source
 
 from tensorkit import devices, kernels
-from tensorkit.simulated import Library, _around, _product
+from tensorkit.simulated import _TO_HOST, Library, _around, _product
 from tensorkit.wrapped import _BINARY, _OTHER
 
 TABLE = committed()
@@ -97,7 +97,7 @@ class Array:
         if f"ndarray.{name}" not in TABLE:
             raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
         found = getattr(self.host, name)
-        if not callable(found):
+        if not callable(found) or name in _TO_HOST:
             return found
         function = getattr(np.ndarray, name)
         function = {"take": _taken, "dot": _dot}.get(name, function)
@@ -322,10 +322,8 @@ class Cupy(ModuleType):
     def made(self, name, result, given):
         """A result of NumPy as it is here: what was given, a view of it, or an array of its own."""
         if isinstance(result, (tuple, list)):
-            if name in ("shape", "tolist"):
-                return result
             return type(result)(self.made(name, each, given) for each in result)
-        if not isinstance(result, (np.ndarray, np.generic)) or name == "item":
+        if not isinstance(result, (np.ndarray, np.generic)):
             return result
         for each in given:
             if result is each.host:

@@ -6,6 +6,7 @@ PyTorch's own sentences are asked of PyTorch where a machine without a GPU can s
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -360,6 +361,123 @@ def test_tensors_of_two_devices_do_not_mix_and_the_repair_is_told(name, devices)
         assert x.tolist() == [[1, 1], [1, 1]]
 
 
+class _Astray(tk.autograd.Function):
+    """Its gradient is on the CPU."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.cpu()
+
+
+def _hooked(x):
+    y = x * 2
+    y.register_hook(lambda g: g.cpu())
+    y.sum().backward()
+
+
+GRADIENT = "invalid gradient at index 0 - expected device cuda:1 but got "
+ASTRAY = {
+    "a number of another device": (lambda x: x * tk.ones((), device="cuda"), "Expected all tensor"),
+    "positions": (
+        lambda x: x[tk.tensor([0], device="cuda")],
+        "indices should be either on cpu or on the same device as the indexed tensor (cuda:1)",
+    ),
+    "written at positions": (
+        lambda x: x.detach().__setitem__(tk.tensor([0, 1]), tk.ones(2)),
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:1 and",
+    ),
+    "a gradient": (lambda x: (x * 2).backward(tk.ones(3)), GRADIENT + "cpu"),
+    "a gradient for grad": (
+        lambda x: tk.autograd.grad(x * 2, x, tk.ones(3, device="cuda")),
+        GRADIENT + "cuda:0",
+    ),
+    "a gradient of a function": (
+        lambda x: _Astray.apply(x).sum().backward(),
+        f"Function _AstrayBackward returned an {GRADIENT}cpu",
+    ),
+    "a gradient of a hook": (
+        _hooked,
+        "hook '<lambda>' has changed the type of value (was torch.cuda.FloatTensor got torch.Float",
+    ),
+    "a generator": (
+        lambda x: tk.rand(3, device="cuda:1", generator=tk.Generator("cuda:0")),
+        "Expected a 'cuda:1' device type for generator but found 'cuda:0'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASTRAY)
+def test_what_is_on_another_device_is_refused_in_a_sentence(name):
+    run, line = ASTRAY[name]
+    with tk.cuda.simulate(devices=2):
+        x = tk.ones(3, device="cuda:1", requires_grad=True)
+        with pytest.raises(RuntimeError, match=f"^{re.escape(line)}"):
+            run(x)
+        assert x.grad is None
+        assert x.tolist() == [1, 1, 1]
+
+
+def test_one_number_goes_to_where_it_is_written_or_a_gradient_is_needed():
+    with tk.cuda.simulate(devices=2):
+        x = tk.zeros(3, device="cuda:1", requires_grad=True)
+        (x * 2).sum().backward(tk.tensor(3.0))
+        assert x.grad.tolist() == [6, 6, 6]
+        x.grad[tk.tensor([0, 1])] = tk.ones((), device="cuda:0")
+        x.grad[2] = tk.tensor(2.0)
+        assert x.grad.tolist() == [1, 1, 2]
+
+
+def test_the_state_of_an_optimizer_whose_parameters_moved_says_how_it_follows():
+    with tk.cuda.simulate():
+        for there, back in (("cuda", "cpu"), ("cpu", "cuda")):
+            net = nn.Linear(2, 2).to(back)
+            optimizer = tk.optim.Adam(net.parameters())
+
+            def step(device, net=net, optimizer=optimizer):
+                net(tk.ones(1, 2, device=device)).sum().backward()
+                optimizer.step()
+
+            step(back)
+            net.to(there)
+            before = net.weight.tolist()
+            with pytest.raises(RuntimeError, match=r"^Expected all tensors") as e:
+                step(there)
+            assert "Try: optimizer.load_state_dict(optimizer.state_dict())" in str(e.value)
+            assert net.weight.tolist() == before
+            optimizer.load_state_dict(optimizer.state_dict())
+            step(there)
+            assert optimizer.state[net.weight]["exp_avg"].device.type == there
+            assert net.weight.tolist() != before
+
+
+def test_a_type_tells_the_device_too():
+    with tk.cuda.simulate(devices=2):
+        x, y = tk.ones(1), tk.ones(1, dtype=tk.float64, device="cuda:1")
+        assert y.type() == "torch.cuda.DoubleTensor"
+        assert (x.type_as(y).device, x.type_as(y).dtype) == (y.device, y.dtype)
+        assert x.type("torch.cuda.IntTensor").device == tk.device("cuda:0")
+        assert y.type("torch.cuda.IntTensor").device == tk.device("cuda:1")
+        assert y.type("torch.IntTensor").device == tk.device("cpu")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("float32", "float64"), ("float32", "cpu"), ("cpu", "cpu"), ("cpu", "float64", "cpu")],
+)
+def test_what_is_said_twice_is_refused_as_in_pytorch(args):
+    def run(m):
+        return lambda: m.ones(1).to(*(getattr(m, each, each) for each in args))
+
+    kind, line = _first_line(run(torch))
+    ours, our_line = _first_line(run(tk))
+    assert ours is kind
+    assert our_line.partition("(")[0] == line.partition("(")[0]
+
+
 def test_a_number_of_the_cpu_may_mix_and_its_transfer_is_told():
     with tk.cuda.simulate():
         x, number = tk.ones(2, device="cuda"), tk.tensor(2.0)
@@ -552,7 +670,7 @@ def test_memory_is_shared_with_cupy_without_a_copy(gpu):
         assert back.data_ptr() == array.data.ptr
         assert back.device == x.device
         back[0] = 7
-    assert int(array[0]) == 7
+    assert array.tolist() == [7, 1, 2, 3]
 
 
 class _ForeignCuda:
@@ -735,6 +853,8 @@ def test_the_current_device_is_the_one_that_cuda_means():
         with tk.cuda.device(1):
             assert tk.zeros(1, device="cuda").device.index == tk.cuda.current_device() == 1
         assert tk.zeros(1).cuda().device.index == 0
+        with tk.cuda.stream(tk.cuda.Stream(1)), tk.cuda.device(-1), tk.cuda.stream(None):
+            assert tk.cuda.current_device() == 1
         with tk.device("cuda:1"):
             assert tk.ones(1).device.index == 1
         assert tk.ones(1).device == tk.device("cpu")
@@ -797,6 +917,17 @@ def test_the_names_are_pytorchs():
     with tk.cuda.simulate():
         for name in ("name", "total_memory", "multi_processor_count", "major", "minor"):
             assert hasattr(tk.cuda.get_device_properties(0), name)
+
+
+def test_a_device_waits_for_another_ones_event():
+    with tk.cuda.simulate(devices=2), tk.cuda.record() as ledger:
+        x, y = tk.ones(10**6, device="cuda:0"), tk.ones(1, device="cuda:1")
+        for _ in range(20):
+            x = x * 2
+        tk.cuda.current_stream(1).wait_stream(tk.cuda.current_stream(0))
+        y + 1
+    *before, after = ledger.launches
+    assert after.start >= max(each.start + each.duration for each in before)
 
 
 def test_events_measure_the_time_of_the_model_which_is_the_same_each_time():
