@@ -36,6 +36,8 @@ MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
 LONGEST_READ = 20_000
 """Characters of a cell whose program is read to find which one it is."""
 
+AGAIN = "Save it in JupyterLab and hand it in again."
+
 Cell = dict[str, Any]
 
 
@@ -86,6 +88,11 @@ class Source:
     def by_id(self) -> Mapping[str, Cell]:
         """The released cells by their ids."""
         return {it["id"]: it for it in self.released["cells"]}
+
+    @cached_property
+    def setup(self) -> str | None:
+        """The id of the first cell of code: in every chapter it imports what all others use."""
+        return next((it["id"] for it in self.released["cells"] if it["cell_type"] == "code"), None)
 
     @cached_property
     def digest(self) -> str:
@@ -217,8 +224,9 @@ def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str])
         notes.append(f"The notebook was taken out of {_shown(archives[0])}.")
         return _from_archive(_content(descriptor, archives[0]), expected)
     if found:
-        raise Refused(f"There are {len(found)} notebooks, and none is called {expected}.")
-    raise Refused(f"There is no notebook {expected}.")
+        count = len(found)
+        raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
+    raise Refused(f"There is no notebook {expected}. {AGAIN}")
 
 
 def _content(descriptor: int, name: str) -> bytes:
@@ -323,6 +331,11 @@ def repair(content: bytes, source: Source) -> Repaired:
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
     for our in ours:
+        if our["id"] == source.setup and placed.get(our["id"], {}).get("cell_type") != "code":
+            placed[our["id"]] = our
+            notes.append(
+                "The first cell, with the imports, was not there; it is as it was released."
+            )
         cells += _mended(our, placed.get(our["id"]), notes)
         cells += after.get(our["id"], [])
     for number, cell in enumerate(cells):
@@ -381,17 +394,19 @@ def is_check(cell: Cell) -> bool:
 def _cells(content: bytes) -> list[Cell]:
     if content.count(b"{") + content.count(b"[") > MOST_PARTS:  # each takes ten times its size
         raise Refused("The file holds more lists and objects than a notebook has.")
+    if not content.strip():
+        raise Refused(f"The file is empty. {AGAIN}")
     try:
         notebook = json.loads(content)
-    except (ValueError, RecursionError) as problem:
-        raise Refused(f"The file is not a notebook ({type(problem).__name__}).") from None
-    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
+    except (ValueError, RecursionError):
+        raise Refused(f"The file is not a notebook: it is no JSON. {AGAIN}") from None
+    if isinstance(notebook, dict) and notebook.get("nbformat") != 4:
         notebook = _older(content)
-    cells = notebook.get("cells")
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(isinstance(it, dict) for it in cells):
-        raise Refused("The file is JSON, but not a notebook: it has no cells.")
+        raise Refused(f"The file is JSON, but not a notebook: it has no cells. {AGAIN}")
     if len(cells) > MOST_CELLS:
-        raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read.")
+        raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read. {AGAIN}")
     return [it for cell in cells if (it := _sound(cell)) is not None]
 
 
@@ -407,7 +422,8 @@ def _older(content: bytes) -> dict[str, Any]:
     try:
         return dict(nbformat.reads(content.decode(), as_version=4))
     except Exception as problem:  # whatever nbformat makes of it
-        raise Refused(f"The file is not a notebook ({type(problem).__name__}).") from None
+        what = type(problem).__name__
+        raise Refused(f"The file is not a notebook ({what}). {AGAIN}") from None
 
 
 def _sound(cell: Cell) -> Cell | None:

@@ -146,6 +146,10 @@ class Play:
                         cell["outputs"] = self._solved[cell["id"]]["outputs"]
                     else:
                         waiting.append(position)
+                        if cell["id"] == self.source.setup:
+                            self._run_cells(waiting)
+                            waiting.clear()
+                            self._mend_setup(position)
             self._run_cells(waiting)
         finally:
             if self._session is not None:
@@ -190,6 +194,20 @@ class Play:
                 position = left.pop(0)
                 self._buried(self.cells[position], death.sentence)
                 self._again(position)
+
+    def _mend_setup(self, position: int) -> None:
+        """Where the learner's imports did not run, those that were released come next.
+
+        Every other cell needs them: one slip there would cost all of the chapter.
+        """
+        cell, ours = self.cells[position], self.source.by_id[self.cells[position]["id"]]
+        ran = next((it for it in reversed(self._runs) if it.cell_id == cell["id"]), None)
+        if cell["source"] == ours["source"] or (ran is not None and ran.error is None):
+            return
+        why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
+        self._trouble(cell, f"It did not run{why}; the imports are those that were released.")
+        released = {**ours, "id": f"{ours['id']}-released", "outputs": []}
+        self.cells.insert(position + 1, released)  # `run` comes to it next
 
     def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
         """Run cells one after another; what each came to is noted as it comes."""

@@ -63,6 +63,19 @@ def test_of_a_doubled_cell_the_answered_one_counts(
     assert any("more than once" in it for it in found.notes)
 
 
+@pytest.mark.parametrize("became", ["nothing", "markdown"])
+def test_the_imports_come_back(source: Source, notebook: Notebook, became: str) -> None:
+    first = next(it for it in notebook["cells"] if it["cell_type"] == "code")
+    if became == "nothing":
+        notebook["cells"].remove(first)
+    else:
+        first["cell_type"] = became
+    found = repaired(source, notebook)
+    code = next(it for it in found.cells if it["cell_type"] == "code")
+    assert code["source"] == source.by_id[source.setup or ""]["source"]
+    assert any("with the imports" in it for it in found.notes)
+
+
 def test_a_deleted_check_comes_back(source: Source, notebook: Notebook) -> None:
     notebook["cells"].remove(cell_of(notebook, "check-pixels"))
     found = repaired(source, notebook)

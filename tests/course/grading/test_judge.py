@@ -402,6 +402,32 @@ def test_the_worked_solutions_get_full_marks(warm_once: Warm, chapter: str) -> N
     assert result.possible > 0
 
 
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        ("import tensorkit as tk\nfrom course import check hint", "SyntaxError"),
+        ("import torch as tk", "No module named 'torch'"),
+        ("import os; os._exit(1)", "ended its own process"),
+    ],
+)
+def test_imports_that_do_not_run_cost_no_exercise(
+    klass_once: Class, setup: str, words: str
+) -> None:
+    notebook = klass_once.honest()
+    cell_of(notebook, klass_once.source.setup or "")["source"] = setup
+    result = klass_once.grade(notebook)
+    assert result.score == result.possible
+    assert any(words in it for it in result.troubles)
+    assert any("the imports are those that were released" in it for it in result.troubles)
+
+
+def test_other_imports_that_run_are_left_alone(klass_once: Class) -> None:
+    notebook = klass_once.honest()
+    cell_of(notebook, klass_once.source.setup or "")["source"] += "\nimport math"
+    result = klass_once.grade(notebook)
+    assert (result.score, result.troubles) == (result.possible, ())
+
+
 @pytest.mark.parametrize("turn", range(4))
 def test_points_are_those_of_the_check_in_the_notebook(klass_once: Class, turn: int) -> None:
     """Every exercise with one of its usual mistakes, on another draw each time."""
