@@ -40,9 +40,7 @@ class ChapterEntries:
     """
 
     def __init__(self, root: Path, chapter: str, config: Config) -> None:
-        course = config.CourseDirectory
-        url = course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db"
-        self._book = Gradebook(str(url), str(course.get("course_id", "")) or "default_course")
+        self._book = Gradebook(_url(root, config), _course_id(config))
         late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
         self._late = late(config=config)
         try:
@@ -198,6 +196,25 @@ class ChapterEntries:
             if penalty is not None:
                 penalty = min(max(penalty, 0), score)
         run(_CHANGE_PENALTY, [{"row": id, "late_submission_penalty": penalty}])
+
+
+def roster(root: Path, config: Config) -> list[str]:
+    """The learners whom the gradebook knows; none where there is no gradebook yet."""
+    url = _url(root, config)
+    file = url.removeprefix("sqlite:///")
+    if file != url and not Path(file).is_file():
+        return []  # to ask would make one
+    with Gradebook(url, _course_id(config)) as book:
+        return sorted(book.db.execute(select(_STUDENT.c.id)).scalars())
+
+
+def _url(root: Path, config: Config) -> str:
+    course = config.CourseDirectory
+    return str(course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db")
+
+
+def _course_id(config: Config) -> str:
+    return str(config.CourseDirectory.get("course_id", "")) or "default_course"
 
 
 # Written once: a statement is compiled when it is first run.

@@ -29,6 +29,7 @@ from course.errors import CourseError
 from course.grading import batch, intake, similar
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
+from course.report import Report
 
 PASSED, PARTLY, FAILED, NOT_STARTED = "passed", "partly", "failed", "not started"
 _HINT = re.compile(r"""\bhint\(\s*["']([\w-]+)["']""")
@@ -85,14 +86,17 @@ def _status(it: Graded) -> str:
     status = it.report.status
     if status in (PASSED, PARTLY):
         return status
-    return NOT_STARTED if status in (NOT_STARTED, "missing") else FAILED
+    return NOT_STARTED if status == NOT_STARTED else FAILED
 
 
 class Overview:
     """The results of one chapter."""
 
-    def __init__(self, chapter: str, results: Sequence[Result]) -> None:
+    def __init__(self, chapter: str, results: Sequence[Result], roster: Sequence[str] = ()) -> None:
         self.chapter, self.results = chapter, results
+        there = {it.learner for it in results}
+        self.absent = [it for it in roster if it not in there]
+        """Whom the gradebook knows, and who handed nothing in."""
         self.graded = [it for it in results if it.status == "graded"]
 
     @cached_property
@@ -137,11 +141,18 @@ class Overview:
 def _why(result: Result) -> str:
     parts = []
     for words, status in (("not started", NOT_STARTED), ("failing", FAILED), ("in part", PARTLY)):
-        its = [it.report for it in result.exercises if it.report.possible and _status(it) == status]
+        counted = [it for it in result.exercises if it.report.possible]
+        its = [it.report for it in counted if _status(it) == status]
         if its:
-            names = [f"{it.title} ({it.mistake})" if it.mistake else it.title for it in its]
-            parts.append(f"{words}: {', '.join(names)}")
+            names = [f"{it.title} ({why})" if (why := _what(it)) else it.title for it in its]
+            what = ", ".join(names)
+            is_all = status == NOT_STARTED and len(its) == len(counted) > 1
+            parts.append(f"{words}: {'everything' if is_all else what}")
     return "; ".join([*parts, *result.troubles])
+
+
+def _what(report: Report) -> str:
+    return "not defined" if report.status == "missing" else report.mistake
 
 
 def _code(result: Result) -> Iterator[str]:
@@ -158,15 +169,18 @@ def _answer(result: Result, id: str) -> str:
 # from the folder of results, and into that of the report
 
 
-def write(root: Path, chapter: str, *, names: bool = False) -> Path:
+def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) -> Path:
     """Write the report of a chapter and say where its page lies.
 
-    names: the learners' own, in place of pseudonyms.
+    names: the learners' own, in place of pseudonyms. config: nbgrader's.
     Raises CourseError if nothing is graded.
     """
+    from course.grading.gradebook import roster  # nbgrader takes a second to import
     from course.grading.overview_page import page
+    from course.release import nbgrader_config
 
-    overview = Overview(chapter, list(_results(root, chapter)))
+    known = roster(root, nbgrader_config(own=True) if config is None else config)
+    overview = Overview(chapter, list(_results(root, chapter)), known)
     if not overview.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     secret = batch.secret_of(root)
@@ -207,6 +221,8 @@ def _learners(overview: Overview, name: Any) -> Iterator[list[object]]:
         row = [points.get(id, "") for id in ids]
         rest = [len(it.troubles), len(it.repaired), it.source[:12]]
         yield [name(it.learner), it.status, it.score, it.possible, *row, *rest]
+    for learner in overview.absent:
+        yield [name(learner), "nothing", 0.0, overview.possible, *[""] * len(ids), 0, 0, ""]
 
 
 def _exercises(overview: Overview) -> Iterator[list[object]]:

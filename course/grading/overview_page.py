@@ -46,6 +46,8 @@ def page(overview: Overview, name: Name) -> str:
         *(_exercise(it) for it in overview.exercises),
         "<h2>Who needs help</h2>",
         _need_help(overview, name),
+        _absent(overview, name),
+        *_troubles(overview, name),
         "<h2>Similar answers</h2>",
         _alike(overview, name),
     ]
@@ -70,7 +72,8 @@ def _summary(overview: Overview) -> str:
         f"{others} could not be graded; they stand below." if others else "",
         f"Half of the class has {middle:g} of {overview.possible:g} points or more.",
         f"{mended} notebooks were mended on the way in." if mended else "",
-        f"In {troubled} a cell did not end or ended its process." if troubled else "",
+        f"{len(overview.absent)} learners handed nothing in." if overview.absent else "",
+        f"In {troubled} a cell was stopped or did not run, as told below." if troubled else "",
         "Tables with everything: learners.csv, exercises.csv, cases.csv, beside this page.",
     ]
     return f"<p>{' '.join(filter(None, said))}</p>"
@@ -171,6 +174,23 @@ def _need_help(overview: Overview, name: Name) -> str:
     rows = [[name(it.learner), f"{it.score:g}", why] for it, why in found[:MANY]]
     table = _table("Less than half of the points, fewest first", ["learner", "points", "why"], rows)
     return table + _more(len(found) - MANY)
+
+
+def _absent(overview: Overview, name: Name) -> str:
+    if not overview.absent:
+        return ""
+    shown = ", ".join(escape(name(it)) for it in overview.absent[:MANY])
+    left = len(overview.absent) - MANY
+    return f"<p>Handed nothing in: {shown}{f' and {left} more' if left > 0 else ''}.</p>"
+
+
+def _troubles(overview: Overview, name: Name) -> list[str]:
+    """What happened while learners' cells ran, those with points enough included."""
+    rows = [[name(it.learner), " ".join(it.troubles)] for it in overview.graded if it.troubles]
+    if not rows:
+        return []
+    table = _table("Cells that were stopped or did not run", ["learner", "what"], rows[:MANY])
+    return ["<h2>What happened while it was graded</h2>", table, _more(len(rows) - MANY)]
 
 
 def _alike(overview: Overview, name: Name) -> str:

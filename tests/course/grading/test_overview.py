@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from classroom import CHAPTER
+from nbgrader.api import Gradebook
+from traitlets.config import Config
 
 from course import files
 from course.errors import CourseError
@@ -66,7 +68,8 @@ def result(learner: str, earned: float, answer: str = "", got: str = "", hints: 
 def written(root: Path, *results: Result, **options: bool) -> str:
     for it in results:
         files.write(result_file(root, it.learner, CHAPTER), it.to_json())
-    return overview.write(root, CHAPTER, **options).read_text(encoding="utf-8")
+    page = overview.write(root, CHAPTER, config=Config(), **options)
+    return page.read_text(encoding="utf-8")
 
 
 CLASS = (
@@ -133,6 +136,37 @@ def test_who_needs_help_is_listed_with_the_reason(tmp_path: Path) -> None:
         ("bob", "not started: Nothing; failing: A `title` (columns first)"),
         ("eve", "It is not a notebook."),
     ]
+
+
+def test_an_answer_that_did_not_run_is_no_answer_not_started() -> None:
+    broken = Report("pixels", "A `title`", "missing", 4.0, message="It did not run.")
+    untouched = Report("nothing", "Nothing", "not started", 2.0)
+    graded = (Graded("check-pixels", broken), Graded("check-nothing", untouched))
+    found = overview.Overview(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
+    assert found.exercises[0].share("failed") == 1
+    assert found.need_help()[0][1] == "not started: Nothing; failing: A `title` (not defined)"
+
+
+def test_who_started_nothing_is_told_in_a_word() -> None:
+    graded = tuple(Graded(id, Report(id, id, "not started", 2.0)) for id in ("one", "two"))
+    found = overview.Overview(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
+    assert found.need_help()[0][1] == "not started: everything"
+
+
+def test_who_handed_nothing_in_is_named(tmp_path: Path) -> None:
+    (tmp_path / "course").mkdir()
+    with Gradebook(f"sqlite:///{tmp_path}/course/gradebook.db") as book:
+        for name in ("bob", "zoe"):
+            book.add_student(name)
+    page = written(tmp_path, *CLASS, names=True)
+    assert "Handed nothing in: zoe." in page
+    text = (tmp_path / "course" / "reports" / CHAPTER / "learners.csv").read_text()
+    assert "zoe,nothing,0.0" in text
+
+
+def test_a_cell_that_was_stopped_is_listed_whatever_the_points(tmp_path: Path) -> None:
+    page = written(tmp_path, replace(result("ada", 4), troubles=("It did not end.",)), names=True)
+    assert "<td>ada</td><td>It did not end.</td>" in page
 
 
 def test_every_plot_has_a_text_alternative(tmp_path: Path) -> None:
