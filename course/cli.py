@@ -17,6 +17,7 @@ from course.errors import CourseError
 
 if TYPE_CHECKING:
     from course.build import Watch
+    from course.doctor import Finding
 
 app = typer.Typer(
     help="The tensorkit course: learn in JupyterLab, write chapters, release them.",
@@ -152,14 +153,25 @@ def doctor(
             if chapter is not None and not folders:
                 learners.chapter_in_work(root, name)  # says what to do
         source = medicine.source_for(root, name) if folders else None
-        for who, folder in folders:
-            assert source is not None
-            found = medicine.examine(folder, source)
-            is_wrong = is_wrong or any(it.kind == medicine.WRONG for it in found)
-            print(f"{name}{f', {who}' if who else ''}:{'' if found else ' nothing is wrong.'}")
-            for it in found:
-                print(f"  {it}")
+        found = [(who, medicine.examine(folder, source)) for who, folder in folders if source]
+        is_wrong = _told(name, found, is_class=submitted) or is_wrong
     raise typer.Exit(1 if is_wrong else 0)
+
+
+def _told(chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: bool) -> bool:
+    """Print what was found about each notebook, and say whether one costs points."""
+    wrong = [it for it in found if any(each.kind == "wrong" for each in it[1])]
+    shown = found
+    if is_class:  # only what is remarkable, the worst next to the prompt
+        shown = [it for it in found if it[1] and it not in wrong] + wrong
+    for who, findings in shown:
+        print(f"{chapter}{f', {who}' if who else ''}:{'' if findings else ' nothing is wrong.'}")
+        for it in findings:
+            print(f"  {it}")
+    if is_class and found:
+        counts = f"{len(wrong)} with something wrong, {len(shown) - len(wrong)} with remarks"
+        print(f"{chapter}: {len(found)} submissions, {counts}.")
+    return bool(wrong)
 
 
 @app.command(rich_help_panel=TEACH)
@@ -230,12 +242,16 @@ def grade(
     """Grade what was collected: learners' code in a sandbox, points into nbgrader's gradebook."""
     from course import paths
     from course.grading import batch
+    from course.grading.gradebook import roster
+    from course.release import nbgrader_config
 
     root = paths.course_root()
-    with _grading_bar() as watch:
+    name = batch.chapter_in(root, chapter)
+    known = set(roster(root, nbgrader_config(own=True)))
+    with _grading_bar("begins again" if force else "goes on") as watch:
         results = batch.grade(
             root,
-            batch.chapter_in(root, chapter),
+            name,
             learners=learner or (),
             workers=workers,
             cluster=cluster,
@@ -243,13 +259,20 @@ def grade(
             force=force,
             watch=watch,
         )
-    for it in results:
+    for it in sorted(results, key=lambda it: it.learner):
         for sentence in filter(None, [it.sentence, *it.troubles]):
             print(f"{it.learner}: {sentence}")
-    for sentence in batch.left_out(root, batch.chapter_in(root, chapter)):
+    for sentence in batch.left_out(root, name):
         print(sentence)
+    new = sorted({it.learner for it in results} - known) if known else []
+    if new:
+        print(
+            f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
+            "course/submitted/, then: nbgrader db student remove NAME --force"
+        )
     graded = sum(it.status == "graded" for it in results)
-    print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded.")
+    others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
+    print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
 
 
 @app.command(rich_help_panel=TEACH)
@@ -321,8 +344,8 @@ def _progress_bars() -> Iterator[Watch]:
 
 
 @contextmanager
-def _grading_bar() -> Iterator[Callable[[Any, int, int], None]]:
-    """A bar with rate and time left."""
+def _grading_bar(next_time: str) -> Iterator[Callable[[Any, int, int], None]]:
+    """A bar with rate and time left; Ctrl-C is told what the same command does next time."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Left
 
@@ -337,9 +360,13 @@ def _grading_bar() -> Iterator[Callable[[Any, int, int], None]]:
 
         try:
             yield watch
-        except BaseException:
+        except BaseException as problem:
+            now = bar.tasks[task]
             bar.remove_task(task)  # the sentence that follows says it, not half a bar
-            raise
+            if not isinstance(problem, KeyboardInterrupt):
+                raise
+            kept = f" Graded and kept: {now.completed:g} of {now.total:g}." if now.total else ""
+            raise CourseError(f"Stopped.{kept} The same command {next_time}.") from None
 
 
 if __name__ == "__main__":

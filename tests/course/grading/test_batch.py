@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
 
+from course import cli
 from course.errors import CourseError
 from course.grading import batch, sandbox
 from course.grading.gradebook import ChapterEntries
@@ -188,7 +189,7 @@ def test_a_person_reads_tasks_and_essays(school: School, source: Source) -> None
     assert found == {
         "ada": [(0, False, "No response."), (None, True, None)],
         "bob": [(None, True, None), (None, True, None)],
-        "eve": [(0, False, "No response."), (0, False, "No response.")],
+        "eve": [(0, False, None), (0, False, None)],
     }
 
 
@@ -266,6 +267,35 @@ def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
     grade(school)
     assert school.scores() == {"bob": 6}
     assert not list((school.root / "course" / "autograded" / "bob").glob(".*"))
+
+
+def test_ctrl_c_is_told_what_is_kept(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ann", "bob"):
+        school.submit(name, half)
+    apply, applied = Writer.apply, []
+
+    def stopped(writer: Writer, result: Result) -> None:
+        if applied:
+            raise KeyboardInterrupt
+        apply(writer, result)
+        applied.append(result.learner)
+
+    monkeypatch.setattr(Writer, "apply", stopped)
+    with pytest.raises(CourseError, match=r"Graded and kept: 1 of 2\. The same command goes on\."):
+        cli.app(["grade", CHAPTER], standalone_mode=False)
+
+
+def test_whom_the_gradebook_did_not_know_is_named(
+    school: School, half: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with school.gradebook() as book:
+        book.add_student("ann")
+    for name in ("ann", "amn"):
+        school.submit(name, half)
+    cli.app(["grade", CHAPTER], standalone_mode=False)
+    assert "New in the gradebook: amn. Is a name mistyped?" in capsys.readouterr().out
 
 
 def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: bytes) -> None:

@@ -117,7 +117,10 @@ def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
     cli.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
     assert capsys.readouterr().out == f"{CHAPTER}, ada: nothing is wrong.\n"
     assert cli.app(["doctor", "--submitted"], standalone_mode=False) == 1
-    assert "bob:\n  wrong" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "bob:\n  wrong" in told
+    assert told.endswith(f"{CHAPTER}: 2 submissions, 1 with something wrong, 0 with remarks.\n")
+    assert "ada" not in told
 
 
 def test_a_server_without_namespaces_is_told_what_to_ask_for(
