@@ -117,7 +117,7 @@ def build_wheel(project: Path, to: Path) -> Path:
     Raises CourseError with hatchling's words if that fails.
     """
     if importlib.util.find_spec("hatchling") is None:
-        raise CourseError("A wheel is built by hatchling: pip install 'tensorkit-course[dev]'")
+        raise CourseError("A wheel is built by hatchling: pip install hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     done = subprocess.run([*command, str(to)], cwd=project, capture_output=True, text=True)
     if done.returncode:

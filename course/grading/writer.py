@@ -151,7 +151,8 @@ class Writer:
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
         scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.most}
-        comments = {it: "No response." if it in unchanged else None for it in entries.commented}
+        silent = unchanged if result.status == "graded" else set()
+        comments = {it: "No response." if it in silent else None for it in entries.commented}
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:

@@ -83,6 +83,8 @@ def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Clas
         points = ": " if it.points else " (further, without points)"
         assert f'href="#check-{it.id}">{it.title.replace("`", "")}</a>{points}' in listed
     assert "Test cell" not in listed
+    assert "No response." in page
+    assert "A comment on" not in listed  # nobody wrote one
 
 
 def test_the_page_of_feedback_is_whole_without_a_network(page: str) -> None:
