@@ -128,6 +128,9 @@ def _as_matrices(
     batch = [name for name in out if name in lefts and name in rights]
     rows = [name for name in out if name not in rights]
     columns = [name for name in out if name not in lefts]
+    swapped = rows and columns and out.index(columns[-1]) < out.index(rows[0])
+    if swapped:
+        lefts, rights, rows, columns = rights, lefts, columns, rows
     arranged = [*batch, *rows, *columns]
     turn_left = [lefts.index(name) for name in (*batch, *rows, *summed)]
     turn_right = [rights.index(name) for name in (*batch, *summed, *columns)]
@@ -138,6 +141,7 @@ def _as_matrices(
     shape = [sizes[name] for name in arranged]
 
     def multiply(x: Any, y: Any) -> Any:
+        x, y = (y, x) if swapped else (x, y)
         x = x.transpose(turn_left).reshape(n_batch, n_rows, n_summed)
         y = y.transpose(turn_right).reshape(n_batch, n_summed, n_columns)
         return np.matmul(x, y).reshape(shape).transpose(turn)
@@ -314,6 +318,8 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
         if dim not in summed:
             in_left, in_right = left.shape[dim] != 1, right.shape[dim] != 1
             (batch if in_left and in_right else rows if in_left else columns).append(dim)
+    if rows and columns and columns[-1] < rows[0]:  # then the result lies in its own order
+        left, right, rows, columns = right, left, columns, rows
     sizes = {
         name: [(right if name == "columns" else left).shape[dim] for dim in dims]
         for name, dims in (("batch", batch), ("rows", rows), ("columns", columns), ("sum", summed))
