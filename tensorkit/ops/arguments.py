@@ -122,6 +122,14 @@ def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSuppor
     return NotSupportedError(first, repair=repair, dtype=dtype)
 
 
+def renamed(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, those given under NumPy's names under PyTorch's: it takes both."""
+    return {_OF_NUMPY.get(name, name): value for name, value in options.items()}
+
+
+_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+
+
 def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
     """PyTorch's sentence for arguments that fit none of a function's signatures."""
     return TypeError(

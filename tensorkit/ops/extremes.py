@@ -253,7 +253,15 @@ _amin.grad(
 )
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor ``maximum``.
 
     >>> x = tk.tensor([[1., 5.], [3., 2.]])
@@ -261,17 +269,27 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     (tensor(5.), tensor([1, 0]), tensor([[1., 5.],
             [5., 2.]]))
     """
-    return _extreme("max", input, dim, keepdim, other)
+    dim = dim if axis is None else axis
+    return _extreme("max", input, dim, keepdim or keepdims, other)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor ``minimum``.
 
     >>> x = tk.tensor([[1., 5.], [3., 2.]])
     >>> tk.min(x), tk.min(x, dim=1).values
     (tensor(1.), tensor([1., 2.]))
     """
-    return _extreme("min", input, dim, keepdim, other)
+    dim = dim if axis is None else axis
+    return _extreme("min", input, dim, keepdim or keepdims, other)
 
 
 def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
@@ -348,22 +366,38 @@ _min_along.grad(
 )
 
 
-def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def argmax(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The index of the largest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
     (tensor(1), tensor([1, 0]))
     """
-    return _index_of("argmax", _argmax, input, dim, keepdim)
+    dim = dim if axis is None else axis
+    return _index_of("argmax", _argmax, input, dim, keepdim or keepdims)
 
 
-def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def argmin(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The index of the smallest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
     tensor([0, 1])
     """
-    return _index_of("argmin", _argmin, input, dim, keepdim)
+    dim = dim if axis is None else axis
+    return _index_of("argmin", _argmin, input, dim, keepdim or keepdims)
 
 
 def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Tensor:

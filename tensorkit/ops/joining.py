@@ -17,7 +17,7 @@ from tensorkit.ops.arguments import need_int
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors one after the other along ``dim``; their other sizes are equal.
 
     Their dtypes are promoted. Vectors without elements are left out.
@@ -25,6 +25,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     >>> tk.cat([tk.tensor([1, 2]), tk.tensor([3])])
     tensor([1, 2, 3])
     """
+    dim = dim if axis is None else axis
     plan, arrays = _plan_of(cat, tensors, dim)
     if plan is not None:
         form, place, parts = plan
@@ -81,13 +82,14 @@ def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
         planning.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape side by side along a new dimension ``dim``.
 
     >>> tk.stack([tk.tensor([1, 2]), tk.tensor([3, 4])])
     tensor([[1, 2],
             [3, 4]])
     """
+    dim = dim if axis is None else axis
     plan, arrays = _plan_of(stack, tensors, dim)
     if plan is not None:
         form, place, parts = plan

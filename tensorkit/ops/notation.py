@@ -27,7 +27,7 @@ from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, quiet, quietly
 from tensorkit.layout import Layout
 from tensorkit.ops import general, planning, results, writing
-from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.arguments import need_tensor, renamed
 from tensorkit.ops.moving import together
 from tensorkit.ops.planning import Definition
 
@@ -390,6 +390,7 @@ def _view(definition: Definition) -> Operation:
         need_tensor(definition.name, input)
         args = tuple(tuple(arg) if isinstance(arg, list) else arg for arg in args)
         if options:
+            options = renamed(options)
             known = {**defaults, **options}
             named = [name for name in names[len(args) :] if name in known]
             args = args + tuple(known[name] for name in named)
@@ -514,7 +515,7 @@ def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
             return tuple([history.view(input, plan) for plan in known.plans])
         except (AttributeError, KeyError, TypeError):
             pass  # no tensor, no plan, a list
-        chosen = choose(input, *args, **options)
+        chosen = choose(input, *args, **renamed(options))
         is_one = chosen.__class__ is tuple
         if not is_one and chosen.__class__ is not list:
             return chosen
@@ -629,7 +630,7 @@ def _chosen(
     options: dict[str, Any],
 ) -> Any:
     """Apply what ``choose`` chooses, and keep a plan for the next time."""
-    chosen = choose(*args, **options)
+    chosen = choose(*args, **renamed(options))
     if chosen.__class__ is not tuple:
         return chosen
     operation, tensors, known = chosen

@@ -16,6 +16,8 @@ Differences that no expression below can show:
 - In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
   it before they write; PyTorch reads what it has already written, in an order of its own.
 - norm("fro") takes any number of dimensions.
+- NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
+  not by sort, topk, squeeze, gather and their like.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of

@@ -314,3 +314,21 @@ def test_softmax_of_many_numbers_near_and_far_from_zero_is_pytorchs(far):
         ours = getattr(tk.from_numpy(x), name)(1).numpy()
         theirs = getattr(torch.from_numpy(x), name)(1).numpy()
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+UNDER_NUMPYS_NAMES = """
+    x.sum(axis=0), x.mean(axis=(0, 1), keepdims=True), x.sum(1, keepdims=True), m.sum(x, axis=-1)
+    x.var(axis=0), x.std(dim=0, keepdims=True), x.prod(axis=1), x.cumsum(axis=1), m.norm(x)
+    x.amax(axis=0, keepdims=True), x.any(axis=1), m.all(x, axis=0), x.logsumexp(axis=(0,))
+    m.softmax(x, axis=1), x.log_softmax(axis=0), x.argmax(axis=1), m.argmin(x, 0, keepdims=True)
+    x.max(1, keepdims=True), m.max(x, axis=0), x.min(axis=1, keepdims=True), x.min(axis=0).values
+    m.cat([x, x], axis=1), m.stack((x, x), axis=-1), x.unsqueeze(axis=1), x.select(axis=0, index=1)
+    x.chunk(3, axis=1), x.unbind(axis=1), x.split(2, dim=0), m.unsqueeze(x, axis=0)
+"""
+
+
+@pytest.mark.parametrize("line", UNDER_NUMPYS_NAMES.strip().split("\n"))
+def test_numpys_names_of_dimensions_are_taken_too(line):
+    for _ in range(2):  # for the first time, and by a plan
+        theirs, ours = (eval(line, {"m": m, "x": m.arange(6.0).view(2, 3)}) for m in (torch, tk))
+        assert repr(ours) == repr(theirs)
