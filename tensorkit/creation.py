@@ -350,6 +350,11 @@ def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any =
         raise no_kernel("arange_cpu", dtype)
     n = ranges.count(*bounds, dtype)
     layout.check_size((n,), dtype.itemsize)
+    if (
+        wanted.place is not CPU and not dtype.is_floating_point
+    ):  # of others PyTorch's digits are sent
+        counted = ranges.whole(wanted.place.backend.xp, first, gap, n, dtype)
+        return base.place(counted, wanted.place, dtype, (1,))
     return wanted.holding(quietly(ranges.counted, first, gap, n, dtype), dtype)
 
 

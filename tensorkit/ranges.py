@@ -54,11 +54,16 @@ def _accumulator(dtype: DType) -> DType:
     return dtypes.float64 if dtype.is_floating_point else dtypes.int64
 
 
+def whole(xp: Any, first: Any, gap: Any, n: int, dtype: DType) -> Any:
+    """``counted`` for integers, by any array library."""
+    return (int(first) + int(gap) * xp.arange(n, dtype=np.int64)).astype(dtype.numpy)
+
+
 def counted(first: Any, gap: Any, n: int, dtype: DType) -> Any:
     """``first``, ``first + gap``, ...: ``n`` numbers."""
     accumulator = _accumulator(dtype).numpy
     if accumulator.kind == "i":
-        return (int(first) + int(gap) * np.arange(n, dtype=np.int64)).astype(dtype.numpy)
+        return whole(np, first, gap, n, dtype)
     start, step = (np.float64(accumulator.type(number)) for number in (first, gap))
     block = _BLOCK_BYTES // dtype.itemsize
     n_in_blocks = n - n % (2 * block)

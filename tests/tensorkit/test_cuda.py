@@ -841,6 +841,18 @@ def test_a_tensor_is_made_or_moved_where_it_is_asked_for(name):
         assert found.is_cuda == (found.device.type == "cuda")
 
 
+@pytest.mark.parametrize("bounds", [(5,), (2, 9, 3), (7, -2, -4), (0,), (2**62, 2**62 + 3)])
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32"])
+def test_whole_numbers_are_counted_on_the_device(gpu, bounds, dtype):
+    kind = {"dtype": getattr(tk, dtype)}
+    with tk.cuda.record() as ledger:
+        found = tk.arange(*bounds, device="cuda", **kind)
+    expected = tk.arange(*bounds, **kind)
+    assert not ledger.transfers
+    assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
+    assert found.tolist() == expected.tolist()
+
+
 def test_a_gradient_goes_back_to_where_its_tensor_is(gpu):
     x = tk.ones(2, requires_grad=True)
     (x.cuda() * 3).sum().backward()
