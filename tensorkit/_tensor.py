@@ -1079,27 +1079,23 @@ def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
 
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
-    args = tuple(value for value in args if value is not None)
-    kinds = [*map(_kind_in_to, args)]
-    if kinds not in ([], ["tensor"], ["dtype"], ["device"], ["device", "dtype"]):
-        signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)"
-        raise no_such_call("to", args, *signatures, "(Tensor other)")
-    for kind, value in zip(kinds, args, strict=True):
-        if kind == "tensor":
+    signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)", "(Tensor other)"
+    if len(args) > 1 and not (
+        len(args) == 2
+        and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
+        and (args[1] is None or isinstance(args[1], (DType, type)))
+    ):
+        raise no_such_call("to", args, *signatures)
+    for value in args:
+        if isinstance(value, TensorBase):
             dtype, device = value._form.dtype, value._form.device
-        elif kind == "dtype":
+        elif isinstance(value, (DType, type)):
             dtype = value
-        else:
+        elif isinstance(value, (str, Device)) or type(value) is int:
             device = as_device(value)
+        elif value is not None:
+            raise no_such_call("to", args, *signatures)
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
-
-
-def _kind_in_to(value: Any) -> str | None:
-    if isinstance(value, TensorBase):
-        return "tensor"
-    if isinstance(value, (DType, type)):
-        return "dtype"
-    return "device" if isinstance(value, (str, Device)) or type(value) is int else None
 
 
 for _name in absent.OF_TENSORS:

@@ -477,8 +477,8 @@ def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
 def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
     """Places where they are needed: masks and positions of the host are sent to a device."""
     for place in found:
-        is_own = place.__class__ in (slice, np.ndarray) or backend_of(place) is device.backend
-        if not is_own:
+        is_foreign = place.__class__ is not np.ndarray and is_array(place)
+        if is_foreign and backend_of(place) is not device.backend:
             raise DeviceMismatchError(
                 "indices should be either on cpu or on the same device as the indexed tensor "
                 f"({device})",
