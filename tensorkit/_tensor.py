@@ -43,7 +43,7 @@ from tensorkit.ops import (
     splitting,
     views,
 )
-from tensorkit.ops.arguments import as_number, given_sizes, no_such_call
+from tensorkit.ops.arguments import as_number, given_sizes, need_tensor, no_such_call
 from tensorkit.storage import Storage
 
 
@@ -1072,8 +1072,7 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
 
 
 def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
-    if not isinstance(other, TensorBase):
-        raise must_be(function, "other", 1, "Tensor", other)
+    need_tensor(function, other, "other", 1)
     return tuple(other._form.shape)
 
 

@@ -8,7 +8,7 @@ from tensorkit import base, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, quietly
 from tensorkit.dtypes import DType, bool_, of_number
-from tensorkit.errors import DTypeError, must_be
+from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
 from tensorkit.ops.arguments import as_number, need_tensor, no_such_call
 from tensorkit.ops.moving import together
@@ -170,5 +170,4 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 def _two_tensors(function: str, input: Any, other: Any) -> None:
     need_tensor(function, input)
-    if not isinstance(other, TensorBase):
-        raise must_be(function, "other", 2, "Tensor", other)
+    need_tensor(function, other, "other", 2)

@@ -23,6 +23,16 @@ def need_tensor(function: str, value: Any, argument: str = "input", position: in
         raise must_be(function, argument, position, "Tensor", value)
 
 
+def need_tensors(values: Any, argument: int) -> None:
+    """TypeError with PyTorch's words unless all elements of an argument are tensors."""
+    for place, value in enumerate(values):
+        if not isinstance(value, TensorBase):
+            kind = type_name(value)
+            raise TypeError(
+                f"expected Tensor as element {place} in argument {argument}, but got {kind}"
+            )
+
+
 def as_number(value: Any) -> Number | None:
     """A Python number, or None if ``value`` is not one. NumPy scalars count as Python's."""
     if isinstance(value, np.generic):

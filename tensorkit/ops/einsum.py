@@ -14,10 +14,11 @@ import numpy as np
 
 from tensorkit import base
 from tensorkit.autograd.modes import state
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU, quiet
 from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
+from tensorkit.ops.arguments import need_tensors
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.copying import filled
 from tensorkit.ops.products import bmm
@@ -63,10 +64,7 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list"
         )
-    for place, x in enumerate(operands):
-        if not isinstance(x, TensorBase):
-            kind = type(x).__name__
-            raise TypeError(f"expected Tensor as element {place} in argument 1, but got {kind}")
+    need_tensors(operands, 1)
     inputs, output = _parsed(equation)
     if len(inputs) != len(operands):
         how = "more" if len(inputs) < len(operands) else "fewer"

@@ -7,8 +7,9 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.base import Tensor
 from tensorkit.devices import CPU
-from tensorkit.errors import DTypeError, ShapeError, TensorkitError, must_be
+from tensorkit.errors import DTypeError, ShapeError, TensorkitError
 from tensorkit.ops import results
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.products import matmul
@@ -31,8 +32,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     tensor([1.0000, 0.5000])
     """
     _check("linalg_solve", "linalg.solve", A)
-    if not isinstance(B, base.TensorBase):
-        raise must_be("linalg_solve", "B", 2, "Tensor", B)
+    need_tensor("linalg_solve", B, "B", 2)
     if A.dtype is not B.dtype:
         raise DTypeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
@@ -158,8 +158,7 @@ def _by_columns(
 
 
 def _check(function: str, name: str, A: Any) -> None:
-    if not isinstance(A, base.TensorBase):
-        raise must_be(function, "A", 1, "Tensor", A)
+    need_tensor(function, A, "A", 1)
     shape, dtype = tuple(A._form.shape), A._form.dtype
     if len(shape) < 2:
         raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")

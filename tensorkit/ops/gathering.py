@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, must_be, sizes
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
@@ -219,8 +219,7 @@ def coordinates(xp: Any, index: Any, dim: int) -> Places:
 
 
 def need_index(function: str, index: Any, position: int) -> None:
-    if not isinstance(index, TensorBase):
-        raise must_be(function, "index", position, "Tensor", index)
+    need_tensor(function, index, "index", position)
 
 
 def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
@@ -279,8 +278,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             [4]])
     """
     need_tensor("take_along_dim", input)
-    if not isinstance(indices, TensorBase):
-        raise must_be("take_along_dim", "indices", 2, "Tensor", indices)
+    need_tensor("take_along_dim", indices, "indices", 2)
     if indices.dtype is not dtypes.int64:
         raise DTypeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.word}",

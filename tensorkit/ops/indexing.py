@@ -18,7 +18,7 @@ from tensorkit.dtypes import DType, bool_, float16, int64
 from tensorkit.errors import DTypeError, IndexRangeError, message, must_be, sizes, type_name
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, places, results, views, writing
-from tensorkit.ops.arguments import check_value
+from tensorkit.ops.arguments import check_value, need_tensor, need_tensors
 from tensorkit.ops.moving import moved
 from tensorkit.ops.notation import Operation
 
@@ -543,12 +543,8 @@ def index_put_(x: Tensor, indices: Any, values: Any, accumulate: bool = False) -
     where they repeat."""
     if not isinstance(indices, (tuple, list)):
         raise must_be("index_put_", "indices", 1, "tuple of Tensors", indices)
-    for place, index in enumerate(indices):
-        if not isinstance(index, TensorBase):
-            kind = type_name(index)
-            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {kind}")
-    if not isinstance(values, TensorBase):
-        raise must_be("index_put_", "values", 2, "Tensor", values)
+    need_tensors(indices, 0)
+    need_tensor("index_put_", values, "values", 2)
     picks: Picks = {}
     locate(base.layout_of(x), tuple(indices), [], picks)
     at = _on(x._form.device, _places(tuple(x._form.shape), picks))

@@ -13,7 +13,7 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import ShapeError, sizes, type_name
 from tensorkit.ops import planning, results, views
-from tensorkit.ops.arguments import need_int
+from tensorkit.ops.arguments import need_int, need_tensors
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 
@@ -125,11 +125,7 @@ def _need_tensors(function: str, tensors: Any) -> None:
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}"
         )
-    for place, x in enumerate(tensors):
-        if not isinstance(x, TensorBase):
-            raise TypeError(
-                f"expected Tensor as element {place} in argument 0, but got {type_name(x)}"
-            )
+    need_tensors(tensors, 0)
 
 
 def _check_alike(model: Any, shape: Any, dim: int, number: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import DTypeError, ShapeError, must_be
+from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_such_call
@@ -127,8 +127,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     tensor([1, 3])
     """
     need_tensor("masked_select", input)
-    if not isinstance(mask, TensorBase):
-        raise must_be("masked_select", "mask", 2, "Tensor", mask)
+    need_tensor("masked_select", mask, "mask", 2)
     if mask._form.dtype is not dtypes.bool_:
         raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
     layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))

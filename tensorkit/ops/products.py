@@ -11,9 +11,9 @@ from tensorkit import dtypes, layout
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, ShapeError, must_be, sizes
+from tensorkit.errors import DTypeError, ShapeError, sizes
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import no_kernel
+from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
@@ -192,8 +192,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     for place, (name, value) in enumerate((("input", input), ("mat1", mat1), ("mat2", mat2)), 1):
-        if not isinstance(value, TensorBase):
-            raise must_be("addmm", name, place, "Tensor", value)
+        need_tensor("addmm", value, name, place)
         if name != "input" and len(value._form.shape) != 2:
             raise ShapeError(
                 f"{name} must be a matrix, got {len(value._form.shape)}-D tensor",
@@ -410,8 +409,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     for place, (name, x) in enumerate(
         (("input", input), ("batch1", batch1), ("batch2", batch2)), 1
     ):
-        if not isinstance(x, TensorBase):
-            raise must_be("baddbmm", name, place, "Tensor", x)
+        need_tensor("baddbmm", x, name, place)
     _check_batches(batch1, batch2)
     left, right, own = batch1._form, batch2._form, input._form
     expand(input, (left.shape[0], left.shape[1], right.shape[2]))  # raises where it does not fit
@@ -472,10 +470,8 @@ def _wide(x: Any, y: Any) -> Any:
 
 def need_two(function: str, input: Any, other: Any, name: str = "other") -> None:
     """TypeError with PyTorch's words unless both are tensors."""
-    if not isinstance(input, TensorBase):
-        raise must_be(function, "input", 1, "Tensor", input)
-    if not isinstance(other, TensorBase):
-        raise must_be(function, name, 2, "Tensor", other)
+    need_tensor(function, input, "input", 1)
+    need_tensor(function, other, name, 2)
 
 
 def _check_dtypes(

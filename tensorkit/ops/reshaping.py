@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorkit import layout
-from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import ShapeError, type_name
+from tensorkit.base import Tensor
+from tensorkit.errors import ShapeError
 from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
-from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, no_such_call
+from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, need_tensors, no_such_call
 from tensorkit.ops.notation import composed
 
 
@@ -98,10 +98,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
     shape: Ints = ()
-    for place, x in enumerate(tensors):
-        if not isinstance(x, TensorBase):
-            raise TypeError(
-                f"expected Tensor as element {place} in argument 0, but got {type_name(x)}"
-            )
+    need_tensors(tensors, 0)
+    for x in tensors:
         shape = layout.broadcast_shapes(shape, tuple(x._form.shape))
     return tuple(x if x._form.shape == shape else views.expand(x, shape) for x in tensors)

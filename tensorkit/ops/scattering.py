@@ -10,7 +10,7 @@ import numpy as np
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, must_be, sizes
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, sizes
 from tensorkit.ops import copying, results, writing
 from tensorkit.ops.arguments import (
     as_number,
@@ -169,16 +169,14 @@ def _scattered(
 
 
 def _added(function: str, x: Tensor, dim: int, index: Any, src: Any) -> _Call:
-    if not isinstance(src, TensorBase):
-        raise must_be(function, "src", 3, "Tensor", src)
+    need_tensor(function, src, "src", 3)
     return _scatter_add, (x, index, src), {"dim": _checked("scatter", x, dim, index, src)}
 
 
 def _slices_added(x: Tensor, dim: int, index: Any, source: Any, alpha: Any) -> _Call:
     need_tensor("index_add_", x)
     for place, (name, value) in enumerate((("index", index), ("source", source)), start=2):
-        if not isinstance(value, TensorBase):
-            raise must_be("index_add_", name, place, "Tensor", value)
+        need_tensor("index_add_", value, name, place)
     dim = layout.wrap_dim(need_int("index_add_", "dim", 1, dim), max(x.dim(), 1))
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(
