@@ -359,8 +359,8 @@ def _product(xp: Any, x: Any, axis: Any, keepdims: bool = False) -> Any:
     own = wide(xp, x)
     if axis is None and not keepdims:
         own, axis = own.reshape(-1), 0
-    while axis is not None and own.size >= _MANY and own.shape[axis] % 2 == 0:
-        own = xp.multiply(*xp.split(own, 2, axis))  # side by side, which a reduction is not
+    while xp is np and axis is not None and own.size >= _MANY and own.shape[axis] % 2 == 0:
+        own = np.multiply(*np.split(own, 2, axis))  # side by side, which a reduction is not
     return xp.multiply.reduce(own, axis=axis, keepdims=keepdims, dtype=own.dtype).astype(x.dtype)
 
 

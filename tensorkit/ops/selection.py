@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
@@ -78,7 +80,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if not array.ndim:
         found = xp.zeros((0, int(bool(array))), xp.int64)
     else:
-        found = xp.array(array.nonzero()) if xp is _xp else xp.stack(xp.nonzero(array))
+        found = np.array(array.nonzero()) if xp is np else xp.stack(xp.nonzero(array))
     n_dims, count = found.shape
     result = results.finished(base.place(found.T, input._form.device, dtypes.int64, (1, count)))
     if not as_tuple:
