@@ -538,7 +538,7 @@ def multinomial(
         raise DTypeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights.sum(-1) > 0).all():
         raise DTypeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if replacement:
+    if replacement and n > 1:
         up_to = np.cumsum(weights, -1, dtype=dtype.numpy).reshape(-1, shape[-1])
         draws = stream.uniform(len(up_to) * n, dtypes.float64).reshape(-1, n)
         rows = zip(up_to / up_to[:, -1:], draws, strict=True)

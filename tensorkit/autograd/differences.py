@@ -3,6 +3,7 @@
 The whole Jacobian is compared, column by column: small inputs in float64 only.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -43,14 +44,24 @@ def gradcheck(
     varied = [x for x in args if _is_varied(x)]
     if not varied:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them "
+            "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
+    for number, x in enumerate(args):
+        if _is_varied(x) and x._form.dtype is not dtypes.float64:
+            warnings.warn(
+                f"Input #{number} requires gradient and is not a double precision floating point "
+                "or complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
+                stacklevel=2,
+            )
     try:
-        for place, output in enumerate(_outputs(func, args)):
+        for place, output in enumerate(_compared(func, args)):
             for number, got in enumerate(_by_backward(output, varied)):
                 x = varied[number]
                 want = _by_differences(func, args, x, place, eps)
+                if not _is_varied(output) and want.any():
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
                 if not np.isclose(got, want, rtol, atol).all():
                     raise GradcheckError(
                         f"Jacobian mismatch for output {place} with respect to input {number},",
@@ -100,10 +111,19 @@ def _is_varied(x: Any) -> bool:
 
 def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The outputs that depend on the varied inputs."""
+    return tuple(each for each in _all_outputs(func, args) if _is_varied(each))
+
+
+def _compared(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The same; if none is said to depend on them all outputs, which should be constant then."""
+    found = _all_outputs(func, args)
+    return tuple(each for each in found if _is_varied(each)) or found
+
+
+def _all_outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     with modes.enable_grad():
         results = func(*args)
-    several = (results,) if isinstance(results, TensorBase) else tuple(results)
-    return tuple(each for each in several if _is_varied(each))
+    return (results,) if isinstance(results, TensorBase) else tuple(results)
 
 
 def _start(output: Tensor) -> Tensor:
@@ -116,7 +136,7 @@ def _start(output: Tensor) -> Tensor:
 def _by_backward(output: Tensor, varied: list[Any]) -> list[Any]:
     """A Jacobian for each input, (elements of the input, elements of the output)."""
     jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
-    for column in range(output._array.size):
+    for column in range(output._array.size if _is_varied(output) else 0):
         start = copying.filled(output._form, 0)
         start._array.reshape(-1)[column] = 1
         found = engine.grad(output, varied, start, retain_graph=True, allow_unused=True)
@@ -140,11 +160,11 @@ def _by_differences(
         moved._array[...] = x._array
         moved._array[index] += step
         moved.requires_grad_()
-        outputs = _outputs(func, tuple(moved if arg is x else arg for arg in args))
+        outputs = _compared(func, tuple(moved if arg is x else arg for arg in args))
         return _host(outputs[place])
 
     rows = [
         (value(index, eps) - value(index, -eps)) / (2 * eps) for index in np.ndindex(x._array.shape)
     ]
-    n_outputs = _outputs(func, args)[place]._array.size
+    n_outputs = _compared(func, args)[place]._array.size
     return np.stack(rows) if rows else np.zeros((0, n_outputs))

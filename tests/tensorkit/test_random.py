@@ -171,11 +171,12 @@ def test_integers_and_bools_are_filled_as_in_pytorch(expression, dtype):
 
 
 @pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("shape", [(6,), (4, 6)])
-def test_multinomial_draws_pytorchs_positions(shape, replacement):
+def test_multinomial_draws_pytorchs_positions(shape, n, replacement):
     def run(library):
         weights = library.rand(shape)
-        return library.multinomial(weights, 3, replacement)
+        return library.multinomial(weights, n, replacement)
 
     _same_after(8, run)
 

@@ -333,3 +333,32 @@ def test_the_youngest_node_is_run_next_as_in_pytorch():
         return seen
 
     assert order(tk) == order(torch)
+
+
+CHECKED = {
+    "detached": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 2, x),
+    "constant": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 0, x),
+    "one of two": lambda m, x: m.autograd.gradcheck(lambda t: (t.detach(), t * t), x),
+    "detached quietly": lambda m, x: m.autograd.gradcheck(
+        lambda t: t.detach(), x, raise_exception=False
+    ),
+    "float32": lambda m, x: m.autograd.gradcheck(
+        lambda t: t * 2, x.detach().float().requires_grad_(), atol=1, rtol=1
+    ),
+    "nothing": lambda m, x: m.autograd.gradcheck(lambda t: t, x.detach()),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_gradcheck_of_what_is_cut_off_says_what_pytorch_says(name):
+    found = []
+    for m in (torch, tk):
+        x = m.tensor([0.5, 2.0], dtype=m.float64, requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                answer = CHECKED[name](m, x)
+            except (RuntimeError, ValueError) as error:
+                answer = type(error).__name__, str(error).split("\n")[0]
+        found.append((answer, [str(each.message) for each in caught]))
+    assert found[1] == found[0]
