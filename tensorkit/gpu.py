@@ -287,23 +287,24 @@ def missing() -> str | None:
 def find() -> list[Backend]:
     """The backends of the GPUs; none where there is no GPU or no CuPy.
 
-    The arrays of the current one, which a program that chose none finds to be the first, are
-    CuPy's; those of the others are wrapped.
+    The arrays of the first are CuPy's, because that is the current one in every thread, unless the
+    program chose another. Those of the others are wrapped.
     """
     if missing():
         return []
     import cupy
 
     runtime = cupy.cuda.runtime
-    current = runtime.getDevice()
-    found = [Gpu(cupy, index, index == current) for index in range(runtime.getDeviceCount())]
-    here = found[current]
-    note_arrays(cupy.ndarray, lambda array: here)
+    is_first_current = runtime.getDevice() == 0
+    indices = range(runtime.getDeviceCount())
+    found = [Gpu(cupy, index, index == 0 and is_first_current) for index in indices]
+    first = found[0]
+    note_arrays(cupy.ndarray, lambda array: first)
     note_arrays(Array, lambda array: array.gpu)
 
     def allocate(size: int) -> Any:  # CuPy asks for memory of its current device
         return found[runtime.getDevice()].allocate_bytes(size)
 
-    cupy.cuda.set_allocator(here.allocate_bytes if len(found) == 1 else allocate)
-    here.use_tf32(False)  # whatever CUPY_TF32 says
+    cupy.cuda.set_allocator(first.allocate_bytes if len(found) == 1 else allocate)
+    first.use_tf32(False)  # whatever CUPY_TF32 says
     return [*found]
