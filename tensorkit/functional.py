@@ -65,7 +65,12 @@ def equal(input: Tensor, other: Tensor) -> bool:
     _two_tensors("equal", input, other)
     form = input._form
     if form is other._form and form.device is CPU:
-        return not form.xp.count_nonzero(input._array != other._array)
+        own, its = input._array, other._array
+        if own.size > 4096:  # what differs mostly does so early
+            first: Any = (*[0] * (own.ndim - 1), slice(64))
+            if form.xp.count_nonzero(own[first] != its[first]):
+                return False
+        return not form.xp.count_nonzero(own != its)
     if input.shape != other.shape:
         return False
     return bool(input.device.backend.item((input == other)._array.all(), "equal"))

@@ -10,6 +10,7 @@ from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops.arguments import check_value, need_tensor, no_kernel
+from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import log
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import Operand
@@ -167,8 +168,27 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
 floor_divide.grad(node="NotImplemented")
 
 
+def _divided_in_double(xp: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
+    """``x // y`` and ``x % y`` of many float32 numbers, where float64 shows both exactly.
+
+    It does below quotients of 2**24. None elsewhere, as for nan and infinities: then NumPy's own
+    functions, which take several times as long, must tell.
+    """
+    if xp.__name__ != "numpy" or y.dtype.char != "f" or x.size < 2**12 or x.dtype.char != "f":
+        return None
+    quotient = x / y.astype(xp.float64)
+    xp.floor(quotient, quotient)
+    rest = x - quotient * y
+    if not (quotient.max() < 2**24 and quotient.min() > -(2**24)) or xp.isnan(rest.max()):
+        return None
+    return quotient.astype(x.dtype), rest.astype(x.dtype)
+
+
 def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
+    found = _divided_in_double(xp, x, y)
+    if found is not None:
+        return found[0]
     if y.dtype.kind in "iu" or xp.__name__ == "numpy":
         return xp.floor_divide(x, y)
     # NumPy's rule: start from the exact remainder, so that the quotient is not rounded up.
@@ -230,7 +250,12 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
     _check_divisor(xp, x, y)
     if y.dtype.kind in "iu":
         return xp.remainder(x, y)
-    rest = xp.remainder(x, y)
+    return in_blocks(xp, _rest, x, y) if x.shape == y.shape else _rest(xp, x, y)
+
+
+def _rest(xp: Any, x: Any, y: Any) -> Any:
+    found = _divided_in_double(xp, x, y)
+    rest = xp.remainder(x, y) if found is None else found[1]
     if xp.__name__ == "numpy" and xp.count_nonzero(rest) == rest.size:  # a GPU would have to wait
         return rest
     return xp.where(rest == 0, xp.copysign(rest, x), rest)

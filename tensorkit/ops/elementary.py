@@ -266,13 +266,14 @@ def sigmoid(xp: Any, x: Any) -> Any:
     >>> tk.sigmoid(tk.tensor([0., 100.]))
     tensor([0.5000, 1.0000])
     """
-    result = one_more_than_exp(xp, -x)
+    result = one_more_than_exp(xp, x)
     return xp.divide(x.dtype.type(1), result, result)
 
 
 def one_more_than_exp(xp: Any, x: Any) -> Any:
-    """``1 + exp(x)`` as a new array."""
-    result = xp.asarray(xp.exp(x))
+    """``1 + exp(-x)`` as a new array."""
+    result = xp.asarray(xp.negative(x))
+    xp.exp(result, result)
     result += _ONE[result.dtype] if xp is np else 1
     return result
 

@@ -57,13 +57,7 @@ def _short_layer_norm(x: Form, *given: Form, dims: Ints, eps: float) -> Any:
     if not is_small_matrix(x) or dims != (1,) or any(each.dtype is not x.dtype for each in given):
         return None
 
-    def normed(x: Any, weight: Any, bias: Any) -> Any:
-        result, _ = _standard_rows(x, eps)
-        result *= weight
-        result += bias
-        return result
-
-    return normed
+    return lambda x, weight, bias: _normed_rows(x, weight, bias, eps)
 
 
 @op(kind="function", shortcut=_short_layer_norm)
@@ -80,6 +74,10 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
     if x.size and kernels.are_for(xp, x, *(each for each in given if each is not None)):
         return _launched(_NORMED, xp, dims, x, weight, bias, eps)
     own = wide(xp, x)
+    if _are_rows(own, size):
+        scale, shift = (None if each is None else each.reshape(-1) for each in given)
+        result = _by_rows(lambda x: _normed_rows(x, scale, shift, eps), size, own)
+        return result.astype(x.dtype, copy=False)
     scale = own.dtype.type(1 / size if size else 0)
     result = own - total(xp, own, dims, True) * scale
     spread = total(xp, result * result, dims, True) * scale
@@ -89,6 +87,35 @@ def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, ep
     if bias is not None:
         result += bias
     return result.astype(x.dtype, copy=False)
+
+
+def _are_rows(x: Any, size: int) -> bool:
+    """Whether NumPy's arrays are normalised in rows of this size, by products with vectors."""
+    return x.__class__ is np.ndarray and x.dtype.char in "fd" and x.size > 0 and size <= 2048
+
+
+def _by_rows(function: Any, size: int, *arrays: Any) -> Any:
+    """``function`` of rows of this size, of so many at a time as the processor's cache holds."""
+    rows = [each.reshape(-1, size) for each in arrays]
+    step = max(_CACHED // size, 1)
+    if len(rows[0]) <= step:
+        return function(*rows).reshape(arrays[0].shape)
+    result = np.empty(rows[0].shape, arrays[0].dtype)
+    for start in range(0, len(result), step):
+        result[start : start + step] = function(*[each[start : start + step] for each in rows])
+    return result.reshape(arrays[0].shape)
+
+
+_CACHED = 2**15
+
+
+def _normed_rows(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    result, _ = _standard_rows(x, eps)
+    if weight is not None:
+        result *= weight
+    if bias is not None:
+        result += bias
+    return result
 
 
 def _row_means(x: Any) -> Any:
@@ -102,7 +129,7 @@ def _shares(n: int, char: str) -> Any:
 
 
 def _standard_rows(x: Any, eps: float) -> tuple[Any, Any]:
-    """Rows of a small matrix with mean 0 and variance 1, and what they were multiplied by."""
+    """Rows with mean 0 and variance 1, and what they were multiplied by."""
     result = x - _row_means(x)[:, None]
     scale = _row_means(result * result)
     scale += eps
@@ -125,15 +152,21 @@ def _normed_slope(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
 
 
 def _normed_slope_on_arrays(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
-    if not (is_small_matrix(x) and dims == (1,)):
+    size = prod(x.shape[dim] for dim in dims)
+    if not _are_rows(x, size):
         return _normed_slope_of_any(g, x, weight, dims, eps)
-    standard, scale = _standard_rows(x, eps)
-    g = g if weight is None else g * weight
-    slope = g - _row_means(g)[:, None]
-    standard *= _row_means(g * standard)[:, None]
-    slope -= standard
-    slope *= scale
-    return slope
+    weight = None if weight is None else weight.reshape(-1)
+
+    def slope_of(g: Any, x: Any) -> Any:
+        standard, scale = _standard_rows(x, eps)
+        g = g if weight is None else g * weight
+        slope = g - _row_means(g)[:, None]
+        standard *= _row_means(g * standard)[:, None]
+        slope -= standard
+        slope *= scale
+        return slope
+
+    return _by_rows(slope_of, size, g, x)
 
 
 def _weight_slope(g: Any, x: Any, dims: Ints, eps: float) -> Any:
@@ -141,12 +174,13 @@ def _weight_slope(g: Any, x: Any, dims: Ints, eps: float) -> Any:
 
 
 def _weight_slope_on_arrays(g: Any, x: Any, dims: Ints, eps: float) -> Any:
-    if not (is_small_matrix(x) and dims == (1,)):
+    size = prod(x.shape[dim] for dim in dims)
+    if not _are_rows(x, size):
         return _weight_slope_of_any(g, x, dims, eps)
-    return g * _standard_rows(x, eps)[0]
+    return _by_rows(lambda g, x: g * _standard_rows(x, eps)[0], size, g, x)
 
 
-# the same on arrays of any size, before the names below stand for the small ones too
+# the same on any arrays, before the names below stand for the rows too
 _normed_slope_of_any, _weight_slope_of_any = on_arrays(_normed_slope), on_arrays(_weight_slope)
 _normed_slope.on_arrays = _normed_slope_on_arrays  # type: ignore[attr-defined]
 _weight_slope.on_arrays = _weight_slope_on_arrays  # type: ignore[attr-defined]
