@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -26,6 +27,7 @@ from course.grading.batch import Hand, Job
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
+from course.grading.session import remove
 from course.grading.writer import notebook, result_file, stored
 
 _log = logging.getLogger("nbgrader")
@@ -88,12 +90,28 @@ def _source(chapter: str) -> Source:
 
 
 def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
-    """Remove the links in the folders of submissions, before nbgrader copies what they lead to."""
+    """Remove from the folders of submissions what nbgrader would follow, wait for or fail at."""
     for folder in {Path(it).parent for it in notebooks}:
-        for path in sorted(folder.rglob("*")):
-            if path.is_symlink():
-                _log.warning("%s is a link; it is not followed and was removed.", path)
-                path.unlink()
+        waiting = [(folder, 0)]
+        while waiting:
+            path, depth = waiting.pop()
+            for entry in sorted(os.scandir(path), key=lambda it: it.name):
+                if entry.is_dir(follow_symlinks=False) and depth < intake.DEEPEST:
+                    waiting.append((Path(entry.path), depth + 1))
+                elif entry.is_dir(follow_symlinks=False):
+                    _log.warning("%r is deeper than anyone needs and was removed.", entry.path)
+                    remove(Path(entry.path))
+                elif not entry.is_file(follow_symlinks=False):
+                    _log.warning("%r is a link or no file; it was removed.", entry.path)
+                    Path(entry.path).unlink()
+        noted = folder / "timestamp.txt"
+        try:
+            parse_utc(noted.read_text(encoding="utf-8").strip())
+        except FileNotFoundError:
+            pass
+        except Exception:  # whatever dateutil makes of the 30th of February
+            _log.warning("%s names no moment; it was renamed.", noted)
+            noted.rename(noted.with_suffix(".unreadable"))
 
 
 class Collect(ExchangeCollect):

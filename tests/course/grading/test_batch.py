@@ -92,6 +92,26 @@ def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: byt
     ]
 
 
+def test_nbgraders_own_command_passes_over_what_it_would_fail_at(
+    school: School, half: bytes
+) -> None:
+    # stock: no grade for whoever has a pipe, a link, very deep folders or the 30th of February
+    from course.grading.nbgrader_way import without_links
+
+    folder = school.submit("bob", half)
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "timestamp.txt").write_text("2026-02-30 10:00:00 UTC")
+    here = folder
+    for _ in range(400):
+        here /= "d"
+    here.mkdir(parents=True)
+    without_links(CHAPTER, "bob", [str(folder / f"{CHAPTER}.ipynb")])
+    left = {it.name for it in folder.rglob("*")}
+    assert left == {f"{CHAPTER}.ipynb", "timestamp.unreadable", "d"}
+    assert not (folder / Path(*"d" * 10)).exists()
+
+
 def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
     school: School, half: bytes
 ) -> None:
