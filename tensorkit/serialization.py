@@ -147,6 +147,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
+    if not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
+        Device(map_location)  # raises for what is none, before the file is blamed
     content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
     name = getattr(f, "name", "the file") if hasattr(f, "read") else str(f)
     if content[:4] == b"PK\x03\x04":

@@ -302,6 +302,14 @@ def test_a_file_from_a_device_beyond_those_here_says_how_to_load_it():
         assert tk.load(file, map_location={"cuda:1": "cuda:0"})["x"].device.index == 0
 
 
+def test_a_map_location_that_is_none_is_refused_and_not_the_file():
+    for wrong, kind in ((3.5, TypeError), ("gpu", RuntimeError)):
+        with pytest.raises(
+            kind, match=r"device\(\) received an invalid|device type at start of dev"
+        ):
+            tk.load(_saved_on("cpu"), map_location=wrong)
+
+
 def test_a_function_says_where_what_is_loaded_goes():
     with tk.cuda.simulate(devices=2):
         x = tk.ones(4, device="cuda:1")
