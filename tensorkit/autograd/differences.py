@@ -122,8 +122,8 @@ def _compared(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, 
 
 def _all_outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     with modes.enable_grad():
-        results = func(*args)
-    return (results,) if isinstance(results, TensorBase) else tuple(results)
+        results: Any = func(*args)
+    return (results,) if isinstance(results, Tensor) else tuple(results)
 
 
 def _start(output: Tensor) -> Tensor:

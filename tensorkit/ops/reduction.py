@@ -1,5 +1,6 @@
 """Reductions: sum, mean, var, prod, all, norm and their like, of all elements or along some."""
 
+import warnings
 from functools import partial
 from itertools import pairwise
 from math import inf
@@ -257,7 +258,7 @@ def var(
     >>> tk.var(tk.tensor([1., 2., 3., 4.])), tk.var(tk.tensor([1., 2., 3., 4.]), correction=0)
     (tensor(1.6667), tensor(1.2500))
     """
-    return _var, (input,), _spread_options("var", input, dim, unbiased, keepdim, correction)
+    return _spread("var", _var, input, dim, unbiased, keepdim, correction)
 
 
 @planned(1)
@@ -274,12 +275,18 @@ def std(
     >>> tk.std(tk.tensor([[1., 2.], [3., 6.]]), dim=1)
     tensor([0.7071, 2.1213])
     """
-    return _std, (input,), _spread_options("std", input, dim, unbiased, keepdim, correction)
+    return _spread("std", _std, input, dim, unbiased, keepdim, correction)
 
 
-def _spread_options(
-    function: str, x: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any
-) -> dict[str, Any]:
+def _spread(
+    function: str,
+    operation: Operation,
+    x: Tensor,
+    dim: Any,
+    unbiased: Any,
+    keepdim: Any,
+    correction: Any,
+) -> Any:
     need_tensor(function, x)
     if not x._form.dtype.is_floating_point:
         raise DTypeError(
@@ -290,11 +297,17 @@ def _spread_options(
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
-    return {
-        "dim": some_dims(function, x, dim),
-        "correction": correction,
-        "keepdim": bool(keepdim),
-    }
+    dims = some_dims(function, x, dim)
+    options = {"dim": dims, "correction": correction, "keepdim": bool(keepdim)}
+    if count(tuple(x._form.shape), dims) <= correction:
+        warnings.warn(
+            f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than "
+            "the reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=5,
+        )
+        return operation(x, **options)
+    return operation, (x,), options
 
 
 def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool) -> Any:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -332,3 +333,18 @@ def test_numpys_names_of_dimensions_are_taken_too(line):
     for _ in range(2):  # for the first time, and by a plan
         theirs, ours = (eval(line, {"m": m, "x": m.arange(6.0).view(2, 3)}) for m in (torch, tk))
         assert repr(ours) == repr(theirs)
+
+
+@pytest.mark.parametrize(
+    "line", ["m.ones(1).var()", "m.ones(3, 1).std(1)", "m.ones(2).var(correction=2)",
+             "m.ones(0).std()", "m.ones(1).var(correction=0)", "m.tensor(1.0).std()"]
+)  # fmt: skip
+def test_too_few_numbers_for_a_spread_are_warned_of_each_time(line):
+    found = []
+    for m in (torch, tk):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answers = [repr(eval(line, {"m": m})) for _ in range(2)]
+        told = [(each.filename, str(each.message).split(" (Triggered")[0]) for each in caught]
+        found.append((answers, told))
+    assert found[1] == found[0]
