@@ -78,6 +78,8 @@ class Titles(Preprocessor):
 class Formulas(Preprocessor):
     """Writes the formulas in texts and in graders' comments as MathML."""
 
+    enabled = Bool(True).tag(config=True)
+
     def preprocess_cell(
         self, cell: Any, resources: dict[str, Any], index: int
     ) -> tuple[Any, dict[str, Any]]:

@@ -74,6 +74,7 @@ def _summary(overview: Overview) -> str:
         f"{mended} notebooks were mended on the way in." if mended else "",
         f"{len(overview.absent)} learners handed nothing in." if overview.absent else "",
         f"In {troubled} a cell was stopped or did not run, as told below." if troubled else "",
+        "Points are the computed ones; what was entered by hand stands in the gradebook.",
         "Tables with everything: learners.csv, exercises.csv, cases.csv, beside this page.",
     ]
     return f"<p>{' '.join(filter(None, said))}</p>"

@@ -72,6 +72,10 @@ def page(school: School, klass_once: Class) -> str:
     config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
     config.CourseDirectory.assignment_id = CHAPTER
     grade(school.root, CHAPTER, workers=1, config=config)
+    other = list(klass_once.exercises)[-1]
+    with school.gradebook() as book:
+        book.find_comment(other, CHAPTER, CHAPTER, "ada").manual_comment = "See $a^2$."
+        book.db.commit()
     GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
     file = Path(school.root, "course", "feedback", "ada", CHAPTER, f"{CHAPTER}.html")
     return file.read_text(encoding="utf-8")
@@ -84,13 +88,14 @@ def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Clas
         assert f'href="#check-{it.id}">{it.title.replace("`", "")}</a>{points}' in listed
     assert "Test cell" not in listed
     assert "No response." in page
-    assert "A comment on" not in listed  # nobody wrote one
+    assert listed.count("A comment on") == 1  # the one that a person wrote
 
 
 def test_the_page_of_feedback_is_whole_without_a_network(page: str) -> None:
     assert "<script" not in page
     assert not re.search(r'(?:src|href)="(?:https?:)?//', re.sub(r"<a [^>]*>", "", page))
     assert re.search(r"<math display=\"inline\">.*<mi>E</mi>", page)
+    assert re.search(r"See <math display=\"inline\">.*<mi>a</mi>", page)
     assert "default-src 'none'" in page
     assert "not started" in page
     assert page.count("<table") > 3
