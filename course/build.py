@@ -44,6 +44,7 @@ def build(
     Raises CourseError that names everything an author has to mend; chapters without a problem are
     built all the same.
     """
+    paths.check_exercises(root)
     problems: list[str] = []
     changed: list[Path] = []
     with _workshop(root) as shop:

@@ -87,6 +87,21 @@ def written_chapters(root: Path) -> list[str]:
     return sorted(text.stem for text in solutions(root).glob("[0-9]*.py"))
 
 
+def check_exercises(root: Path) -> None:
+    """Raises CourseError if a checkout's exercises are not those that this program runs.
+
+    After `pip install .` the program has a copy: what is changed in the checkout would be ignored.
+    """
+    ours = Path(__file__).with_name("exercises")
+    for theirs in sorted((root / "course" / "exercises").glob("*.py")):
+        copy = ours / theirs.name
+        if not copy.is_file() or copy.read_bytes() != theirs.read_bytes():
+            raise CourseError(
+                f"course/exercises/{theirs.name} is not what is installed, so a change in it has "
+                "no effect. Install once so that changes count: pip install -e '.[dev]'"
+            )
+
+
 def chapter_named(name: str, chapters: list[str]) -> str:
     """The one chapter that `name` means: its name, its number or its topic.
 

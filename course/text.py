@@ -103,7 +103,7 @@ def read(text: Path) -> list[TextCell]:
         import jupytext
     except ImportError:
         raise CourseError(
-            "Reading a chapter's text needs jupytext: pip install 'tensorkit-course[dev]'"
+            "Reading a chapter's text needs jupytext: pip install -e '.[dev]'"
         ) from None
     try:
         written = text.read_text(encoding="utf-8")

@@ -318,6 +318,7 @@ def grade(
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
     from course.release import nbgrader_config
 
+    paths.check_exercises(root)
     source = intake.source_of(root, chapter)
     judge.check_definitions(source)
     found = submissions(root, chapter, learners)
