@@ -49,9 +49,9 @@ def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) ->
 def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
     dtype = y.dtype
-    alpha = CPU.backend.xp.asarray(alpha).astype(dtype)[()]
     if dtype.kind != "f":
-        return xp.add(x, xp.multiply(y, alpha))
+        return xp.add(x, xp.multiply(y, CPU.backend.xp.asarray(alpha).astype(dtype)[()]))
+    alpha = dtype.type(alpha)
     if math.fabs(math.frexp(alpha)[0]) == 0.5:  # a power of two: products with it are exact
         if math.fabs(alpha) <= 1:
             return xp.add(x, xp.multiply(y, alpha))
