@@ -330,10 +330,10 @@ class Cupy(ModuleType):
                 return each
             if isinstance(result, np.ndarray) and np.may_share_memory(result, each.host):
                 return each._view(result)
-        order = "C"
-        if name in _AS_OPERANDS_LIE and result.flags.f_contiguous and not result.flags.c_contiguous:
-            order = "F"
-        made = self.ndarray(result.shape, result.dtype, order=order)
+        strides = None
+        if name in _AS_OPERANDS_LIE and not result.flags.c_contiguous:
+            strides = result.strides
+        made = self.ndarray(result.shape, result.dtype, self.allocate(result.nbytes), strides)
         made.host[...] = result
         return made
 
