@@ -199,14 +199,15 @@ def check_write(x: TensorBase, *others: Any) -> bool:
         return False
     own = x._node is not None and edge_of(x) is not None
     if x._node is LEAF:
+        of = "a leaf" if getattr(x, "_base", None) is None else "a view of a leaf"
         raise AutogradError(
-            "a leaf Variable that requires grad is being used in an in-place operation.",
+            f"{of} Variable that requires grad is being used in an in-place operation.",
             "A leaf has no history in which the change could be recorded.",
             repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
         )
     if isinstance(x._node, Node):
         x._node.allow_write()
-    tracked = own or any(map(_tracked, others))
+    tracked = own or (x._form.dtype.is_floating_point and any(map(_tracked, others)))
     if is_view(x):
         _check_view(x, tracked)
     return tracked

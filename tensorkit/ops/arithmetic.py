@@ -305,7 +305,9 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
     if y.dtype.kind == "b":  # only with the numbers True and False as exponents
         return xp.logical_or(x, xp.logical_not(y))
     if y.dtype.kind in "iu":
-        return _integer_power(xp, x, y)
+        if x.dtype.kind != "f":
+            return _integer_power(xp, x, y)
+        y = y.astype(x.dtype)  # the exponent of a gradient, as it was given
     if y.ndim == 0:
         exact = _EXACT_POWERS.get(float(y))
         if exact is not None:

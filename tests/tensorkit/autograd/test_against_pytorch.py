@@ -55,6 +55,14 @@ PROGRAMS = """
     tk.exp(x), tk.log(x), tk.sqrt(x), tk.sin(x), tk.cos(x), tk.tanh(x), tk.sigmoid(x), tk.relu(x)
     x.clone(), x.contiguous(), x.t().contiguous()
     tk.where(x > 2, x, 0.)
+    (x ** tk.tensor([-2, 3, 0])).sum().backward(); x.grad
+    (x ** tk.tensor(-1, dtype=tk.int8)).sum().backward(); x.grad
+    i = tk.zeros(3, dtype=tk.int64); i.copy_(x[0]), i.requires_grad
+    i = tk.zeros(3, dtype=tk.int64); i[:] = x[1]; i, i.grad_fn
+    i = tk.zeros(3, dtype=tk.int64); i[0] = x[1, 2]; i[tk.tensor([1])] = x[1, 1]; i, i.is_leaf
+    v = tk.ones(4).view(2, 2).requires_grad_(); v += 1
+    v = tk.ones(4).view(2, 2).clone().requires_grad_(); v += 1
+    v = tk.ones(4)[1:].detach().requires_grad_(); v.add_(1)
     x.grad = tk.ones(2, 3, dtype=tk.int64)
     x.grad = tk.ones(2, 3, dtype=tk.uint8)
     x.sum().backward(); x.grad
