@@ -202,3 +202,13 @@ def test_a_cell_that_cannot_be_built_is_named(course: Path, line: str, sentence:
         build.build(course, ["01_numbers"])
     assert sentence in str(caught.value)
     assert _bytes(course / "notebooks") == before, "a failed build leaves everything as it was"
+
+
+def test_a_chapter_whose_own_solution_fails_is_not_built(course: Path) -> None:
+    before = _bytes(course / "notebooks")
+    text = course / "solutions" / "01_numbers.py"
+    half = "from IPython.display import HTML\ncheck = lambda id: HTML('<b>1 of 2</b> cases passed')"
+    text.write_text(text.read_text().replace("def check(id): return 0.0", half))
+    with pytest.raises(CourseError, match=r"worked solution does not pass .*: 1 of 2 cases passed"):
+        build.build(course, ["01_numbers"])
+    assert _bytes(course / "notebooks") == before
