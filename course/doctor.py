@@ -13,15 +13,20 @@ from __future__ import annotations
 import ast
 import json
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course import paths
+from course.errors import TimeLimit
 from course.grading import intake
 from course.grading.intake import Cell, Refused, Source
+from course.limited import limited
 
+LONGEST_READ, LEAST_READ = 5.0, 0.1
+"""Seconds for the reading of all cells, and for one where those are over."""
 WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
 THERE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
 """What notebooks may import while they are graded, beside Python's own library."""
@@ -58,11 +63,12 @@ def examine(folder: Path, source: Source) -> list[Finding]:
         return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
     found = [Finding(REPAIRED, it) for it in (*handed.repaired, *repaired.notes)]
     found += _about_file(handed.content, source)
+    until = time.monotonic() + LONGEST_READ
     for cell in repaired.cells:
         if cell["cell_type"] == "code" and not intake.is_check(cell):
-            found += [
-                Finding(kind, f"{intake.named(cell)}: {it}") for kind, it in _about_cell(cell)
-            ]
+            seconds = max(until - time.monotonic(), LEAST_READ)
+            about = _about_cell(cell, seconds)
+            found += [Finding(kind, f"{intake.named(cell)}: {it}") for kind, it in about]
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
     return sorted(found, key=lambda it: order.index(it.kind))
@@ -100,17 +106,21 @@ def _kernel(metadata: dict[str, Any]) -> str:
     return str(spec.get("name", "")) if isinstance(spec, dict) else ""
 
 
-def _about_cell(cell: Cell) -> Iterator[tuple[str, str]]:
+def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
     from IPython.core.inputtransformer2 import TransformerManager  # half a second
 
+    read: list[ast.Module] = []
     try:
-        tree = ast.parse(TransformerManager().transform_cell(cell["source"]))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        source = cell["source"]
+        transform = TransformerManager().transform_cell
+        # a thousand semicolons take IPython seconds
+        limited(lambda: read.append(ast.parse(transform(source))), seconds)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TimeLimit) as problem:
         line = getattr(problem, "lineno", None)
         where = f" in line {line}" if line else ""
         yield WRONG, f"Python cannot read it ({type(problem).__name__}{where})."
         return
-    for node in ast.walk(tree):
+    for node in ast.walk(read[0]):
         if isinstance(node, ast.While) and never_ends(node):
             yield WRONG, f"The loop in line {node.lineno} never ends as it is written."
         elif isinstance(node, ast.Call) and _called(node) == "input":

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -134,20 +135,28 @@ def results(
     profile: str,
     limits: Limits | None = None,
 ) -> Iterator[Result]:
-    """The result of every job, in the order in which they are done."""
-    waiting = deque(jobs)
-    count = min(workers, len(waiting))
+    """The result of every job, in the order in which they are done.
+
+    A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
+    """
+    rest = iter(jobs)
+    waiting = deque(islice(rest, workers))
     pool = [
-        Hand(number, source, profile, limits or Limits(), core=number) for number in range(count)
+        Hand(number, source, profile, limits or Limits(), core=number)
+        for number in range(len(waiting))
     ]
     done: list[Result] = []
     try:
         for hand in pool:
             hand.start()
-        while waiting or any(it.job for it in pool):
+        while True:
             for hand in pool:
-                if hand.job is None and waiting:
-                    hand.take(waiting.popleft())
+                if hand.job is None:
+                    waiting.extend(islice(rest, 0 if waiting else 1))
+                    if waiting:
+                        hand.take(waiting.popleft())
+            if not any(it.job for it in pool):
+                break
             yield from done  # while they are written, the next ones are on their way
             done = list(_finished(pool, waiting, source))
         yield from done
@@ -327,7 +336,6 @@ def grade(
     with _told("The course's folder cannot be written"):
         secret = secret_of(root)
     done: list[Result] = []
-    jobs: list[Job] = []
 
     with contextlib.ExitStack() as stack:
         run: Callable[..., Iterator[Result]]
@@ -349,18 +357,20 @@ def grade(
             done.append(replace(result, notebook={}))  # thousands of them are kept
             watch(result, len(done), len(found))
 
-        for name, folder in found:
-            handed = taken_in(name, folder, source)
-            if isinstance(handed, Result):
-                finish(handed)
-                continue
-            job = Job(handed, judge.seed_of(secret, handed))
-            earlier = None if force else stored(root, name, chapter)
-            if earlier is not None and is_of(earlier, job, source, profile):
-                finish(earlier)
-            else:
-                jobs.append(job)
-        for result in run(source, jobs, limits=limits):
+        def jobs() -> Iterator[Job]:
+            for name, folder in found:
+                handed = taken_in(name, folder, source)
+                if isinstance(handed, Result):
+                    finish(handed)
+                    continue
+                job = Job(handed, judge.seed_of(secret, handed))
+                earlier = None if force else stored(root, name, chapter)
+                if earlier is not None and is_of(earlier, job, source, profile):
+                    finish(earlier)
+                else:
+                    yield job
+
+        for result in run(source, jobs(), limits=limits):
             finish(result)
     return done
 

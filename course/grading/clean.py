@@ -41,6 +41,8 @@ _TITLE_TAG = re.compile(r"<title[^<>]*>|</title>", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t]{100,}")
 _HARMLESS = re.compile(r"[^<\[&]*")
 """Markdown without these signs has no HTML, no link, no picture."""
+_PASTED = re.compile(r"!\[([^\]\n]{0,200})\]\(attachment:[^)\n]{0,500}\)")
+"""A picture that was pasted: it lies beside the cell, of which intake keeps the text alone."""
 MOST_HTML = 1 << 20
 MOST_TAGS, MOST_MARKDOWN, MOST_LEFT = 20_000, 60_000, 2000
 """Of one notebook: tags that are looked through, characters of markdown that are rendered; both
@@ -117,7 +119,11 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
     else:
         from nbconvert.filters.markdown import markdown2html  # half a second
 
-        rendered = clean_html(markdown2html(source), room).strip()
+        try:
+            told = _PASTED.sub(r"*(a picture: \1)*", source)
+            rendered = clean_html(markdown2html(told), room).strip()
+        except Exception:  # a picture that is not there, a quote within a thousand quotes
+            rendered = f"<pre>{html.escape(source)}</pre>"
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(it.rstrip() for it in re.split(r"\n+", rendered))
     return f"<div>{lines.replace('¶', '')}</div>"

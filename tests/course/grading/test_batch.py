@@ -152,6 +152,21 @@ def test_what_is_graded_is_not_graded_again_and_a_newer_one_is(
     assert school.scores() == {"ada": 20, "bob": 20}
 
 
+def test_notebooks_are_read_as_they_are_graded(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # all at once they may be more than the memory that there is
+    read: list[str] = []
+    at_once: list[int] = []
+    taken_in = batch.taken_in
+    monkeypatch.setattr(batch, "taken_in", lambda *it: read.append(it[0]) or taken_in(*it))
+    for n in range(6):
+        school.submit(f"learner{n}", half)
+    grade(school, watch=lambda result, done, total: at_once.append(len(read) - done))
+    assert len(read) == 6
+    assert max(at_once) <= 2
+
+
 def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
     school.submit("bob", half)
     grade(school)

@@ -6,6 +6,7 @@ import ast
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_what_fails_when_it_is_graded_is_named(
 ) -> None:
     (only,) = said(tmp_path, put_first(klass.honest(), code))
     assert expected in only
+
+
+def test_a_cell_that_takes_long_to_read_is_not_waited_for(klass: Class, tmp_path: Path) -> None:
+    # IPython takes an hour to read it
+    begun = time.monotonic()
+    (only,) = said(tmp_path, put_first(klass.honest(), ";" * 1_000_000))
+    assert "Python cannot read it (TimeLimit)" in only
+    assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize(
