@@ -508,7 +508,7 @@ def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(choose)
     def view(input: Tensor, *args: Any, **options: Any) -> Any:
         try:
-            key = (choose, args, *map(type, args)) if not options else ()
+            key: Any = choose if options else (choose, args, *map(type, args))
             known: Any = input._form.views[key]
             if known.__class__ is tuple:
                 return history.view(input, known)

@@ -7,10 +7,10 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of
+from tensorkit.devices import CPU, backend_of, quietly
 from tensorkit.errors import DTypeError
 from tensorkit.ops import planning, results
-from tensorkit.ops.arguments import need_tensor, no_such_call
+from tensorkit.ops.arguments import check_value, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
@@ -48,10 +48,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         )
     first, second = (operand for operand in operands if operand is not None)
     dtype = promoted_type((first, second))
+    for each in (first, second):
+        if each.is_number and dtype is not dtypes.float16:  # which takes it as inf
+            check_value(each.array, dtype)
     shape = layout.broadcast_shapes(
         layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
     )
-    chosen = [as_array(each, dtype) for each in (first, second)]
+    chosen = [quietly(as_array, each, dtype) for each in (first, second)]
     array = results.run(_choose.definition.forward, condition._form.xp, condition._array, *chosen)
     pairs = [(tuple(condition._form.shape), condition._form.strides)]
     pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]

@@ -61,6 +61,17 @@ a=torch.zeros(2);a[0]=1e39;a
 a=torch.zeros(2);a[:]=1e39;a
 a=torch.zeros(2,dtype=torch.int8);a[0]=300;a
 """
+CHOSEN_NUMBERS = r"""
+torch.where(torch.tensor([True,False]),torch.tensor([1,2],dtype=torch.int8),300)
+torch.where(torch.tensor([True,False]),300,torch.tensor([1,2],dtype=torch.uint8))
+torch.where(torch.tensor([True,False]),torch.tensor([1,2],dtype=torch.uint8),-1)
+torch.where(torch.tensor([True,False]),torch.tensor([1.,2.]),1e39)
+torch.where(torch.tensor([True,False]),torch.tensor([1.,2.]).half(),1e6)
+torch.where(torch.tensor([True,False]),torch.tensor([1.,2.]),inf)
+torch.where(torch.tensor([True,False]),torch.tensor([True,True]),7)
+torch.where(torch.tensor([True,False]),300,2)
+torch.where(torch.tensor([True,False]),1e39,2)
+"""
 POWERS = r"""
 torch.ones(2)**2**64
 torch.tensor([1,2],dtype=torch.int8)**200

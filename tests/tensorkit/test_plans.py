@@ -92,3 +92,16 @@ def test_a_node_that_was_looked_at_still_passes_gradients():
 def test_missing_attributes_are_not_listed():
     assert not {"storage", "median"} & set(dir(tk.ones(2)))
     assert not hasattr(tk.ones(2), "storage")
+
+
+def test_an_empty_index_does_not_answer_for_calls_with_keywords():
+    for m in (torch, tk):
+        x = m.arange(6.0).view(2, 3)
+        x[()]
+        parts = x.split(2, dim=1), x.unbind(dim=1), x.narrow(dim=1, start=0, length=1)
+        assert [len(part) for part in parts] == [2, 3, 2]
+
+
+def test_a_number_chosen_in_half_precision_may_be_too_large():
+    mask, x = tk.tensor([True, False]), tk.ones(2).half()
+    assert tk.where(mask, x, 1e6).tolist() == [1, tk.inf]
