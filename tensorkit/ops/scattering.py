@@ -271,9 +271,14 @@ def _scatter(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     copy = x.copy()
     if index.size:
         whole = copy.reshape(-1) if not x.ndim else copy
-        index = index.reshape(-1) if not x.ndim else index
-        whole[coordinates(xp, index, dim)] = y.reshape(-1) if not y.ndim else _like(y, index)
+        index, y = _as_vector(index), _as_vector(y)
+        whole[coordinates(xp, index, dim)] = _like(y, index)
     return copy
+
+
+def _as_vector(array: Any) -> Any:
+    """A number counts as a vector of one element."""
+    return array if array.ndim else array.reshape(1)
 
 
 def _like(y: Any, index: Any) -> Any:
@@ -304,6 +309,7 @@ def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
 def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     if not x.ndim:
         return x + y.sum(dtype=x.dtype)
+    index, y = _as_vector(index), _as_vector(y)
     return x + add_along.definition.forward(xp, _like(y, index), index, dim=dim, size=x.shape)
 
 
