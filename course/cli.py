@@ -268,7 +268,8 @@ def grade(
     if new:
         print(
             f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
-            "course/submitted/, then: nbgrader db student remove NAME --force"
+            "course/submitted/, remove the one in course/graded/, then: "
+            "nbgrader db student remove NAME --force"
         )
     graded = sum(it.status == "graded" for it in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))

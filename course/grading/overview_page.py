@@ -65,6 +65,7 @@ def _summary(overview: Overview) -> str:
     scores = sorted(it.score for it in overview.graded)
     others = len(overview.results) - len(scores)
     middle = scores[len(scores) // 2] if scores else 0
+    absent = len(overview.absent)
     mended = sum(bool(it.repaired) for it in overview.results)
     troubled = sum(bool(it.troubles) for it in overview.results)
     said = [
@@ -72,7 +73,7 @@ def _summary(overview: Overview) -> str:
         f"{others} could not be graded; they stand below." if others else "",
         f"Half of the class has {middle:g} of {overview.possible:g} points or more.",
         f"{mended} notebooks were mended on the way in." if mended else "",
-        f"{len(overview.absent)} learners handed nothing in." if overview.absent else "",
+        f"{absent} learner{'s' * (absent != 1)} handed nothing in." if absent else "",
         f"In {troubled} a cell was stopped or did not run, as told below." if troubled else "",
         "Points are the computed ones; what was entered by hand stands in the gradebook.",
         "Tables with everything: learners.csv, exercises.csv, cases.csv, beside this page.",
