@@ -82,8 +82,15 @@ def _of_integers(
                 base.remember_view(self._form, key, plan)
         return result
 
-    method.__doc__ = operation.__doc__
-    return method
+    def named(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
+        if argument in given and not integers:
+            integers = (given.pop(argument),)
+        return method(self, *integers, **given)
+
+    found = method if view is not None else named
+    method.__qualname__ = found.__qualname__ = operation.__name__
+    found.__doc__ = operation.__doc__
+    return found
 
 
 class Tensor(TensorBase):

@@ -55,7 +55,9 @@ def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     if math.fabs(math.frexp(alpha)[0]) == 0.5:  # a power of two: products with it are exact
         if math.fabs(alpha) <= 1:
             return xp.add(x, xp.multiply(y, alpha))
-        return xp.multiply(xp.add(xp.multiply(x, 1 / alpha), y), alpha)  # y * alpha may overflow
+        # y * alpha may overflow; a factor below 0 would make -0. of a difference that is 0
+        size, combine = dtype.type(math.fabs(alpha)), xp.add if alpha > 0 else xp.subtract
+        return xp.multiply(combine(xp.multiply(x, 1 / size), y), size)
     if dtype.char == "f":  # in float64 the product is exact, and the sum has digits to spare
         return xp.add(y.astype(xp.float64) * float(alpha), x).astype(dtype)
     return multiply_add(xp, y, alpha, x, dtype)

@@ -18,6 +18,8 @@ Differences that no expression below can show:
 - norm("fro") takes any number of dimensions.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
   not by sort, topk, squeeze, gather and their like.
+- permute, reshape and expand of tensors take their sizes by position only; so does view.
+- A view operation that was called with integers takes numbers equal to them, as 1. for 1, later.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of

@@ -61,6 +61,13 @@ a=torch.zeros(2);a[0]=1e39;a
 a=torch.zeros(2);a[:]=1e39;a
 a=torch.zeros(2,dtype=torch.int8);a[0]=300;a
 """
+DIFFERENCES_OF_ZERO = r"""
+torch.tensor([2.,0.,-2.]).sub(1,alpha=2)
+torch.tensor([2.,0.,-2.]).sub(torch.tensor([1.,0.,-1.]),alpha=2)
+torch.tensor([2.,0.,-2.]).add_(torch.tensor([1.,0.,-1.]),alpha=-2)
+torch.tensor([2.,-0.,-2.],dtype=torch.float64).add(torch.tensor([.5,0.,-.5],dtype=torch.float64),alpha=-4)
+torch.tensor([-2.,-0.,0.]).add(torch.tensor([1.,-0.,-0.]),alpha=2)
+"""
 CHOSEN_NUMBERS = r"""
 torch.where(torch.tensor([True,False]),torch.tensor([1,2],dtype=torch.int8),300)
 torch.where(torch.tensor([True,False]),300,torch.tensor([1,2],dtype=torch.uint8))

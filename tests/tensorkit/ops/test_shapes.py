@@ -4,6 +4,9 @@ import pytest
 from lines import assert_line_agrees
 
 LINES = r"""
+m.flip(dims=(0,))
+m.flip(dims=[0,1])
+m.repeat(repeats=(2,1))
 torch.narrow(m,0,1,2)
 m.narrow(1,-2,2)
 m.narrow(1,2,3)
