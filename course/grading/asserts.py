@@ -14,6 +14,7 @@ import builtins
 import contextlib
 import io
 import math
+import symtable
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,28 +51,27 @@ def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, 
     """
     try:
         tree = ast.parse(source)
-        wanted = _free(tree)
-        if cells is not None:
-            helpers, answers = _told_by(cells)
-            body: list[ast.stmt] = []
-            while found := [it for it in wanted - answers if it in helpers]:
-                node = helpers.pop(found[0])
-                body.insert(0, node)
-                wanted = (wanted | _free(ast.Module([node], []))) - _bound(node)
-            tree = ast.Module([*body, *tree.body], [])
+        names, bound = _names(tree)
     except (SyntaxError, ValueError) as problem:
         raise Broken(f"it cannot be read ({problem})") from None
+    helpers, answers = _told_by(cells or ())
+    while found := sorted((names - answers - bound) & helpers.keys()):
+        tree = ast.Module([helpers[found[0]], *tree.body], [])
+        names, bound = _names(tree)
     for it in ast.walk(tree):
         modules = [it.module or ""] if isinstance(it, ast.ImportFrom) else []
         modules += [alias.name for alias in it.names] if isinstance(it, ast.Import) else []
         for module in modules:
             if module.partition(".")[0] not in _MODULES.split():
                 raise Broken(f"it imports {module or 'a neighbour'}, beside the gradebook")
-    if runs := sorted(wanted & set(_RUNS_TEXT.split())):
+    unknown = sorted(names - answers - bound)
+    if runs := [it for it in unknown if it in _RUNS_TEXT.split()]:
         raise Broken(f"it calls `{runs[0]}`, which may run or open what a learner wrote")
-    if cells is not None and (unknown := sorted(wanted - answers)):
+    if cells is None:
+        return tree, names
+    if unknown:
         raise Broken(f"it reads `{unknown[0]}`, which learners can change: define it in the check")
-    return tree, wanted
+    return tree, names & answers
 
 
 def judge(
@@ -144,33 +144,32 @@ def _told_by(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
         with contextlib.suppress(SyntaxError, ValueError):
             for node in ast.parse(cell["source"]).body:
                 if intake.is_answer(cell):
-                    answers |= _bound(node)
+                    answers |= _outer(node)
                 elif isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
-                    helpers |= dict.fromkeys(_bound(node), node)
+                    helpers |= dict.fromkeys(_outer(node), node)
     return helpers, answers
 
 
-def _bound(tree: ast.AST) -> set[str]:
-    """The names that a program binds, wherever in it."""
-    found = set()
-    for it in ast.walk(tree):
-        if isinstance(it, ast.Name) and not isinstance(it.ctx, ast.Load):
-            found.add(it.id)
-        elif isinstance(it, ast.FunctionDef | ast.ClassDef):
-            found.add(it.name)
-        elif isinstance(it, ast.arg):
-            found.add(it.arg)
-        elif isinstance(it, ast.alias):
-            found.add((it.asname or it.name).partition(".")[0])
-        elif isinstance(it, ast.ExceptHandler) and it.name:
-            found.add(it.name)
-    return found
+def _names(program: ast.Module) -> tuple[set[str], set[str]]:
+    """The names that a program reads as its own or from elsewhere, and those that it binds.
+
+    Names that mean the same everywhere are left out.
+    """
+    top = symtable.symtable(ast.unparse(program), "<check>", "exec")
+    read: set[str] = set()
+    scopes = [top]
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        found = [it for it in scope.get_symbols() if it.is_referenced()]
+        read |= {it.get_name() for it in found if scope is top or it.is_global()}
+    bound = {it.get_name() for it in top.get_symbols() if it.is_assigned() or it.is_imported()}
+    return read - (_OURS.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
 
 
-def _free(tree: ast.AST) -> set[str]:
-    """The names that a program reads and has from elsewhere, those that run text among them."""
-    read = {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)} - _bound(tree)
-    return read - (_OURS.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split()))
+def _outer(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a cell gives to the notebook."""
+    return _names(ast.Module([statement], []))[1]
 
 
 def _why(error: BaseException) -> str:

@@ -369,6 +369,8 @@ def _rebuilt(coded: Message) -> BaseException:
         kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
     if kind is KeyboardInterrupt:
         kind = Exception
+    if issubclass(kind, BaseExceptionGroup):  # made of others, which stayed over there
+        kind = type(name, (Exception,), {})
     error: BaseException = kind.__new__(kind, text)
     first, *rest = text.splitlines() or [""]
     second = " ".join(filter(None, (line.strip() for line in rest)))

@@ -228,6 +228,7 @@ def test_an_object_of_the_learners_has_no_value_here(session: Session, use: Any)
         ("class Own(Exception): pass\n  raise Own('mine')", "Own: mine"),
         ("tk.zeros(2) @ tk.zeros(3)", "ShapeError"),
         ("exit()", "SystemExit"),
+        ("raise ExceptionGroup('two', [KeyError(1), OSError()])", "ExceptionGroup: two"),
     ],
 )
 def test_an_exception_crosses_with_its_words(session: Session, source: str, kind: str) -> None:
@@ -349,6 +350,7 @@ def test_a_check_has_the_instructors_helpers_from_the_instructor(
     ("check", "words"),
     [
         ("assert answer(data) == data.sum()", "reads `data`, which learners can change"),
+        ("assert close(answer(data), 15)", "reads `data`, which learners can change"),
         ("assert eval(answer()) == 4", "calls `eval`"),
         ("import os\nassert os.path.exists(answer())", "imports os"),
         ("%timeit answer()", "cannot be read"),
@@ -357,7 +359,8 @@ def test_a_check_has_the_instructors_helpers_from_the_instructor(
 def test_a_check_that_learners_could_answer_otherwise_is_refused(
     source: Source, check: str, words: str
 ) -> None:
-    cells = told("data = tk.arange(6)", "answer = sum")
+    helper = "def close(data, other): return data == other"
+    cells = told("data = tk.arange(6)", helper, "answer = lambda data: 15")
     with pytest.raises(asserts.Broken, match=words):
         asserts.read(check, cells)
     solved = deepcopy(source.solved)
