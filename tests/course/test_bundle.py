@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -90,6 +91,20 @@ def _rest(wheel: Path) -> set[str]:
     """Names in a wheel outside its two packages, without the version in them."""
     others = (it for it in _names(wheel) if not it.startswith(("course/", "tensorkit/")))
     return {re.sub(r"^[\w.]+-[\w.+]+\.(data|dist-info)/", r"\1/", it) for it in others}
+
+
+def test_no_grades_travel_with_a_wheel(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    ignored = shutil.ignore_patterns("__pycache__", "gradebook.db*", "submitted", "exchange")
+    for name in ("course", "tensorkit"):
+        shutil.copytree(ROOT / name, project / name, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, project)
+    for name in ("01.csv", "gradebook.db", "notes.txt", "submitted/ada/01_tensors/mine.txt"):
+        (project / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / "course" / name).write_text("ada,20")
+    found = _of_course(bundle.build_wheel(project, tmp_path))
+    assert found == _expected_of_course(CHECKING | AUTHORING)
 
 
 def test_the_projects_wheel_holds_both_packages_and_nothing_else(project_wheel: Path) -> None:
