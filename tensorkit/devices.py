@@ -295,16 +295,18 @@ def _check_index(name: str, in_name: int | None, index: Any) -> None:
         raise DeviceNameError("Device index must not be negative")
 
 
+_NAMES = 'device="cpu", or device="cuda"'
+
+
 def _parse(name: str) -> tuple[str, int | None]:
     if not name:
         raise DeviceNameError("Device string must not be empty")
     kind, colon, number = name.partition(":")
     if not kind or (colon and not re.fullmatch("0|[1-9][0-9]*", number)):
-        raise DeviceNameError(f"Invalid device string: '{name}'", repair="'cpu'")
+        raise DeviceNameError(f"Invalid device string: '{name}'", repair=_NAMES)
     if kind not in _KNOWN.split(", "):
         raise DeviceNameError(
-            f"Expected one of {_KNOWN} device type at start of device string: {kind}",
-            repair='device="cpu"',
+            f"Expected one of {_KNOWN} device type at start of device string: {kind}", repair=_NAMES
         )
     return kind, int(number) if colon else None
 
@@ -317,7 +319,9 @@ class OutOfMemoryError(TensorkitError, RuntimeError):
     """More memory than a device has."""
 
 
-def out_of_memory(size: int, index: int, memory: dict[str, int], free: int) -> OutOfMemoryError:
+def out_of_memory(
+    size: int, index: int, memory: dict[str, int], free: int, *more: str
+) -> OutOfMemoryError:
     """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
     allocated, total = memory["allocated"], memory["total"]
     return OutOfMemoryError(
@@ -325,6 +329,7 @@ def out_of_memory(size: int, index: int, memory: dict[str, int], free: int) -> O
         f"capacity of {in_words(total)} of which {in_words(free)} is free. Of the "
         f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
         f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
+        *more,
         "This operation changed nothing; what went before it stands.",
         repair="del what is not needed, with tk.no_grad(), or smaller batches",
     )
@@ -420,17 +425,19 @@ def backend_of(*values: Any) -> Backend:
     return _NUMPY
 
 
-def refuse_mix(*devices: "Device", repair: str | None = None) -> None:
-    """DeviceMismatchError unless these are one device."""
+def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | None" = None) -> None:
+    """DeviceMismatchError unless these are one device; ``into``: where the tensor stays."""
     for other in devices:
         if other is not devices[0]:
+            stays = into or (devices[0] if devices[0] is not CPU else other)  # rather to the GPU
+            moves = other if stays is devices[0] else devices[0]
             raise DeviceMismatchError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, {devices[0]} and {other}!",
                 "Data move between devices only when told; a 0-d tensor of the CPU may mix."
                 if str(other) != str(devices[0])
                 else "One of them is from a simulation that has ended.",
-                repair=repair or f"x.to('{devices[0]}')",
+                repair=repair or f"x.to('{stays}')    # x: the tensor on {moves}",
             )
 
 

@@ -25,7 +25,7 @@ class Record(NamedTuple):
     duration: float
 
     def __repr__(self) -> str:
-        moved = f", {self.direction}, {self.bytes} bytes" if self.direction else ""
+        moved = f", {self.direction}, {_counted(self.bytes, 'byte', 's')}" if self.direction else ""
         return f"<{self.kind}: {self.name}{moved}>"
 
 
@@ -79,7 +79,8 @@ class Ledger:
         moved = sum(each.bytes for each in self.transfers)
         in_all = " in all" if len(self.transfers) > 1 else ""
         parts = [
-            _counted(len(self.transfers), "transfer", "s") + f" ({moved} bytes{in_all})",
+            _counted(len(self.transfers), "transfer", "s")
+            + f" ({_counted(moved, 'byte', 's')}{in_all})",
             _counted(len(self.launches), "launch", "es"),
             _counted(len(self.synchronisations), "synchronisation", "s"),
         ]

@@ -10,7 +10,9 @@ reserved. It does not model how memory falls to pieces. A ``Clock`` models time,
 shows the same times everywhere: they say what waits for what, not how fast a GPU is.
 """
 
+import math
 import operator
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,14 +21,22 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tensorkit import ledger, philox
-from tensorkit.devices import Accelerator, Backend, cuda, note_arrays, out_of_memory, quietly
+from tensorkit.devices import (
+    Accelerator,
+    Backend,
+    OutOfMemoryError,
+    cuda,
+    note_arrays,
+    out_of_memory,
+    quietly,
+)
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.philox import Draw
 from tensorkit.wrapped import Wrapped
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
-_UNIT = 512
+_UNIT, _TOTAL = 512, 16 * 2**30
 _LAUNCH, _TRANSFER, _WAIT = 5e-6, 10e-6, 5e-6  # seconds that each takes at least
 _MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
 
@@ -118,6 +128,7 @@ _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
 
 
+_IN_THE_HOST = "The simulated memory lies in this computer's, which has not so much left."
 _NO_DEVICE_MEMORY = message(
     "A tensor on a simulated CUDA device has no memory on a GPU to share",
     "Its numbers are in the host's memory.",
@@ -138,12 +149,16 @@ class Pool:
         wanted = self.allocated + rounded
         if wanted > self.reserved and wanted > self.total:
             self.reserved = self.allocated  # CuPy gives back what it keeps before it gives up
-            raise out_of_memory(size, self.index, self.memory(), self.free())
+            raise self.refusal(size)
         self.allocated = wanted
         self.reserved = max(self.reserved, wanted)
         self.peak = max(self.peak, wanted)
         self.peak_reserved = max(self.peak_reserved, self.reserved)
         return rounded
+
+    def refusal(self, size: int, *more: str) -> OutOfMemoryError:
+        """The error about an allocation that failed."""
+        return out_of_memory(size, self.index, self.memory(), self.free(), *more)
 
     def memory(self) -> dict[str, int]:
         """Bytes: allocated, reserved, their peaks, total."""
@@ -457,7 +472,13 @@ class Simulated(Accelerator):
     def run(self, name: str, function: Any, args: Any, options: Any) -> Any:
         """``function`` of NumPy on these arguments, noted as a launch if it writes anything."""
         host = _unwrapped(args, self)
-        result = quietly(function, *host, **{k: _unwrapped(v, self) for k, v in options.items()})
+        named = {k: _unwrapped(v, self) for k, v in options.items()}
+        try:
+            result = quietly(function, *host, **named)
+        except MemoryError as error:
+            shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", np.dtype(np.uint8))
+            size = math.prod(shape) * dtype.itemsize
+            raise self.pool.refusal(size, *([] if size > self.free() else [_IN_THE_HOST])) from None
         given = [*_arrays((args, tuple(options.values())))]
         if result is None:  # copyto, fill: written where it was told
             self.clock.launch(name, given[0].nbytes)
@@ -628,8 +649,14 @@ note_arrays(Array, lambda array: array.memory.device)
 
 
 def find() -> list[Backend]:
-    """The devices that ``TENSORKIT_SIMULATE_CUDA`` asks for: one."""
-    return [Simulated(0, 16 * 2**30)]
+    """As many devices as ``TENSORKIT_SIMULATE_CUDA`` says; one where it says no number."""
+    wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "")
+    return _devices(int(wanted) if wanted.isdecimal() else 1, _TOTAL)
+
+
+def _devices(count: int, total_memory: int) -> list[Backend]:
+    now = [0.0]
+    return [Simulated(index, total_memory, now) for index in range(count)]
 
 
 class simulate:
@@ -642,11 +669,10 @@ class simulate:
     tensor([2., 2.], device='cuda:0')
     """
 
-    def __init__(self, devices: int = 1, total_memory: int = 16 * 2**30) -> None:
+    def __init__(self, devices: int = 1, total_memory: int = _TOTAL) -> None:
         if devices < 0 or total_memory < 0:
             raise ValueError(f"{devices} devices of {total_memory} bytes cannot be simulated")
-        now = [0.0]
-        self.backends: list[Backend] = [Simulated(i, total_memory, now) for i in range(devices)]
+        self.backends = _devices(devices, total_memory)
         self._before = cuda.use(self.backends)
 
     def __enter__(self) -> "simulate":

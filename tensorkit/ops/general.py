@@ -466,7 +466,8 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
 def _joining(x: Any, *others: Any) -> tuple[Any, ...]:
     """``together`` for a tensor to write to, which stays where it is."""
     if isinstance(x, TensorBase) and x._form.device is CPU:
-        refuse_mix(CPU, *(each._form.device for each in others if isinstance(each, TensorBase)))
+        theirs = (each._form.device for each in others if isinstance(each, TensorBase))
+        refuse_mix(CPU, *theirs, into=CPU)
     return together(x, *others)
 
 

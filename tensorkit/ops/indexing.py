@@ -263,7 +263,7 @@ def _put(target: Tensor, at: places.Places, value: Any) -> None:
     while value._form.shape and value._form.shape[0] == 1:  # leading 1s do not count
         value = views.select(value, 0, 0)
     if value._form.shape:
-        refuse_mix(target._form.device, value._form.device)
+        refuse_mix(target._form.device, value._form.device, into=target._form.device)
     places.put(target, at, moved(value, target._form.device))
 
 

@@ -37,7 +37,7 @@ def n_bytes(n: float) -> str:
     """A number of bytes for people: ``96 bytes``, ``1.5 KiB``."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if n < 1024 or unit == "GiB":
-            return f"{n:.0f} bytes" if unit == "bytes" else f"{n:.4g} {unit}"
+            return count(int(n), "byte") if unit == "bytes" else f"{n:.4g} {unit}"
         n /= 1024
     raise AssertionError
 

@@ -155,6 +155,17 @@ def test_memory_that_runs_out_is_told_in_pytorchs_words_with_the_numbers():
         assert tk.zeros(2**18, device="cuda").shape == (2**18,)
 
 
+def test_what_the_computer_cannot_allocate_is_refused_as_what_the_device_cannot():
+    enough = 2**60
+    for total, told in ((2**30, False), (enough, True)):
+        with tk.cuda.simulate(total_memory=total):
+            with pytest.raises(tk.cuda.OutOfMemoryError) as e:
+                tk.zeros(2**48, device="cuda")
+            assert "Tried to allocate 1048576.00 GiB. GPU 0" in str(e.value)
+            assert ("lies in this computer's" in str(e.value)) == told
+            assert tk.cuda.memory_allocated() == 0
+
+
 def test_a_tensor_that_does_not_fit_leaves_the_books_and_the_ledger_as_they_were():
     with tk.cuda.simulate(total_memory=2**12), tk.cuda.record() as ledger:
         x = tk.ones(2**12)
@@ -367,6 +378,25 @@ def test_tensors_of_two_devices_do_not_mix_and_the_repair_is_told(name, devices)
         assert "Try: x.to('" in str(e.value)
         assert not ledger.transfers
         assert x.tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("devices", "stays"),
+    [(("cuda:0", "cpu"), 0), (("cpu", "cuda:0"), 1), (("cuda:1", "cuda:0"), 0)],
+)
+def test_the_repair_of_a_mix_leaves_nothing_on_the_cpu_and_says_what_moves(devices, stays):
+    with tk.cuda.simulate(devices=2):
+        x, y = (tk.ones(2, 2, device=device) for device in devices)
+        repair = f"Try: x.to('{devices[stays]}')    # x: the tensor on {devices[1 - stays]}"
+        for run in (lambda: x + y, lambda: tk.stack([x, y]), lambda: nn.functional.linear(x, y)):
+            with pytest.raises(RuntimeError) as e:
+                run()
+            assert str(e.value).endswith(repair)
+
+
+def test_the_repair_of_a_write_leaves_what_is_written_to():
+    with tk.cuda.simulate(), pytest.raises(RuntimeError, match=r"Try: x\.to\('cpu'\) "):
+        tk.ones(2).add_(tk.ones(2, device="cuda"))
 
 
 class _Astray(tk.autograd.Function):
@@ -910,6 +940,8 @@ def test_a_variable_of_the_environment_simulates_a_device():
     code = "import tensorkit as tk; print(tk.ones(1, device='cuda'), tk.cuda.is_simulated())"
     shown = _program(code, TENSORKIT_SIMULATE_CUDA="1")
     assert shown == "tensor([1.], device='cuda:0') True"
+    code = "import tensorkit as tk; print(tk.cuda.device_count())"
+    assert _program(code, TENSORKIT_SIMULATE_CUDA="3") == "3"
 
 
 def test_cupy_is_imported_when_a_cuda_device_is_asked_for():
