@@ -1045,19 +1045,34 @@ class Tensor(TensorBase):
                 repair="x.detach()",
             )
         leaf = self.requires_grad
-        return _rebuild, (flat, self._form.dtype, str(self.device), *source, leaf)
+        return _rebuild, (_Flat(flat, self.device), self._form.dtype, *source, leaf)
 
 
 # The class body shadows these names with methods.
 _int, _float, _bool = int, float, bool
 
 
+class _Flat:
+    """The memory of a tensor, which passes through the host where it is pickled."""
+
+    def __init__(self, array: Any, device: Device) -> None:
+        self.array, self.device = array, device
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, (self.device.backend.to_host(self.array, "pickle"), self.device)
+
+
+def _arrived(array: Any, device: Device) -> _Flat:
+    device = as_device(device)
+    return _Flat(device.backend.from_host(array, "pickle"), device)
+
+
 def _rebuild(
-    flat: Any, dtype: DType, device: str, shape: Any, strides: Any, offset: int, leaf: bool = False
+    flat: _Flat, dtype: DType, shape: Any, strides: Any, offset: int, leaf: bool = False
 ) -> Tensor:
     """A tensor from what ``Tensor.__reduce__`` wrote."""
     made = base.on_storage(
-        Storage(flat, as_device(device), dtype), layout.Layout(shape, strides, offset)
+        Storage(flat.array, flat.device, dtype), layout.Layout(shape, strides, offset)
     )
     made._node = LEAF if leaf else None
     return made

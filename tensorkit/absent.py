@@ -40,7 +40,7 @@ _FAMILIES = {
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
-# the same for torch.nn, torch.nn.functional and torch.optim
+# the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
@@ -51,6 +51,8 @@ _PARTS = {
     "Transformer TransformerEncoder TransformerEncoderLayer",
     "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
+    "tk.cuda.memory_summary": "memory_stats memory_snapshot",
+    "nothing: operations start one by one": "CUDAGraph graph make_graphed_callables",
 }
 
 
@@ -80,6 +82,8 @@ class Attribute:
 def sentence(owner: str, name: str) -> str:
     """What is said about a name that is missing; of one that PyTorch has, what to use instead."""
     instead = _INSTEAD.get(name) or (_OF_PARTS.get(name) if "." in owner else None)
+    if instead is not None and instead.startswith("nothing"):
+        return f"{owner}.{name} is not part of tensorkit; leave it out{instead[7:]}"
     if instead is not None:
         return f"{owner}.{name} is not part of tensorkit; use {instead} instead"
     if name in (ATTRIBUTES if owner == "Tensor" else FUNCTIONS):

@@ -19,6 +19,17 @@ class _Mps:
         return False
 
 
+class _Cudnn:
+    """NVIDIA's convolutions, which tensorkit does not have: these settings change nothing."""
+
+    enabled = benchmark = deterministic = False
+
+    @staticmethod
+    def is_available() -> bool:
+        """False."""
+        return False
+
+
 class _Matmul:
     """How matrix products are computed on CUDA devices."""
 
@@ -47,7 +58,7 @@ class _Cuda:
         return bool(_cuda.backends())
 
 
-mps, cuda = _Mps(), _Cuda()
+mps, cudnn, cuda = _Mps(), _Cudnn(), _Cuda()
 
 
 def get_float32_matmul_precision() -> str:

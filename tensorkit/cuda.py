@@ -3,9 +3,9 @@
 Without a GPU, and unless ``simulate`` is asked for, there are no devices, and this says so.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from tensorkit import random
+from tensorkit import absent, random
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device, in_words
 from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
@@ -71,13 +71,13 @@ def _place(device: Any) -> Device:
 
 
 def current_device() -> int:
-    """The number of the device that "cuda" means."""
+    """The number of the device that "cuda" means in this thread."""
     _cuda.backend(None)
     return _cuda.current
 
 
 def set_device(device: Any) -> None:
-    """Let "cuda" mean this device; a negative number changes nothing.
+    """Let "cuda" mean this device in this thread; a negative number changes nothing.
 
     >>> with tk.cuda.simulate(devices=2):
     ...     tk.cuda.set_device(1)
@@ -375,3 +375,7 @@ class use_generator:
     def __exit__(self, *_: object) -> None:
         random.of_devices.clear()
         random.of_devices.update(self._before)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(absent.sentence("torch.cuda", name))

@@ -257,12 +257,14 @@ class Device:
 
     def __enter__(self) -> "Device":
         """Make this the default device until the block ends: ``with tk.device("cpu"):``."""
-        _outer.append(get_default_device())
+        outer = (*_default.outer, get_default_device())
         set_default_device(self)
+        _default.outer = outer
         return self
 
     def __exit__(self, *_: object) -> None:
-        set_default_device(_outer.pop())
+        *outer, _default.device = _default.outer
+        _default.outer = tuple(outer)
 
 
 class DeviceNameError(TensorkitError, RuntimeError):
@@ -347,32 +349,61 @@ class DeviceMismatchError(TensorkitError, RuntimeError):
     """Operands on different devices."""
 
 
+class _Chosen(threading.local):
+    """The CUDA device that each thread has chosen: what "cuda" without a number means there."""
+
+    index = 0
+
+
 class _Cuda:
     """The CUDA devices of this process: real ones, simulated ones, or none."""
 
     def __init__(self) -> None:
         self._found: list[Backend] | None = None
-        self.current = 0  # the device that "cuda" without a number means
+        self._chosen = _Chosen()
         self.matmul_precision = "highest"  # or "high", "medium": of float32 products
 
     def backends(self) -> list[Backend]:
         """One per device; looks for devices when first asked."""
         if self._found is None:
-            wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "0") not in ("", "0")
-            module = importlib.import_module("tensorkit." + ("simulated" if wanted else "gpu"))
-            self._found = module.find()
+            wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "").strip() or "0"
+            if not wanted.isdecimal():
+                raise ValueError(
+                    message(
+                        f"TENSORKIT_SIMULATE_CUDA={wanted!r} does not say how many CUDA devices",
+                        repair="TENSORKIT_SIMULATE_CUDA=1, or 0 for those there are",
+                    )
+                )
+            if count := int(wanted):
+                self._found = importlib.import_module("tensorkit.simulated").find(count)
+            else:
+                self._found = importlib.import_module("tensorkit.gpu").find()
         return self._found
+
+    @property
+    def current(self) -> int:
+        """The device that "cuda" without a number means in this thread."""
+        return self._chosen.index
+
+    @current.setter
+    def current(self, index: int) -> None:
+        self._chosen.index = index
 
     def is_known(self) -> bool:
         """Whether devices have been looked for and found."""
         return bool(self._found)
 
-    def use(self, backends: list[Backend] | None) -> list[Backend] | None:
-        """Let these be the CUDA devices, None: look again. Gives what they were."""
-        before, self._found, self.current = self._found, backends, 0
-        for key in [key for key in _DEVICES if key[0] == "cuda"]:
-            del _DEVICES[key]  # tensors of the others keep theirs
+    def use(self, backends: list[Backend] | None) -> tuple[Any, ...]:
+        """Let these be the CUDA devices, None: look again. Gives what ``restore`` takes."""
+        before = self._found, self._chosen, _withdrawn()
+        self._found, self._chosen = backends, _Chosen()
         return before
+
+    def restore(self, before: tuple[Any, ...]) -> None:
+        """Let the CUDA devices be again what they were before ``use``."""
+        _withdrawn()
+        self._found, self._chosen, devices = before
+        _DEVICES.update(devices)
 
     def backend(self, index: int | None) -> Backend:
         """The backend of one device; raises if there is none."""
@@ -393,6 +424,12 @@ class _Cuda:
                 repair='device="cuda:0"',
             )
         return found[index]
+
+
+def _withdrawn() -> dict[tuple[str, int | None], Device]:
+    """The CUDA devices that are in use, taken off the table; their tensors keep them."""
+    used = [key for key, device in _DEVICES.items() if key[0] == "cuda" and device._backend]
+    return {key: _DEVICES.pop(key) for key in used}
 
 
 _DEVICES: dict[tuple[str, int | None], Device] = {}
@@ -436,7 +473,7 @@ def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | No
                 f"devices, {devices[0]} and {other}!",
                 "Data move between devices only when told; a 0-d tensor of the CPU may mix."
                 if str(other) != str(devices[0])
-                else "One of them is from a simulation that has ended.",
+                else "One of them is from another simulation.",
                 repair=repair or f"x.to('{stays}')    # x: the tensor on {moves}",
             )
 
@@ -461,17 +498,24 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _keep_freed_memory()
 
 
-_default = CPU
-_outer: list[Device] = []  # the default devices outside of the blocks that are entered
+class _Default(threading.local):
+    """The device of new tensors in each thread, and those outside of the blocks it has entered."""
+
+    device = CPU
+    outer: tuple[Device, ...] = ()
+
+
+_default = _Default()
+_is_chosen = False  # by any thread; most programs choose none, and need not look
 
 
 def get_default_device() -> Device:
-    """The device of new tensors whose caller names none.
+    """The device of new tensors whose caller names none; each thread has its own.
 
     >>> tk.get_default_device()
     device(type='cpu')
     """
-    return _default
+    return _default.device if _is_chosen else CPU
 
 
 def set_default_device(device: Any) -> None:
@@ -479,8 +523,9 @@ def set_default_device(device: Any) -> None:
 
     >>> tk.set_default_device("cpu")
     """
-    global _default
-    _default = CPU if device is None else as_device(device)
+    global _is_chosen
+    _default.device = CPU if device is None else as_device(device)
+    _is_chosen = _is_chosen or _default.device is not CPU
 
 
 def cuda_device(value: Any) -> Device:
@@ -496,7 +541,7 @@ def cuda_device(value: Any) -> Device:
 def as_device(value: Any) -> Device:
     """The device that a ``device=`` argument names; raises if this process cannot use it."""
     if value is None:
-        return _default
+        return get_default_device()
     device = value if isinstance(value, Device) else Device(value)
     if device is CPU:
         return CPU

@@ -8,9 +8,11 @@ In the JSON a list is {"list": [...]}, likewise "tuple"; a dict is {"dict": [[ke
 (keys may be numbers), a tensor {"tensor": name of its array, ...}; all else stands for itself.
 """
 
+import contextlib
 import json
 import os
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +146,6 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.tk'
     """
-    from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
     if not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
@@ -157,19 +158,45 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
             "A pickle can run any code when it is read; tensorkit does not read it.",
             repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
         )
-    try:
+    with _blaming(name, content):
         arrays = from_bytes(content)
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         described = header.get("__metadata__", {}).get(_FORMAT)
-        storages = {key: from_numpy(array) for key, array in arrays.items()}
+        wholes = {key: from_numpy(array) for key, array in arrays.items()}
         if described is None:
-            return storages
-        return _restored(json.loads(described)["structure"], storages, map_location)
+            return wholes
+        structure = json.loads(described)["structure"]
+        read = {key: (wholes[key], device) for key, device in _used(structure)}
+    # what a function raises is its own affair, not the file's
+    placed = {key: _placed(whole, device, map_location) for key, (whole, device) in read.items()}
+    with _blaming(name, content):
+        return _restored(structure, placed)
+
+
+@contextlib.contextmanager
+def _blaming(name: str, content: bytes) -> Iterator[None]:
+    """What goes wrong within is the file's fault."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise FileFormatError(
             f"{name} is no file that tk.save wrote, or it is cut off",
             f"It has {len(content)} bytes. {error}",
         ) from None
+
+
+def _used(described: Any) -> Iterator[tuple[str, str]]:
+    """The arrays that a structure is made of, and the devices they were on."""
+    if not isinstance(described, dict):
+        return
+    kind, value = next(iter(described.items()))
+    if kind == "tensor":
+        yield value, described["device"]
+        return
+    for part in value if kind in _CONTAINERS else [part for _, part in value]:
+        yield from _used(part)
 
 
 def _place(wanted: Any) -> Device:
@@ -202,19 +229,15 @@ def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
     return whole.to(device=_place(device if where is None else where))
 
 
-def _restored(described: Any, storages: dict[str, Tensor], where: Any) -> Any:
+def _restored(described: Any, placed: dict[str, Tensor]) -> Any:
     if not isinstance(described, dict):
         return described
     kind, value = next(iter(described.items()))
     if kind in _CONTAINERS:
-        return _CONTAINERS[kind](_restored(part, storages, where) for part in value)
+        return _CONTAINERS[kind](_restored(part, placed) for part in value)
     if kind in _MAPPINGS:
-        return _MAPPINGS[kind]((key, _restored(part, storages, where)) for key, part in value)
-    device = described["device"]
-    placed = f"{value} on its device"  # several tensors may share it
-    if placed not in storages:
-        storages[placed] = _placed(storages[value], device, where)
-    whole = storages[placed]
+        return _MAPPINGS[kind]((key, _restored(part, placed)) for key, part in value)
+    whole = placed[value]
     with no_grad():
         x = strided(
             whole, tuple(described["shape"]), tuple(described["strides"]), described["offset"], 1

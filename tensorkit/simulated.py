@@ -12,7 +12,6 @@ shows the same times everywhere: they say what waits for what, not how fast a GP
 
 import math
 import operator
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -648,15 +647,10 @@ def _made(host: Any, memory: _Memory) -> Array:
 note_arrays(Array, lambda array: array.memory.device)
 
 
-def find() -> list[Backend]:
-    """As many devices as ``TENSORKIT_SIMULATE_CUDA`` says; one where it says no number."""
-    wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "")
-    return _devices(int(wanted) if wanted.isdecimal() else 1, _TOTAL)
-
-
-def _devices(count: int, total_memory: int) -> list[Backend]:
+def find(count: int, total: int = _TOTAL) -> list[Backend]:
+    """So many simulated devices, each with ``total`` bytes; the host's time is one."""
     now = [0.0]
-    return [Simulated(index, total_memory, now) for index in range(count)]
+    return [Simulated(index, total, now) for index in range(count)]
 
 
 class simulate:
@@ -670,16 +664,22 @@ class simulate:
     """
 
     def __init__(self, devices: int = 1, total_memory: int = _TOTAL) -> None:
-        if devices < 0 or total_memory < 0:
-            raise ValueError(f"{devices} devices of {total_memory} bytes cannot be simulated")
-        self.backends = _devices(devices, total_memory)
+        for number in (devices, total_memory):
+            if not (isinstance(number, (int, float)) and number >= 0 and number % 1 == 0):
+                raise ValueError(
+                    message(
+                        f"{devices!r} devices of {total_memory!r} bytes cannot be simulated",
+                        repair="tk.cuda.simulate(devices=2, total_memory=2**30)",
+                    )
+                )
+        self.backends = find(int(devices), int(total_memory))
         self._before = cuda.use(self.backends)
 
     def __enter__(self) -> "simulate":
         return self
 
     def __exit__(self, *_: object) -> None:
-        cuda.use(self._before)
+        cuda.restore(self._before)
 
     def __repr__(self) -> str:
         return f"<{len(self.backends)} x {NAME}>"

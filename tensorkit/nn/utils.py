@@ -45,9 +45,9 @@ def clip_grad_norm_(
             "non-finite, so it cannot be clipped. To disable this error and scale the "
             "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
-    scale = max_norm / (norm + 1e-6)
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
-        gradient.mul_(scale.clamp(max=1.0))
+        gradient.mul_(scale)
     return norm
 
 

@@ -310,12 +310,16 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
         if x.dtype.kind != "f":
             return _integer_power(xp, x, y)
         y = y.astype(x.dtype)  # the exponent of a gradient, as it was given
-    if y.ndim == 0:
+    is_number = isinstance(y, xp.generic)  # not a tensor
+    is_here = (
+        is_number or xp.__name__ == "numpy"
+    )  # for a number on a GPU the host would have to wait
+    if is_here and y.ndim == 0:
         exact = _EXACT_POWERS.get(float(y))
         if exact is not None:
             return exact(xp, x)
-    if y.size == 1 and float(y.reshape(())) in _ROOTS:
-        if isinstance(y, xp.generic):  # a number, not a tensor
+    if y.size == 1 and (not is_here or float(y.reshape(())) in _ROOTS):
+        if is_number:
             return _ROOTS[float(y)](xp, x)
         # NumPy, too, would take a root, but here -inf and -0. count as positive.
         y = xp.full(xp.broadcast_shapes(x.shape, y.shape), y)

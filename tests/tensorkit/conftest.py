@@ -60,4 +60,4 @@ def gpu(request):
     before = cuda.use(None)
     tk.cuda.set_device(request.param)
     yield request.param
-    cuda.use(before)
+    cuda.restore(before)

@@ -552,7 +552,7 @@ def installed(folder, n_devices=1, current=0):
     try:
         yield cupy
     finally:
-        devices.cuda.use(before)
+        devices.cuda.restore(before)
         del sys.modules["cupy"]
         if real is not None:
             sys.modules["cupy"] = real

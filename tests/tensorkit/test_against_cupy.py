@@ -185,4 +185,4 @@ def test_without_a_gpu_cupy_gives_no_device():
         pytest.skip("there is a GPU")
     before = devices.cuda.use(None)
     assert devices.cuda.backends() == []
-    devices.cuda.use(before)
+    devices.cuda.restore(before)

@@ -3,12 +3,15 @@
 PyTorch's own sentences are asked of PyTorch where a machine without a GPU can say them.
 """
 
+import copy
 import gc
 import io
 import os
+import pickle
 import re
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -117,10 +120,22 @@ def test_the_precision_of_products_has_pytorchs_names():
         assert m.get_float32_matmul_precision() == "highest"
 
 
-def test_devices_that_cannot_be_are_not_simulated():
-    for wrong in ({"devices": -1}, {"total_memory": -1}):
-        with pytest.raises(ValueError, match="cannot be simulated"):
-            tk.cuda.simulate(**wrong)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"devices": each} for each in (-1, 1.5, "2", None)]
+    + [{"total_memory": each} for each in (-1, 0.5, "16GB", float("inf"), float("nan"))],
+)
+def test_devices_that_cannot_be_are_not_simulated(wrong):
+    before = tk.cuda.device_count()
+    with pytest.raises(ValueError, match="cannot be simulated"):
+        tk.cuda.simulate(**wrong)
+    assert tk.cuda.device_count() == before
+
+
+def test_any_whole_number_is_simulated():
+    with tk.cuda.simulate(total_memory=1e9):
+        assert tk.cuda.mem_get_info() == (10**9, 10**9)
+        assert type(tk.cuda.mem_get_info()[0]) is int
     with tk.cuda.simulate(devices=0):
         assert not tk.cuda.is_available()
 
@@ -132,9 +147,51 @@ def test_a_tensor_outlives_its_simulation_and_does_not_mix_with_the_next():
     y.sum().backward()
     assert x.grad.cpu().tolist() == [2, 2]
     with tk.cuda.simulate():
-        with pytest.raises(RuntimeError, match="One of them is from a simulation that has ended"):
+        with pytest.raises(RuntimeError, match="One of them is from another simulation"):
             x + tk.ones(2, device="cuda")
         assert (x.to("cuda") + tk.ones(2, device="cuda")).tolist() == [2, 2]
+
+
+def test_after_an_inner_simulation_the_outer_one_goes_on():
+    with tk.cuda.simulate(devices=2):
+        tk.cuda.set_device(1)
+        x = tk.ones(2, device="cuda")
+        with tk.cuda.simulate():
+            assert tk.cuda.current_device() == 0
+            assert x.device != tk.ones(2, device="cuda").device
+        assert tk.cuda.current_device() == 1
+        assert x.device == tk.device("cuda:1")
+        assert (x + tk.ones(2, device="cuda")).tolist() == [2, 2]
+
+
+def test_a_device_named_before_there_is_one_is_that_of_its_tensors():
+    device = tk.device("cuda:1")
+    with tk.cuda.simulate(devices=2):
+        assert tk.ones(1, device=device).device == device
+
+
+def _in_a_thread(run):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_each_thread_has_a_current_device_and_a_default_device_as_in_pytorch():
+    def choose(number):
+        tk.cuda.set_device(number)
+        tk.set_default_device("cuda")
+        return tk.ones(1).device.index
+
+    def seen():
+        return tk.cuda.current_device(), tk.ones(1).device.type
+
+    with tk.cuda.simulate(devices=3), tk.device("cpu"):
+        assert _in_a_thread(lambda: choose(2)) == 2
+        assert seen() == (0, "cpu")
+        assert choose(1) == 1
+        assert _in_a_thread(seen) == (0, "cpu")
 
 
 # Memory that runs out
@@ -300,7 +357,7 @@ def test_a_file_from_a_device_that_is_not_here_says_how_to_load_it():
         file.seek(0)
         assert tk.load(file, map_location="cpu")["x"].tolist() == [1, 1]
     finally:
-        tk.devices.cuda.use(before)
+        tk.devices.cuda.restore(before)
 
 
 def test_a_file_from_a_device_beyond_those_here_says_how_to_load_it():
@@ -341,6 +398,32 @@ def test_a_function_says_where_what_is_loaded_goes():
         file.seek(0)
         kept = tk.load(file, map_location=lambda storage, location: storage)["x"]
         assert {x.device.type for x in kept.values()} == {"cpu"}
+
+
+def test_what_a_map_location_raises_is_not_the_files_fault():
+    def where(storage, location):
+        raise KeyError(location)
+
+    with pytest.raises(KeyError, match="cpu"):
+        tk.load(_saved_on("cpu"), map_location=where)
+    with pytest.raises(TypeError, match=r"device\(\) received an invalid"):
+        tk.load(_saved_on("cpu"), map_location={"cpu": 3.5})
+
+
+def test_a_pickle_holds_the_numbers_and_brings_them_back_to_their_device(gpu):
+    x = tk.arange(6.0, device="cuda").view(2, 3).t()
+    with tk.cuda.record() as ledger:
+        back = pickle.loads(pickle.dumps(x))
+    assert [(each.name, each.direction) for each in ledger.transfers] == [
+        ("pickle", "device to host"),
+        ("pickle", "host to device"),
+    ]
+    assert (back.device, back.stride()) == (x.device, x.stride())
+    assert tk.equal(back, x)
+    shared = copy.copy(x)
+    shared[0, 0] = 7
+    assert x[0, 0] == 7
+    assert back[0, 0] == 0
 
 
 # Mixing devices
@@ -654,6 +737,7 @@ def test_what_waits_for_nothing_is_not_noted_as_waiting():
             y = (x @ x.t() + 1).relu()[:, 0].sum()
             assert y.shape == ()
             assert y.device.type == "cuda"
+            assert ((x**y) ** (y / y)).shape == x.shape
         assert ledger.launches
         assert not ledger.synchronisations
         assert not ledger.transfers
@@ -944,6 +1028,19 @@ def test_a_variable_of_the_environment_simulates_a_device():
     assert _program(code, TENSORKIT_SIMULATE_CUDA="3") == "3"
 
 
+def test_the_variable_says_how_many_devices_and_nothing_else():
+    count = "import tensorkit as tk; print(tk.cuda.device_count())"
+    assert _program(count, TENSORKIT_SIMULATE_CUDA=" 2 ") == "2"
+    refused = (
+        "import tensorkit as tk\n"
+        "try: tk.cuda.is_available()\n"
+        "except ValueError as error: print(str(error).split('\\n')[0])"
+    )
+    assert _program(refused, TENSORKIT_SIMULATE_CUDA="false") == (
+        "TENSORKIT_SIMULATE_CUDA='false' does not say how many CUDA devices"
+    )
+
+
 def test_cupy_is_imported_when_a_cuda_device_is_asked_for():
     code = (
         "import sys, tensorkit as tk; x = tk.ones(2) + 1; tk.device('cpu'); "
@@ -980,6 +1077,24 @@ def test_a_device_waits_for_another_ones_event():
         y + 1
     *before, after = ledger.launches
     assert after.start >= max(each.start + each.duration for each in before)
+
+
+def test_what_of_cuda_is_missing_is_refused_with_what_there_is():
+    for run, advice in (
+        (lambda: tk.cuda.memory_stats, "use tk.cuda.memory_summary instead"),
+        (lambda: tk.cuda.amp, "there is no autocast"),
+        (lambda: tk.ones(1).pin_memory(), "leave it out: all CPU memory is alike"),
+    ):
+        with pytest.raises(AttributeError, match=advice):
+            run()
+
+
+def test_settings_of_convolutions_are_taken_and_change_nothing():
+    assert not tk.backends.cudnn.is_available()
+    for m in (torch, tk):
+        assert (m.backends.cudnn.benchmark, m.backends.cudnn.deterministic) == (False, False)
+    tk.backends.cudnn.deterministic = True
+    tk.backends.cudnn.deterministic = False
 
 
 def test_events_measure_the_time_of_the_model_which_is_the_same_each_time():

@@ -250,7 +250,7 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
         assert name not in tk.__all__
         assert hasattr(torch, name) or hasattr(torch.Tensor, name), name
     for name in absent._OF_PARTS:
-        parts = [("nn", "functional"), ("nn",), ("optim",)]
+        parts = [("nn", "functional"), ("nn",), ("optim",), ("cuda",)]
         theirs, ours = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)
