@@ -21,6 +21,9 @@ _FAMILIES = {
     "nothing: all tensors are strided, in contiguous format": "layout strided is_sparse "
     "contiguous_format preserve_format channels_last memory_format",
     "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
+    "nothing: each device has one stream": "record_stream",
+    "one process (nothing is distributed)": "distributed",
+    "tk.cuda.record() and viz.timeline": "profiler",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
@@ -50,9 +53,19 @@ _PARTS = {
     "softmax(q @ k.mT / d**0.5, -1) @ v": "MultiheadAttention scaled_dot_product_attention "
     "Transformer TransformerEncoder TransformerEncoderLayer",
     "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS",
+    'StepLR, or write group["lr"] for each group of optimizer.param_groups': "CosineAnnealingLR "
+    "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
+    "ReduceLROnPlateau SequentialLR",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
     "tk.cuda.memory_summary": "memory_stats memory_snapshot",
-    "nothing: operations start one by one": "CUDAGraph graph make_graphed_callables",
+    'one device, or self.a.to("cuda:0") and self.b.to("cuda:1")': "DataParallel",
+    "nothing: each operation is a launch of its own": "CUDAGraph graph make_graphed_callables",
+    "nothing: there is one process": "ipc_collect nccl",
+    "x.to, which copies from one device to the other": "can_device_access_peer",
+    "tk.cuda.record() and viz.timeline": "nvtx",
+    "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
+    "simulate(total_memory=...)": "set_per_process_memory_fraction",
+    "tk.manual_seed": "seed seed_all",
 }
 
 

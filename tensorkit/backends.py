@@ -22,12 +22,17 @@ class _Mps:
 class _Cudnn:
     """NVIDIA's convolutions, which tensorkit does not have: these settings change nothing."""
 
-    enabled = benchmark = deterministic = False
+    enabled = allow_tf32 = True
+    benchmark = deterministic = False
 
     @staticmethod
     def is_available() -> bool:
         """False."""
         return False
+
+    @staticmethod
+    def version() -> None:
+        """None."""
 
 
 class _Matmul:

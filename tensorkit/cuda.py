@@ -3,6 +3,7 @@
 Without a GPU, and unless ``simulate`` is asked for, there are no devices, and this says so.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit import absent, random
@@ -151,6 +152,11 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return _backend(device).capability
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: tensorkit has no bfloat16."""
+    return False
+
+
 # Memory
 
 
@@ -206,8 +212,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return found.free(), found.memory()["total"]
 
 
-def memory_summary(device: Any = None) -> str:
-    """The books in words."""
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The books in words, in five lines, abbreviated or not."""
     memory = _backend(device).memory()
     return "\n".join(f"{name:<14} {in_words(value)}" for name, value in memory.items())
 
@@ -229,6 +235,10 @@ class Stream:
                 "tensorkit has one stream for each device", repair="tk.cuda.Stream()"
             )
         self.backend = _backend(device)
+
+    def query(self) -> bool:
+        """Whether all is done."""
+        return self.record_event().query()
 
     def synchronize(self) -> None:
         """Wait until all is done."""
@@ -343,6 +353,17 @@ def get_rng_state(device: Any = "cuda") -> Tensor:
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Let that source go on from where ``get_rng_state`` stood."""
     random.source_for(_place(device)).set_state(new_state)
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The states of all devices."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Let the sources of all devices go on from these states."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 class use_generator:

@@ -37,7 +37,7 @@ def clip_grad_norm_(
     gradients = _gradients(parameters)
     if not gradients:
         return data.tensor(0.0)
-    norms = stack([_norm(gradient, norm_type) for gradient in gradients])
+    norms = stack([_norm(each, norm_type).to(gradients[0].device) for each in gradients])
     norm = _norm(norms, norm_type)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise DTypeError(
@@ -47,7 +47,7 @@ def clip_grad_norm_(
         )
     scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
-        gradient.mul_(scale)
+        gradient.mul_(scale.to(gradient.device))
     return norm
 
 

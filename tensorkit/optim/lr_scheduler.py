@@ -1,8 +1,13 @@
 """Learning rates that change from epoch to epoch."""
 
-from typing import Any
+from typing import Any, NoReturn
 
+from tensorkit import absent
 from tensorkit.optim.optimizer import Optimizer
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(absent.sentence("torch.optim.lr_scheduler", name))
 
 
 class StepLR:

@@ -1091,7 +1091,9 @@ def test_what_of_cuda_is_missing_is_refused_with_what_there_is():
 
 def test_settings_of_convolutions_are_taken_and_change_nothing():
     assert not tk.backends.cudnn.is_available()
+    assert tk.backends.cudnn.version() is None
     for m in (torch, tk):
+        assert (m.backends.cudnn.enabled, m.backends.cudnn.allow_tf32) == (True, True)
         assert (m.backends.cudnn.benchmark, m.backends.cudnn.deterministic) == (False, False)
     tk.backends.cudnn.deterministic = True
     tk.backends.cudnn.deterministic = False

@@ -235,6 +235,8 @@ def test_names_of_torch_that_are_missing_say_so():
         AttributeError, match=r"use two real tensors \(there are no complex numbers"
     ):
         _ = tk.complex64
+    with pytest.raises(AttributeError, match=r"module 'tensorkit\.cuda' has no attribute 'nons"):
+        _ = tk.cuda.nonsense
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
         _ = tk.ones(2).nonsense
 
@@ -250,7 +252,7 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
         assert name not in tk.__all__
         assert hasattr(torch, name) or hasattr(torch.Tensor, name), name
     for name in absent._OF_PARTS:
-        parts = [("nn", "functional"), ("nn",), ("optim",), ("cuda",)]
+        parts = [("nn", "functional"), ("nn",), ("optim",), ("optim", "lr_scheduler"), ("cuda",)]
         theirs, ours = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)

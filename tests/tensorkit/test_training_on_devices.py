@@ -354,6 +354,27 @@ def test_gradients_are_clipped_there_as_on_the_cpu(gpu, order):
     _holds(program)
 
 
+def test_gradients_on_several_devices_are_clipped_together():
+    with tk.cuda.simulate(devices=2):
+        leaves = [tk.ones(2, device=f"cuda:{index}", requires_grad=True) for index in range(2)]
+        for leaf, slope in zip(leaves, (3.0, 4.0), strict=True):
+            (leaf * slope).sum().backward()
+        norm = nn.utils.clip_grad_norm_(leaves, 1.0)
+        assert (norm.item(), str(norm.device)) == (pytest.approx(50**0.5), "cuda:0")
+        for leaf, slope in zip(leaves, (3.0, 4.0), strict=True):
+            assert leaf.grad.device == leaf.device
+            assert leaf.grad.tolist() == pytest.approx([slope / 50**0.5] * 2)
+
+
+def test_the_states_of_all_devices_sources_are_read_and_set():
+    with tk.cuda.simulate(devices=2):
+        states = tk.cuda.get_rng_state_all()
+        drawn = tk.rand(3, device="cuda:1").tolist()
+        tk.cuda.set_rng_state_all(states)
+        assert len(states) == 2
+        assert tk.rand(3, device="cuda:1").tolist() == drawn
+
+
 @pytest.mark.parametrize(
     "name",
     ["uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
