@@ -250,7 +250,11 @@ def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) 
                 b_shape=shape,
                 dim=dim,
             )
-    return Layout(to, broadcast_strides(shape, source.strides, to), source.offset)
+    strides = list(broadcast_strides(shape, source.strides, to))
+    for dim in range(lead - 1, -1, -1):  # a new dimension is not repeated where one is enough
+        if shape and to[dim] == 1:
+            strides[dim] = to[dim + 1] * strides[dim + 1]
+    return Layout(to, tuple(strides), source.offset)
 
 
 def _fastest_first(shape: Ints, operands: Sequence[Ints]) -> list[int]:

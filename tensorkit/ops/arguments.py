@@ -75,6 +75,13 @@ def need_int(function: str, argument: str, position: int, value: Any) -> int:
     return number
 
 
+def need_bool(function: str, argument: str, position: int, value: Any) -> bool:
+    """True or False; TypeError with PyTorch's words for all else: ``x.sum(0, 1)`` means one dim."""
+    if value.__class__ is not bool:
+        raise must_be(function, argument, position, "bool", value)
+    return bool(value)
+
+
 def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
     """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
     if not isinstance(values, (tuple, list)):

@@ -18,7 +18,7 @@ from tensorkit.errors import DTypeError
 from tensorkit.layout import Ints
 from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
-from tensorkit.ops.arguments import as_int, need_tensor, no_such_call
+from tensorkit.ops.arguments import as_int, need_bool, need_tensor, no_such_call
 from tensorkit.ops.gathering import add_along
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import as_operand
@@ -209,9 +209,9 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
 
 def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Any:
     dims = some_dims(function, x, dim)
-    written = dim if isinstance(dim, (tuple, list)) else (dim,)
+    written = dim or () if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     need_elements(function, x, written or None)  # in the words of the caller, -1 as -1
-    return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
+    return operation, (x,), {"dim": dims, "keepdim": need_bool(function, "keepdim", 3, keepdim)}
 
 
 def _reduced_by(ufunc: Any) -> Any:
@@ -302,7 +302,7 @@ def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
         return of_two(x, other)
     if as_int(dim) is None:
         raise no_such_call(function, (dim,), "()", "(Tensor other)", "(int dim, bool keepdim)")
-    place, keepdim = one_dim(function, x, dim), bool(keepdim)
+    place, keepdim = one_dim(function, x, dim), need_bool(function, "keepdim", 3, keepdim)
     need_elements(function, x, (place,))
     indices = index_of(x, dim=place, keepdim=keepdim)
     return named(along(x, indices, dim=place, keepdim=keepdim), indices)
@@ -401,12 +401,12 @@ def argmin(
 
 
 def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Tensor:
-    place = None if dim is None else one_dim(function, x, dim)
     need_tensor(function, x)
     if x._form.dtype is bool_:
         raise DTypeError(f"{function}(): does not support bool input", repair="x.int()")
+    place = None if dim is None else one_dim(function, x, dim)
     need_elements(function, x, None if place is None else (place,))
-    return operation(x, dim=place, keepdim=bool(keepdim))
+    return operation(x, dim=place, keepdim=need_bool(function, "keepdim", 3, keepdim))
 
 
 @op(kind="function")

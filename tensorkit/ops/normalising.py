@@ -22,6 +22,7 @@ from tensorkit.ops.along import (
     some_dims,
     wide,
 )
+from tensorkit.ops.arguments import need_bool
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
@@ -208,7 +209,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """
     dims = some_dims("logsumexp", input, dim)
     x = as_dtype_of("logsumexp", input, None, integers=dtypes.get_default_dtype())
-    return _logsumexp, (x,), {"dim": dims, "keepdim": bool(keepdim)}
+    keepdim = need_bool("logsumexp", "keepdim", 3, keepdim)
+    return _logsumexp, (x,), {"dim": dims, "keepdim": keepdim}
 
 
 @op(kind="function")

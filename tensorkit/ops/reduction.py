@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import layout
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
-from tensorkit.dtypes import DType, as_dtype, bool_
+from tensorkit.dtypes import DType, as_dtype, bool_, uint8
 from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
@@ -28,7 +28,14 @@ from tensorkit.ops.along import (
     summable,
     wide,
 )
-from tensorkit.ops.arguments import as_int, as_scalar, need_tensor, no_kernel, no_such_call
+from tensorkit.ops.arguments import (
+    as_int,
+    as_scalar,
+    need_bool,
+    need_tensor,
+    no_kernel,
+    no_such_call,
+)
 from tensorkit.ops.arithmetic import abs, mul, pow, sign
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
@@ -52,10 +59,10 @@ def sum(
     known = {}
     if dtype is not None:
         input, known = summable("sum", input, dtype), {"as_is": True}
-    if dim is None:
+    keepdim = need_bool("sum", "keepdim", 3, keepdim)
+    if dim is None and not keepdim:
         return _sum, (input,), known
-    dims = _dims("sum", input, dim)
-    return _sum_along, (input,), {"dim": dims, "keepdim": bool(keepdim), **known}
+    return _sum_along, (input,), {"dim": _dims("sum", input, dim), "keepdim": keepdim, **known}
 
 
 @planned(1)
@@ -81,9 +88,10 @@ def mean(
         )
     if wanted is not input._form.dtype:
         input = copying.to_dtype(input, wanted)
-    if dim is None:
+    keepdim = need_bool("mean", "keepdim", 3, keepdim)
+    if dim is None and not keepdim:
         return _mean, (input,), {}
-    return _mean_along, (input,), {"dim": _dims("mean", input, dim), "keepdim": bool(keepdim)}
+    return _mean_along, (input,), {"dim": _dims("mean", input, dim), "keepdim": keepdim}
 
 
 def _dims(function: str, x: Tensor, dim: Any) -> Ints:
@@ -298,7 +306,8 @@ def _spread(
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     dims = some_dims(function, x, dim)
-    options = {"dim": dims, "correction": correction, "keepdim": bool(keepdim)}
+    keepdim = need_bool(function, "keepdim", 4, keepdim)
+    options = {"dim": dims, "correction": correction, "keepdim": keepdim}
     if count(tuple(x._form.shape), dims) <= correction:
         warnings.warn(
             f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than "
@@ -365,7 +374,8 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if as_int(dim) is None:
         raise no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
     place = one_dim("prod", input, dim)
-    return _prod_along, (input,), {"dim": (place,), "keepdim": bool(keepdim)}
+    keepdim = need_bool("prod", "keepdim", 3, keepdim)
+    return _prod_along, (input,), {"dim": (place,), "keepdim": keepdim}
 
 
 def _product(xp: Any, x: Any, axis: Any, keepdims: bool = False) -> Any:
@@ -492,8 +502,8 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def _truth(function: str, operation: Operation, x: Tensor, dim: Any, keepdim: Any) -> Any:
     dims = some_dims(function, x, dim)
     if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
-        return x != 0
-    return operation, (x,), {"dim": dims, "keepdim": bool(keepdim)}
+        return (x != 0).to(uint8) if x._form.dtype is uint8 else x != 0
+    return operation, (x,), {"dim": dims, "keepdim": need_bool(function, "keepdim", 3, keepdim)}
 
 
 any.on_arrays = lambda x: x.any()  # type: ignore[attr-defined]
@@ -557,7 +567,8 @@ def norm(
             f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    return _vector_norm(input, p=float(p), dim=dims, keepdim=bool(keepdim))
+    keepdim = need_bool("norm", "keepdim", 4, keepdim)
+    return _vector_norm(input, p=float(p), dim=dims, keepdim=keepdim)
 
 
 @op(kind="function")

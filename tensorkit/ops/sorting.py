@@ -10,7 +10,7 @@ from tensorkit.devices import quietly
 from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
-from tensorkit.ops.arguments import need_int, need_tensor, no_kernel
+from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
 from tensorkit.ops.gathering import add_along, short_gather, take_along
 from tensorkit.ops.notation import op, planned
 
@@ -27,9 +27,10 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any 
     (tensor([1., 2., 3.]), tensor([1, 2, 0]))
     """
     place = one_dim("sort", input, dim)
+    descending = need_bool("sort", "descending", 3, descending)
     shape = tuple(input._form.shape)
     strides = layout.dense_strides(shape, input._form.strides)
-    indices = results.run(_order, input._form.xp, input._array, place, bool(descending))
+    indices = results.run(_order, input._form.xp, input._array, place, descending)
     values = results.run(take_along.on_arrays, input._array, indices, dim=place)
     operation = _sort if stable is None else _sort_stable
     made = base.place(values, input._form.device, input._form.dtype, strides)
@@ -47,7 +48,8 @@ def argsort(
     tensor([1, 2, 0])
     """
     place, form = one_dim("argsort", input, dim), input._form
-    indices = results.run(_order, form.xp, input._array, place, bool(descending))
+    descending = need_bool("argsort", "descending", 3, descending)
+    indices = results.run(_order, form.xp, input._array, place, descending)
     strides = layout.dense_strides(tuple(form.shape), form.strides)
     return results.finished(base.place(indices, form.device, dtypes.int64, strides))
 
@@ -85,7 +87,8 @@ def _places_of_first(input: Tensor, k: int, dim: int, largest: bool) -> Any:
         raise ShapeError(
             "selected index k out of range", f"k is {k}; the dimension has {size}.", dim=place
         )
-    return _first, (input,), {"dim": place, "k": k, "largest": bool(largest)}
+    largest = need_bool("topk", "largest", 4, largest)
+    return _first, (input,), {"dim": place, "k": k, "largest": largest}
 
 
 @planned(2)

@@ -26,10 +26,6 @@ several = st.one_of(dims, st.lists(st.integers(-2, 1), max_size=2).map(tuple))
 RTOL = {"torch.float16": 3e-3, "torch.float32": 1e-5, "torch.float64": 1e-11}
 
 
-def _arguments(dim, keepdim):
-    return {} if dim is None else {"dim": dim, "keepdim": keepdim}
-
-
 def _same(name, x, *args, **options):
     """Function and method give what they give in PyTorch, a pair of named results included."""
     rtol = RTOL.get(repr(x.tk.dtype), 0)
@@ -50,13 +46,22 @@ def _same(name, x, *args, **options):
 @pytest.mark.parametrize("name", ["sum", "mean", "all", "any", "amax", "amin"])
 @given(x=twins(values=small_values_of), dim=several, keepdim=st.booleans())
 def test_a_reduction_along_several_dimensions_is_pytorchs(name, x, dim, keepdim):
-    _same(name, x, **_arguments(dim, keepdim))
+    _same(name, x, dim=dim, keepdim=keepdim)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amin", "argmax", "logsumexp"])
+def test_a_second_dimension_is_no_keepdim(name):
+    x = np.ones((2, 3))
+    assert_same_outcome(
+        lambda: getattr(torch, name)(torch.tensor(x), 0, 1),
+        lambda: getattr(tk, name)(tk.tensor(x), 0, 1),
+    )
 
 
 @pytest.mark.parametrize("name", ["prod", "max", "min", "argmax", "argmin"])
 @given(x=twins(values=small_values_of), dim=dims, keepdim=st.booleans())
 def test_a_reduction_along_one_dimension_is_pytorchs(name, x, dim, keepdim):
-    _same(name, x, **_arguments(dim, keepdim))
+    _same(name, x, **({} if dim is None else {"dim": dim, "keepdim": keepdim}))
 
 
 @pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax", "argmin"])
