@@ -51,7 +51,8 @@ print(device)
 
 # %% [markdown]
 # That line stands at the top of most programs: one variable, `device`, that everything else uses. A
-# `tk.device` names a place and does nothing else.
+# `tk.device` names a place and does nothing else. Newer programs ask `tk.accelerator` instead of
+# `tk.cuda`; here the answers are the same.
 #
 # > **You will read elsewhere** that this sets the default device. It sets a variable. The default
 # > is set by `tk.set_default_device`.
@@ -284,7 +285,8 @@ print(tk.cuda.memory_reserved() < reserved)
 # > by `memory_allocated`. It is the driver's, and the number that falls is `memory_reserved`.
 #
 # If it does not fit, the message says how much was wanted and how much there is. Smaller batches,
-# `no_grad` and `del` help; `empty_cache` does not.
+# `no_grad` and `del` help; `empty_cache` does not. A simulated memory lies in your computer's own:
+# to run out of it on purpose, simulate a small one, as here.
 
 # %% role="show"
 with tk.cuda.simulate(total_memory=1_000_000):

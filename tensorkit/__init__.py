@@ -218,6 +218,7 @@ __all__ = [
 _LATER = {
     "AcceleratorError": "tensorkit.devices",
     "OutOfMemoryError": "tensorkit.devices",
+    "accelerator": "tensorkit.accelerator",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",

@@ -23,6 +23,7 @@ _FAMILIES = {
     "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
     "nothing: each device has one stream": "record_stream",
     "one process (nothing is distributed)": "distributed",
+    "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",

@@ -630,7 +630,8 @@ class FewerWaits(Exercise):
         ),
         "a question in the loop": (
             _printed_on_the_way,
-            "`if total > ...` has to know the number, so it waits. Ask nothing in the loop.",
+            "`if total > ...` and `print(total)` have to know the number, so they wait. Ask "
+            "nothing in the loop.",
         ),
         "the sum on the CPU": (
             _sum_on_the_cpu,

@@ -1099,6 +1099,19 @@ def test_settings_of_convolutions_are_taken_and_change_nothing():
     tk.backends.cudnn.deterministic = False
 
 
+def test_programs_that_name_no_cuda_find_it_as_the_accelerator():
+    for name in tk.accelerator.__all__:
+        assert hasattr(torch.accelerator, name)
+    with tk.cuda.simulate(devices=0):
+        assert tk.accelerator.current_accelerator() is None
+        assert not tk.accelerator.is_available()
+    with tk.cuda.simulate(devices=2):
+        tk.accelerator.set_device_index(1)
+        device = tk.accelerator.current_accelerator()
+        assert str(device) == device.type == "cuda"
+        assert tk.ones(1, device=device).device.index == tk.accelerator.current_device_index() == 1
+
+
 def test_events_measure_the_time_of_the_model_which_is_the_same_each_time():
     found = []
     for _ in range(2):

@@ -86,6 +86,7 @@ LAYERS = [
     "ops.layers",
     "random",
     "cuda",
+    "accelerator",
     "ranges",
     "creation",
     "data",
