@@ -27,7 +27,7 @@ from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import SILENT, quietly, reports
+from tensorkit.devices import CPU, SILENT, Device, DeviceMismatchError, quietly, reports
 from tensorkit.errors import NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
@@ -248,6 +248,9 @@ class _Run:
         try:
             self._walk(starts, wanted)
             return self._found(wanted)
+        except (TypeError, ValueError) as error:
+            _look_for_moved(starts, error)
+            raise
         finally:
             state.grad = grad_before
             reports.reset(reports_before)
@@ -418,7 +421,12 @@ class _Run:
             found = {key: pair for key, pair in found.items() if key in keys}
         self.arrived = {}
         for key, (edge, gradient) in found.items():
-            attached = None if isinstance(edge, Node) else getattr(edge, "_hooks", None)
+            if isinstance(edge, Node):
+                continue
+            is_of_cpu = gradient.__class__ is _ndarray
+            if is_of_cpu is not (edge._form.device is CPU) and not self.create_graph:
+                raise _moved(edge, CPU)
+            attached = getattr(edge, "_hooks", None)
             if attached is not None:
                 found[key] = (edge, self._after_hooks(attached, edge._form, gradient))
         return found
@@ -468,6 +476,32 @@ def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
 
 
 _ORDER = attrgetter("order")
+
+
+def _look_for_moved(starts: list[Any], error: Exception) -> None:
+    """Raise if a leaf is no longer on the device on which an operation used it."""
+    waiting, seen = [edge for edge, _ in starts], set()
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Node) or node in seen:
+            continue
+        seen.add(node)
+        waiting += node.edges
+        for edge in () if node.rule.node in _BETWEEN_DEVICES else node.edges:
+            if isinstance(edge, TensorBase) and edge._form.device is not node._form.device:
+                raise _moved(edge, node._form.device) from error
+
+
+_BETWEEN_DEVICES = "ToCopyBackward0", "CopyBackwards"
+
+
+def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:
+    return DeviceMismatchError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{leaf._form.device} and {device}!",
+        f"A leaf of shape {tuple(leaf._form.shape)} was moved after it had been computed with.",
+        repair="model.to(device) first, then the forward pass and backward()",
+    )
 
 
 # The two kinds of work

@@ -335,6 +335,42 @@ def test_a_graph_is_given_back_without_the_garbage_collector():
         assert len(set(found[1:])) == 1
 
 
+def test_what_a_graph_needs_outlives_the_names_of_its_tensors(gpu):
+    x = tk.ones(1000, device="cuda", requires_grad=True)
+    leaf, part = x, (x * 3)[10:20]
+    result = (part.exp() * part).sum()
+    del x, part
+    result.backward()
+    assert leaf.grad[10].item() == leaf.grad[19].item() == pytest.approx(12 * np.exp(3), rel=1e-5)
+    with pytest.raises(RuntimeError, match=r"^Trying to backward through the graph a second"):
+        result.backward()
+
+
+def test_what_an_error_left_on_the_way_is_given_back(gpu):
+    def program():
+        x = tk.ones(1000, device="cuda")
+        y = x * 2
+        return x.exp() @ y[:10]
+
+    before = tk.cuda.memory_allocated()
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        program()
+    gc.collect()  # pytest keeps the traceback in a cycle
+    assert tk.cuda.memory_allocated() == before
+
+
+@pytest.mark.parametrize("used", [lambda p: p * 3, lambda p: p * p, lambda p: p.softmax(0)])
+@pytest.mark.parametrize(("there", "then"), [("cpu", "cuda"), ("cuda", "cpu")])
+def test_a_parameter_that_moved_before_its_gradient_came_is_told(gpu, used, there, then):
+    net = nn.Linear(2, 2, bias=False).to(there)
+    result = used(net.weight).sum()
+    net.to(then)
+    with pytest.raises(RuntimeError, match=r"^Expected all tensors to be on the same.*cuda") as e:
+        result.backward()
+    assert "was moved after it had been computed with" in str(e.value)
+    assert net.weight.grad is None
+
+
 # Files
 
 
