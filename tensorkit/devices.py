@@ -273,6 +273,7 @@ class DeviceNameError(TensorkitError, RuntimeError):
 
 def _refuse_kind(value: Any) -> NoReturn:
     if isinstance(value, int) and not isinstance(value, bool):  # there is no CUDA device
+        _check_index("", None, value)
         raise DeviceNameError(
             "Cannot access accelerator device when none is available.", repair="'cpu'"
         )
@@ -304,7 +305,9 @@ def _parse(name: str) -> tuple[str, int | None]:
     if not name:
         raise DeviceNameError("Device string must not be empty")
     kind, colon, number = name.partition(":")
-    if not kind or (colon and not re.fullmatch("0|[1-9][0-9]*", number)):
+    if not re.fullmatch("[a-zA-Z_]+", kind) or (
+        colon and not re.fullmatch("0|[1-9][0-9]*", number)
+    ):
         raise DeviceNameError(f"Invalid device string: '{name}'", repair=_NAMES)
     if kind not in _KNOWN.split(", "):
         raise DeviceNameError(

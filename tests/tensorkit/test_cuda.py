@@ -30,7 +30,9 @@ def _first_line(run):
 # Devices that are not there
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cuda:-1", "cuda:01", "CUDA", "cuda:", ":0"])
+@pytest.mark.parametrize(
+    "name", ["gpu", "cuda:x", "cuda:-1", "cuda:01", "CUDA", "cuda:", ":0", "cuda0", "0"]
+)
 def test_a_string_that_names_no_device_is_refused_as_in_pytorch(gpu, name):
     kind, line = _first_line(lambda: torch.zeros(1).to(name))
     for run in (lambda: tk.zeros(1).to(name), lambda: tk.zeros(1, device=name)):
@@ -76,6 +78,17 @@ def test_without_a_device_the_sentence_is_pytorchs_and_the_repair_works(run):
         run(tk)
     with tk.cuda.simulate(devices=2):
         run(tk)
+
+
+@pytest.mark.skipif(tk.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("number", [0, -1])
+def test_without_a_device_a_number_names_none(number):
+    kind, line = _first_line(lambda: torch.zeros(1, device=number))
+    assert kind is RuntimeError
+    for run in (lambda: tk.zeros(1, device=number), lambda: tk.zeros(1).to(number)):
+        ours, our_line = _first_line(run)
+        assert issubclass(ours, kind)
+        assert our_line == line
 
 
 @pytest.mark.skipif(tk.cuda.is_available(), reason="there is a CUDA device")
