@@ -454,14 +454,13 @@ def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
     found: set[Any] = set()
     ends: set[int] = set()
     waiting: list[Any] = list(starts)
-    while waiting:
-        edge = waiting.pop()
-        if not isinstance(edge, Node):
-            if edge is not None:
-                ends.add(id(edge))
-        elif edge not in found:
-            found.add(edge)
-            waiting += edge.edges
+    for edge in waiting:  # which grows meanwhile
+        if isinstance(edge, Node):
+            if edge not in found:
+                found.add(edge)
+                waiting += edge.edges
+        elif edge is not None:
+            ends.add(id(edge))
     if ends and ends <= wanted:
         return None
     leading: set[Any] = set()

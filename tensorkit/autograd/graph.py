@@ -19,7 +19,7 @@ needs its own result keeps the array and the storage, not the tensor.
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -382,7 +382,9 @@ class PairNode(Node):
             needs = rule.needs[0]
             # the commonest without a list
             first = formulas[0](g, y) if needs is Y else formulas[0](g, *_picked(needs, x, y))
-        if self.right is not None:
+        if self.right is not None and y is x and rule.commutes and first is not None:
+            second = first
+        elif self.right is not None:
             needs = rule.needs[1]
             second = formulas[1](g, x) if needs is X else formulas[1](g, *_picked(needs, x, y))
         return first, second
@@ -439,15 +441,16 @@ class RepeatedNode(PairNode):
 
 
 class ResultNode(Node):
-    """A node of one input that keeps nothing but its own result.
+    """A node of one input that keeps nothing but its own result and options.
 
     Its storage, which counts the writes to it, is most often never made: see ``base.storage_of``.
     """
 
-    __slots__ = ("left", "saved", "storage")
+    __slots__ = ("left", "options", "saved", "storage")
 
     left: Any
     saved: Any  # the array, or FREED
+    options: Mapping[str, Any]  # in the order in which the formula takes them, after the result
     storage: Storage | None
 
     @property
@@ -465,10 +468,13 @@ class ResultNode(Node):
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradient for the edge."""
         rule = self.rule
-        return ((rule._on_arrays or rule.on_arrays)[0](g, self._checked()),)
+        formula = (rule._on_arrays or rule.on_arrays)[0]
+        return (formula(g, self._checked(), *self.options.values()),)
 
     def value(self, name: str) -> Any:
-        """The saved result, as a tensor that this node made."""
+        """An option, or the saved result as a tensor that this node made."""
+        if name != "out":
+            return self.options[name]
         result = base.new(self._checked(), self._form)
         result._node = self
         base.storage_of(result)

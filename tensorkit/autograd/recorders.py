@@ -4,7 +4,8 @@ What a call has to find out by ``history.record`` is here found out once, when t
 defined: which inputs have a formula, what these need, which kind of node holds it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tensorkit.autograd.graph import (
@@ -24,6 +25,8 @@ from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor
 
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
 
 def known_recorder(  # noqa: C901 - one way, without calls
     rule: Rule, names: tuple[str, ...], known: dict[str, Any]
@@ -33,6 +36,10 @@ def known_recorder(  # noqa: C901 - one way, without calls
     Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
     """
     places = [names.index(name) for name in rule.inputs]
+    if len(names) == len(places) == 1 and rule.keeps - known.keys() == {"out"}:
+        first, *options = rule.needs[0]
+        if first == "out":
+            return unary_recorder(rule, {name: known[name] for name in options})
     kept = {name: known[name] for name in rule.keeps if name in known}
     tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
     keeps_result = "out" in rule.keeps
@@ -152,9 +159,12 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
     return record_number
 
 
-def unary_recorder(rule: Rule) -> Callable[..., None]:
-    """The short way for one plain tensor, ``record(result, x)``."""
-    keeps = rule.keeps
+def unary_recorder(rule: Rule, options: Mapping[str, Any] = _NONE) -> Callable[..., None]:
+    """The short way for one plain tensor, ``record(result, x)``.
+
+    A formula of the result may take ``options`` after it.
+    """
+    keeps = rule.keeps - options.keys()
     if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
 
         def record_any(result: Tensor, x: Tensor) -> None:
@@ -176,6 +186,7 @@ def unary_recorder(rule: Rule) -> Callable[..., None]:
         if keeps_result:
             node: Any = ResultNode()
             node.saved = result._array
+            node.options = options
             node.storage = None
         else:
             node = PairNode()

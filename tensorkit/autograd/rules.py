@@ -40,6 +40,7 @@ class Rule:
         self.keeps = {name for needs in self.needs for name in needs}
         self.reads_window = False  # a view of which no element appears twice; for the engine
         self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
+        self.commutes = name == "mul"  # both formulas are the same, of the other input
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
         # for a product of which broadcasting repeated an operand: its gradient, added up at once

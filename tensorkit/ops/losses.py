@@ -16,7 +16,7 @@ from tensorkit.dtypes import int64
 from tensorkit.errors import IndexRangeError
 from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import FEW, count, first_of_rows, is_small_matrix, ones, wide
+from tensorkit.ops.along import FEW, count, first_of_rows, is_small_matrix, wide
 from tensorkit.ops.elementary import log, sigmoid
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import outside
@@ -201,15 +201,26 @@ def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_inde
     if not is_plain or reduction != "mean" or 0 <= ignore_index < x.shape[1]:
         return None
     n_rows, n_classes = x.shape
-    begins, sum_by = first_of_rows(n_rows, n_classes), ones(n_rows, x.dtype.numpy.char)
+    if n_classes > 128:
+        return None
+    picks, share = _picks(n_classes, x.dtype.numpy.char), x.dtype.numpy.type(-n_rows)
 
     def mean_of(x: Any, target: Any) -> Any:
-        if np.maximum.reduce(target.view(np.uint64)) >= n_classes:  # negative ones are huge
-            raise RuntimeError  # the general path tells, or ignores them
-        # + 0.0: no loss is no negative zero
-        return x.take(begins + target).dot(sum_by) / x.dtype.type(-n_rows) + 0.0
+        try:
+            loss = picks.take(target, 0).ravel().dot(x.ravel()) / share
+        except IndexError:
+            raise RuntimeError from None  # the general path tells
+        if loss != loss:  # an ignored item, a class that does not exist, or infinity times 0
+            raise RuntimeError
+        return loss + 0.0  # no loss is no negative zero
 
     return mean_of
+
+
+@lru_cache(20)
+def _picks(n_classes: int, char: str) -> Any:
+    """Row ``t`` picks class ``t``; other rows, which negative numbers find, are nan."""
+    return np.concatenate([np.eye(n_classes), np.full((n_classes, n_classes), np.nan)]).astype(char)
 
 
 @op(kind="function", shortcut=_short_nll)

@@ -55,7 +55,7 @@ class Definition:
         """Use ``rule`` for calls in which ``number`` is a number."""
         self.rules[number] = rule
         if number is None:
-            recorder = {1: recorders.unary_recorder, 2: recorders.pair_recorder}.get(
+            recorder: Any = {1: recorders.unary_recorder, 2: recorders.pair_recorder}.get(
                 len(rule.inputs)
             )
             self.record = recorder(rule) if recorder else no_record

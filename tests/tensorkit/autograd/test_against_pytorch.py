@@ -104,6 +104,7 @@ PROGRAMS = """
     tk.autograd.grad((x ** 3).sum(), x, create_graph=True)
     tk.autograd.grad(x.sum(), x, create_graph=True)[0].requires_grad
     (g,) = tk.autograd.grad((x ** 3).sum(), x, create_graph=True); g.sum().backward(); x.grad
+    a = tk.zeros(1, requires_grad=True); tk.autograd.grad(a.tanh(), a, create_graph=True)
     (x ** 3).sum().backward(create_graph=True); x.grad.requires_grad
     tk.tensor([1]).requires_grad_()
     tk.tensor([1], requires_grad=True)
