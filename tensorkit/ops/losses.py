@@ -181,8 +181,8 @@ def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: str, ignore_index
         return _TOTAL(xp, 0, x, target, ignore_index, n_classes, reduction == "mean")
     counts, kept = _weights(xp, x, target, weight, ignore_index, all_count)
     items = xp.asarray(-x[_chosen(xp, kept)])
-    if counts is not None:
-        items = xp.asarray(items * counts)
+    if counts is not None:  # also where an ignored item is infinite
+        items = xp.where(target == ignore_index, x.dtype.type(0), items * counts)
     if reduction == "none":
         return items
     sums = total(xp, wide(xp, items))
@@ -264,8 +264,10 @@ def nll_spread(
     if counts is None and _is_table(result, kept) and kept.__class__ is np.ndarray:
         result.reshape(-1)[first_of_rows(*size) + kept] = -g
         return result
-    # 0 - x, which has no zeros of the other sign
-    result[_chosen(xp, kept)] = -g if counts is None else 0 - g * counts
+    slope = -g
+    if counts is not None:  # also where all are ignored, and g is infinite
+        slope = xp.where(target == ignore_index, g.dtype.type(0), slope * counts)
+    result[_chosen(xp, kept)] = slope
     return result
 
 

@@ -99,6 +99,9 @@ EDGES = {
     "nll vector": lambda m, x, t: _F(m).nll_loss(x[0], t),
     "nll empty": lambda m, x, t: _F(m).nll_loss(x[:0], t[:0]),
     "nll empty sum": lambda m, x, t: _F(m).nll_loss(x[:0], t[:0], reduction="sum"),
+    "slope of all ignored": lambda m, x, t: m.autograd.grad(
+        _F(m).nll_loss(x.requires_grad_(), t * 0 - 100), x
+    ),
     "nll all ignored": lambda m, x, t: _F(m).nll_loss(x, t * 0 - 100),
     "mse broadcast": lambda m, x, t: _F(m).mse_loss(x, x[:, :1]),
     "mse shapes": lambda m, x, t: _F(m).mse_loss(x, x[:2]),
