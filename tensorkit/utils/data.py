@@ -218,8 +218,25 @@ def default_convert(item: Any) -> Any:
     return item
 
 
+def _refuse_workers(count: int, prefetch_factor: int | None, persistent: bool) -> None:
+    if count:
+        raise NotSupportedError(
+            "tensorkit loads data in this process only",
+            repair="num_workers=0, without prefetch_factor and persistent_workers",
+        )
+    if prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers "
+            "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if persistent:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
 class DataLoader:
     """Batches of a data set; going through it once is an epoch.
+
+    What PyTorch's takes for its workers and for pinned memory is taken, and changes nothing.
 
     >>> data = tk.utils.data.TensorDataset(tk.arange(5))
     >>> [batch.tolist() for (batch,) in tk.utils.data.DataLoader(data, batch_size=2)]
@@ -237,13 +254,16 @@ class DataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        *,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
         generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
     ) -> None:
-        if num_workers:
-            raise NotSupportedError(
-                "tensorkit loads data in this process only", repair="num_workers=0"
-            )
+        _refuse_workers(num_workers, prefetch_factor, persistent_workers)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:

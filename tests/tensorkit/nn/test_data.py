@@ -102,3 +102,26 @@ def test_a_change_of_items_by_a_subclass_is_seen():
 
     ((batch,),) = tk.utils.data.DataLoader(Doubled(tk.ones(2)), batch_size=2)
     assert batch.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("options", [{"prefetch_factor": 2}, {"persistent_workers": True}])
+def test_what_needs_workers_is_refused_as_in_pytorch(options):
+    lines = []
+    for m in (torch, tk):
+        with pytest.raises(ValueError, match="num_workers > 0") as e:
+            m.utils.data.DataLoader(_data(m), **options)
+        lines.append(str(e.value))
+    assert lines[0] == lines[1]
+
+
+def test_workers_are_refused_whatever_is_said_about_them():
+    with pytest.raises(
+        tk.errors.NotSupportedError, match="num_workers=0, without prefetch_factor and"
+    ):
+        tk.utils.data.DataLoader(_data(tk), num_workers=2, persistent_workers=True)
+
+
+def test_settings_of_workers_and_pinned_memory_change_nothing():
+    settings = {"timeout": 5, "worker_init_fn": print, "prefetch_factor": None}
+    loader = tk.utils.data.DataLoader(_data(tk), 4, pin_memory=True, **settings)
+    assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
