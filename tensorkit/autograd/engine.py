@@ -27,7 +27,7 @@ from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, SILENT, Device, DeviceMismatchError, quietly, reports
+from tensorkit.devices import CPU, SILENT, DeviceMismatchError, backend_of, quietly, reports
 from tensorkit.errors import NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
@@ -423,9 +423,12 @@ class _Run:
         for key, (edge, gradient) in found.items():
             if isinstance(edge, Node):
                 continue
-            is_of_cpu = gradient.__class__ is _ndarray
-            if is_of_cpu is not (edge._form.device is CPU) and not self.create_graph:
-                raise _moved(edge, CPU)
+            device = edge._form.device
+            if gradient.__class__ is _ndarray:
+                if device is not CPU:
+                    raise _moved(edge, "cpu")
+            elif not self.create_graph and backend_of(gradient) is not device.backend:
+                raise _moved(edge, f"cuda:{backend_of(gradient).index}")
             attached = getattr(edge, "_hooks", None)
             if attached is not None:
                 found[key] = (edge, self._after_hooks(attached, edge._form, gradient))
@@ -488,13 +491,13 @@ def _look_for_moved(starts: list[Any], error: Exception) -> None:
         waiting += node.edges
         for edge in () if node.rule.node in _BETWEEN_DEVICES else node.edges:
             if isinstance(edge, TensorBase) and edge._form.device is not node._form.device:
-                raise _moved(edge, node._form.device) from error
+                raise _moved(edge, str(node._form.device)) from error
 
 
 _BETWEEN_DEVICES = "ToCopyBackward0", "CopyBackwards"
 
 
-def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:
+def _moved(leaf: TensorBase, device: str) -> DeviceMismatchError:
     return DeviceMismatchError(
         "Expected all tensors to be on the same device, but found at least two devices, "
         f"{leaf._form.device} and {device}!",

@@ -384,6 +384,16 @@ def test_a_parameter_that_moved_before_its_gradient_came_is_told(gpu, used, ther
     assert net.weight.grad is None
 
 
+def test_a_parameter_that_moved_to_another_device_before_its_gradient_came_is_told():
+    with tk.cuda.simulate(devices=2):
+        net = nn.Linear(2, 2, bias=False).cuda(0)
+        result = net(tk.ones(1, 2, device="cuda:0")).sum()
+        net.cuda(1)
+        with pytest.raises(RuntimeError, match="two devices, cuda:1 and cuda:0!"):
+            result.backward()
+        assert net.weight.grad is None
+
+
 # Files
 
 
