@@ -52,12 +52,18 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
     def ring(number: int, frame: FrameType | None) -> None:
         if not over:
             _wind(_again())
-        if _is_inside(frame):
+        is_told = frame is not None and frame.f_code is ignored.__code__
+        if _is_inside(frame) and not is_told:
             raise TimeLimit
 
-    begun = time.monotonic()
+    def ignored(what: sys.UnraisableHookArgs) -> None:
+        if what.exc_type is not TimeLimit:  # which may ring in a destructor, and rings again
+            told(what)
+
+    begun, told = time.monotonic(), sys.unraisablehook
     outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
     before = signal.signal(signal.SIGALRM, ring)
+    sys.unraisablehook = ignored
     _wind(max(seconds, 0.001))
     try:
         _inside(run)
@@ -65,6 +71,7 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
         over = True  # first, so that a late ring does not wind the clock up again
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = told
         if outer:
             _wind(max(outer - (time.monotonic() - begun), 0.001))
 

@@ -8,6 +8,9 @@ import textwrap
 
 import pytest
 
+from course.errors import TimeLimit
+from course.limited import limited
+
 AFTER_A_LIMIT = textwrap.dedent("""
     import sys, threading
     from course.errors import TimeLimit
@@ -38,3 +41,19 @@ def test_after_a_limit_outside_the_main_thread_a_profiler_works():
         [sys.executable, "-c", AFTER_A_LIMIT], capture_output=True, text=True, timeout=20
     )
     assert done.stdout.split("\n")[:2] == ["stopped", "went on"]
+
+
+class Slow:
+    def __del__(self):
+        while True:
+            pass
+
+
+def test_a_destructor_without_end_is_stopped_without_a_word():
+    def run():
+        Slow()
+        while True:
+            pass
+
+    with pytest.raises(TimeLimit):  # and, as in all tests, what Python cannot raise is an error
+        limited(run, 0.05)
