@@ -77,9 +77,9 @@ def need_int(function: str, argument: str, position: int, value: Any) -> int:
 
 def need_bool(function: str, argument: str, position: int, value: Any) -> bool:
     """True or False; TypeError with PyTorch's words for all else: ``x.sum(0, 1)`` means one dim."""
-    if value.__class__ is not bool:
+    if not isinstance(value, bool):
         raise must_be(function, argument, position, "bool", value)
-    return bool(value)
+    return value
 
 
 def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:

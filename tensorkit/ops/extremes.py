@@ -366,47 +366,34 @@ _min_along.grad(
 )
 
 
-def argmax(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
+@planned(1)
+def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The index of the largest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
     (tensor(1), tensor([1, 0]))
     """
-    dim = dim if axis is None else axis
-    return _index_of("argmax", _argmax, input, dim, keepdim or keepdims)
+    return _index_of("argmax", _argmax, input, dim, keepdim)
 
 
-def argmin(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
+@planned(1)
+def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The index of the smallest element, along ``dim`` or in the flattened tensor.
 
     >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
     tensor([0, 1])
     """
-    dim = dim if axis is None else axis
-    return _index_of("argmin", _argmin, input, dim, keepdim or keepdims)
+    return _index_of("argmin", _argmin, input, dim, keepdim)
 
 
-def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Tensor:
+def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Any:
     need_tensor(function, x)
     if x._form.dtype is bool_:
         raise DTypeError(f"{function}(): does not support bool input", repair="x.int()")
     place = None if dim is None else one_dim(function, x, dim)
     need_elements(function, x, None if place is None else (place,))
-    return operation(x, dim=place, keepdim=need_bool(function, "keepdim", 3, keepdim))
+    keepdim = need_bool(function, "keepdim", 3, keepdim)
+    return operation, (x,), {"dim": place, "keepdim": keepdim}
 
 
 @op(kind="function")
