@@ -57,6 +57,17 @@ def test_what_fails_when_it_is_graded_is_named(
     assert expected in only
 
 
+def test_broken_imports_are_mended_when_it_is_graded(
+    klass: Class, source: Source, tmp_path: Path
+) -> None:
+    notebook = klass.honest()
+    cell = next(it for it in notebook["cells"] if it["id"] == source.setup)
+    cell["source"] = "import tensorkit as tk(\n"
+    (only,) = said(tmp_path, notebook)
+    assert only.startswith("repaired  ")
+    assert "SyntaxError in line 1). Graded with the imports that were released." in only
+
+
 def test_a_cell_that_takes_long_to_read_is_not_waited_for(klass: Class, tmp_path: Path) -> None:
     # IPython takes an hour to read it
     begun = time.monotonic()
