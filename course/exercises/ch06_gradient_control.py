@@ -189,19 +189,23 @@ class ForgottenZero(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def numbers(n: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, 2, 20)]
+
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 2, 0.25, label="two steps by hand")
-        yield case(tk.tensor([1.0, 2.0]), tk.tensor([3.0, 6.0]), 3, 0.1, label="three steps")
-        slope = draw.integer(2, 5)
+        yield case(tk.tensor([1.0, 2.0]), tk.tensor(numbers(2)), 3, 0.1, label="three steps")
+        slope, steep, slow = draw.floats(3, 1.5, 6)
         x = tk.tensor([1.0, 0.5, 1.5, -1.0])
         yield case(x, slope * x, 5, 0.125, label="any slope, five steps")
-        yield case(x, -3 * x, 20, 0.25, label="a negative slope, twenty steps")
-        yield case(tk.tensor([1.0]), tk.tensor([2.0]), 1, 0.25, label="a single step")
+        yield case(x, -steep * x, 20, 0.25, label="a negative slope, twenty steps")
+        yield case(tk.tensor(numbers(1)), tk.tensor(numbers(1)), 1, 0.25, label="a single step")
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 0, 0.25, label="no step")
         apart = tk.tensor([1.0, 9.0, -2.0, 9.0])[::2]
-        yield case(apart, 3 * apart, 3, 0.125, label="every second point (non-contiguous)")
-        yield case(tk.tensor([1, 2]), tk.tensor([3, 6]), 3, 0.1, label="whole numbers (int)")
+        yield case(apart, slow * apart, 3, 0.125, label="every second point (non-contiguous)")
+        whole = tk.tensor(draw.integers(2, 2, 20))
+        yield case(tk.tensor([1, 2]), whole, 3, 0.1, label="whole numbers (int)")
         half = tk.tensor([1.0, -1.0], dtype=tk.float16)
-        yield case(half, 2 * half, 2, 0.25, label="half the memory (float16)")
+        yield case(half, draw.integer(2, 30) * half, 2, 0.25, label="half the memory (float16)")
 
 
 def sgd_step(
@@ -350,39 +354,39 @@ class SgdStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 1, 9))
+
         yield case([tk.tensor([1.0, 2.0])], [tk.tensor([10.0, -10.0])], 0.1, label="one parameter")
         yield case(
-            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
-            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
+            [some(3), some(2).unsqueeze(0)],
+            [some(3), some(2).unsqueeze(0)],
             0.5,
             label="two parameters",
         )
+        yield case([some(1), some(1)], [None, -some(1)], 0.25, label="one without a gradient")
+        yield case([some(1)[0]], [some(1)[0]], 0.5, label="a single number (0-d)")
         yield case(
-            [tk.tensor([1.0]), tk.tensor([2.0])],
-            [None, tk.tensor([4.0])],
-            0.25,
-            label="one without a gradient",
-        )
-        yield case([tk.tensor(3.0)], [tk.tensor(2.0)], 0.5, label="a single number (0-d)")
-        yield case(
-            [tk.tensor([7.0]).double(), tk.tensor([1.0, 2.0]).double()],
-            [None, tk.tensor([0.5, 0.25]).double()],
+            [some(1).double(), some(2).double()],
+            [None, some(2).double()],
             2.0,
             label="float64, one without a gradient",
         )
+        half = tk.tensor(draw.integers(2, 1, 9), dtype=tk.float16)
+        upward, downward = draw.integers(2, 1, 9)
         yield case(
-            [tk.tensor([1.0, 2.0], dtype=tk.float16)],
-            [tk.tensor([4.0, -8.0], dtype=tk.float16)],
+            [half],
+            [tk.tensor([4.0 * upward, -4.0 * downward], dtype=tk.float16)],
             0.25,
             label="half the memory (float16)",
         )
         yield case(
-            [tk.zeros(0, 3), tk.tensor([1.0])],
-            [tk.zeros(0, 3), tk.tensor([6.0])],
+            [tk.zeros(0, 3), some(1)],
+            [tk.zeros(0, 3), some(1)],
             0.5,
             label="one without elements (empty)",
         )
-        turned = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        turned = some(6).reshape(2, 3)
         yield case(
             [turned.T], [2 * turned.T], 0.25, label="a transposed parameter (non-contiguous)"
         )
@@ -478,16 +482,25 @@ class StraightThrough(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def unrounded(n: int) -> list[float]:
+            """Numbers with one decimal that are not whole and do not lie in the middle."""
+            decimals = [(1, 2, 3, 4, 6, 7, 8, 9)[it] for it in draw.integers(n, 0, 7)]
+            whole = draw.integers(n, -9, 9)
+            return [it + tenths / 10 for it, tenths in zip(whole, decimals, strict=True)]
+
         yield case(tk.tensor([0.2, 1.7]), label="two numbers")
-        yield case(tk.tensor([it + 0.1 for it in draw.integers(4, -9, 9)]), label="any numbers")
-        yield case(tk.tensor([[-1.4, 2.6], [0.4, -0.6]]), label="a matrix")
-        yield case(tk.tensor(3.3), label="a single number (0-d)")
+        yield case(tk.tensor(unrounded(4)), label="any numbers")
+        yield case(tk.tensor([unrounded(2), unrounded(2)]), label="a matrix")
+        yield case(tk.tensor(unrounded(1)[0]), label="a single number (0-d)")
+        one, other = unrounded(2)
         yield case(
-            tk.tensor([0.7, 9.0, -2.2, 9.0])[::2], label="every second number (non-contiguous)"
+            tk.tensor([one, 9.0, other, 9.0])[::2], label="every second number (non-contiguous)"
         )
         yield case(tk.zeros(0), label="no numbers (empty)", weight=0.25)
-        yield case(tk.tensor([[1.75]]), label="a matrix of one number (size 1)")
-        yield case(tk.tensor([0.25, 1.75], dtype=tk.float16), label="half the memory (float16)")
+        yield case(tk.tensor([unrounded(1)]), label="a matrix of one number (size 1)")
+        one, other = draw.integers(2, -5, 5)
+        quarters = tk.tensor([one + 0.25, other + 0.75], dtype=tk.float16)
+        yield case(quarters, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The values, and the gradient that comes back when the upstream gradients differ."""
@@ -684,14 +697,20 @@ class TrainOnly(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def names(n: int) -> list[str]:
+            return [chr(it) for it in sorted(draw.distinct(n, ord("a"), ord("z")))]
+
         yield case({"first": True, "last": False}, ["last"], label="the other one")
-        yield case({"a": True, "b": True, "c": False}, ["c", "a"], label="two of three")
+        a, b, c = names(3)
+        yield case({a: True, b: True, c: False}, [c, a], label="two of three")
         yield case(
             {"a": False, "b": True, "c": True}, [], label="freeze everything, no names (empty)"
         )
-        yield case({"a": False, "b": False}, ["b", "a", "d"], label="all, and one too many")
-        wanted = f"layer{draw.integer(0, 1) * 2 + 1}"
-        layers = {f"layer{i}": i % 2 == 0 for i in range(4)}
+        a, b, d = names(3)
+        yield case({a: False, b: False}, [b, a, d], label="all, and one too many")
+        start = draw.integer(0, 40)
+        layers = {f"layer{start + i}": i % 2 == 0 for i in range(4)}
+        wanted = f"layer{start + 2 * draw.integer(0, 1) + 1}"
         yield case(layers, [wanted], label="any layer")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -831,11 +850,13 @@ class SavedAndChanged(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([0.0]), label="at 0")
         yield case(tk.tensor(draw.floats(3, 0.5, 2)), label="anywhere")
-        yield case(tk.tensor([[1.0, -1.0], [0.5, 2.0]]), label="a matrix")
-        yield case(tk.tensor(1.5), label="a single number (0-d)")
-        yield case(tk.tensor([0.25, 0.75], dtype=tk.float64), label="float64")
+        rows = [draw.floats(2, 0.5, 2), draw.floats(2, -2, -0.5)]
+        yield case(tk.tensor(rows), label="a matrix")
+        yield case(tk.tensor(draw.floats(1, 0.5, 2)[0]), label="a single number (0-d)")
+        yield case(tk.tensor(draw.floats(2, -1, 1), dtype=tk.float64), label="float64")
+        one, other = draw.floats(2, 0.5, 2)
         yield case(
-            tk.tensor([1.0, 9.0, 2.0, 9.0])[::2], label="every second element (non-contiguous)"
+            tk.tensor([one, 9.0, other, 9.0])[::2], label="every second element (non-contiguous)"
         )
         yield case(tk.zeros(0, 2), label="no elements (empty)", weight=0.25)
         yield case(tk.zeros(3, dtype=tk.float16), label="half the memory (float16)")
