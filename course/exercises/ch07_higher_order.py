@@ -103,12 +103,17 @@ class SecondDerivative(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, 1, 9)]
+
         yield case([0.0, 0.0, 0.0, 1.0], 3.0, label="x³ at 3")
         yield case([1.0, 3.0, 1.0], 2.0, label="x² + 3x + 1 at 2")
         yield case([float(it) for it in draw.integers(5, 1, 5)], 2.0, label="any polynomial")
-        yield case([0.0, 0.0, -2.0, 1.0], -1.5, label="at a negative number")
-        yield case([4.0, 5.0], 3.0, label="a straight line")
-        yield case([2, 0, 1, 3], 2, label="whole numbers (int)")
+        constant, linear, square, cube = some(4)
+        at = -draw.integer(1, 6) / 2
+        yield case([constant, linear, -square, cube], at, label="at a negative number")
+        yield case(some(2), 3.0, label="a straight line")
+        yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")
 
 
 def penalty_gradient(x: tk.Tensor, w: tk.Tensor) -> tk.Tensor:
@@ -223,27 +228,28 @@ class GradientPenalty(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 0.3, 0.9))
+
         yield case(tk.tensor([[0.0]]), tk.tensor([2.0]), label="one input, at 0 (size 1)")
         yield case(
-            tk.tensor([draw.floats(2, 0.2, 0.6) for _ in range(3)]),
-            tk.tensor(draw.floats(2, 0.3, 0.9)),
-            label="three samples",
+            tk.tensor([draw.floats(2, 0.2, 0.6) for _ in range(3)]), some(2), label="three samples"
         )
+        signs = tk.tensor([1.0, -1.0, 1.0])
+        yield case((some(3) * signs).unsqueeze(0), some(3) * 2, label="three inputs")
+        yield case(some(2).unsqueeze(0).double(), -some(2).double(), label="float64")
         yield case(
-            tk.tensor([[0.5, -0.5, 1.0]]), tk.tensor([0.5, 1.5, -0.25]), label="three inputs"
-        )
-        yield case(
-            tk.tensor([[0.25, 0.5]]).double(), tk.tensor([1.0, -1.0]).double(), label="float64"
-        )
-        yield case(
-            tk.tensor([[0.1, 9.0, 0.7], [0.3, 9.0, -0.2]])[:, ::2],
-            tk.tensor([0.6, 1.1]),
+            tk.tensor([[*draw.floats(2, 0.1, 0.7), it] for it in draw.floats(2, 0.2, 0.5)])[:, ::2],
+            some(2),
             label="every second column (non-contiguous)",
         )
         yield case(tk.zeros(0, 2), tk.tensor([0.5, 1.5]), label="no samples (empty)", weight=0.25)
         half = tk.tensor([[0.0, 0.0]], dtype=tk.float16)
+        up, down = draw.integers(2, 3, 20)
         yield case(
-            half, tk.tensor([2.0, -0.5], dtype=tk.float16), label="at 0, half the memory (float16)"
+            half,
+            tk.tensor([up / 4, -down / 4], dtype=tk.float16),
+            label="at 0, half the memory (float16)",
         )
 
 
@@ -326,31 +332,30 @@ class SigmoidGradient(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def upstream(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 2, 5))
+
+        def out(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 0.1, 0.4))
+
         yield case(tk.tensor([1.0, 2.0]), tk.tensor([0.5, 0.25]), label="two elements")
+        yield case(upstream(4), out(4), label="any four elements")
         yield case(
-            tk.tensor(draw.floats(4, 2, 5)),
-            tk.tensor(draw.floats(4, 0.1, 0.4)),
-            label="any four elements",
+            tk.stack([-upstream(2), upstream(2)]), tk.stack([out(2), 1 - out(2)]), label="a matrix"
         )
+        yield case(upstream(1)[0], out(1)[0], label="a single number (0-d)")
+        yield case(-upstream(2).double(), 1 - out(2).double(), label="float64")
+        yield case(upstream(4)[::2], out(4)[::2], label="every second element (non-contiguous)")
         yield case(
-            tk.tensor([[-1.0, 3.0], [0.5, -2.0]]),
-            tk.tensor([[0.9, 0.2], [0.75, 0.25]]),
-            label="a matrix",
+            upstream(1).unsqueeze(0),
+            1 - out(1).unsqueeze(0),
+            label="a matrix of one number (size 1)",
         )
-        yield case(tk.tensor(2.0), tk.tensor(0.125), label="a single number (0-d)")
-        yield case(tk.tensor([3.0, -4.0]).double(), tk.tensor([0.1, 0.8]).double(), label="float64")
-        wide = tk.tensor([0.5, 9.0, 0.25, 9.0])
-        yield case(
-            tk.tensor([3.0, 0.0, 2.0, 0.0])[::2],
-            wide[::2],
-            label="every second element (non-contiguous)",
-        )
-        yield case(tk.tensor([[2.0]]), tk.tensor([[0.75]]), label="a matrix of one number (size 1)")
         yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
-        half = tk.tensor([2.0, -4.0], dtype=tk.float16)
-        yield case(
-            half, tk.tensor([0.25, 0.75], dtype=tk.float16), label="half the memory (float16)"
-        )
+        up, down = draw.integers(2, 2, 9)
+        half = tk.tensor([up, -down], dtype=tk.float16)
+        eighths = tk.tensor([2 * it + 1 for it in draw.integers(2, 0, 3)], dtype=tk.float16)
+        yield case(half, eighths / 8, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradient, and the gradient of its sum with respect to `out`."""
@@ -533,13 +538,19 @@ class HessianRows(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, 1, 9)]
+
         yield case(tk.tensor([1.0, 2.0]), label="two elements")
-        yield case(tk.tensor([float(it) for it in draw.integers(3, 1, 9)]), label="any three")
-        yield case(tk.tensor([-1.0, 0.5, 0.0, 2.0]), label="four, one of them 0")
-        yield case(tk.tensor([0.5, 1.5]).double(), label="float64")
-        yield case(tk.tensor([1.0, 9.0, 3.0])[::2], label="every second element (non-contiguous)")
-        yield case(tk.tensor([2.0]), label="a single element (size 1)")
-        yield case(tk.tensor([1.0, -2.0], dtype=tk.float16), label="half the memory (float16)")
+        yield case(tk.tensor(some(3)), label="any three")
+        below, half, above = some(3)
+        yield case(tk.tensor([-below, half / 2, 0.0, above]), label="four, one of them 0")
+        yield case(tk.tensor(some(2)).double() / 2, label="float64")
+        one, other = some(2)
+        yield case(tk.tensor([one, 9.0, other])[::2], label="every second element (non-contiguous)")
+        yield case(tk.tensor(draw.floats(1, 1.5, 9)), label="a single element (size 1)")
+        above, below = some(2)
+        yield case(tk.tensor([above, -below], dtype=tk.float16), label="half the memory (float16)")
 
 
 def hessian_vector(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
@@ -655,23 +666,32 @@ class HessianVector(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, 1, 9)]
+
+        def unlike(n: int) -> list[float]:
+            return [float(it) for it in draw.distinct(n, 2, 9)]
+
         yield case(tk.tensor([1.0, 2.0]), tk.tensor([1.0, 0.0]), label="the first column")
+        yield case(tk.tensor(some(3)), tk.tensor(unlike(3)), label="any three elements")
+        (below, half), (up, down) = some(2), unlike(2)
+        yield case(tk.tensor([-below, half / 2]), tk.tensor([up, -down]), label="negative numbers")
+        yield case(tk.tensor(some(3)), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
+        yield case(tk.tensor(some(2)).double() / 2, tk.tensor(unlike(2)).double(), label="float64")
+        one, other = draw.floats(2, 1.5, 9)
+        yield case(tk.tensor([one]), tk.tensor([other]), label="one element (size 1)")
+        one, other = some(2)
         yield case(
-            tk.tensor([float(it) for it in draw.integers(3, 1, 9)]),
-            tk.tensor([float(it) for it in draw.distinct(3, 2, 9)]),
-            label="any three elements",
-        )
-        yield case(tk.tensor([-1.0, 0.5]), tk.tensor([2.0, -3.0]), label="negative numbers")
-        yield case(tk.tensor([3.0, 1.0, 2.0]), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
-        yield case(tk.tensor([0.5, 1.5]).double(), tk.tensor([4.0, 1.0]).double(), label="float64")
-        yield case(tk.tensor([2.0]), tk.tensor([3.0]), label="one element (size 1)")
-        apart = tk.tensor([1.0, 9.0, 2.0])[::2]
-        yield case(
-            apart, tk.tensor([0.0, 9.0, 3.0])[::2], label="every second element (non-contiguous)"
+            tk.tensor([one, 9.0, other])[::2],
+            tk.tensor([0.0, 9.0, unlike(1)[0]])[::2],
+            label="every second element (non-contiguous)",
         )
         yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
-        half = tk.tensor([1.0, -2.0], dtype=tk.float16)
-        yield case(half, tk.tensor([2.0, 1.0], dtype=tk.float16), label="half the memory (float16)")
+        above, below = some(2)
+        half_v = tk.tensor(unlike(2), dtype=tk.float16)
+        yield case(
+            tk.tensor([above, -below], dtype=tk.float16), half_v, label="half the memory (float16)"
+        )
 
 
 def newton_step(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:
@@ -757,6 +777,9 @@ class NewtonStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 1, 9))
+
         yield case(
             tk.tensor([1.0, 1.0]),
             tk.tensor([2.0, 8.0]),
@@ -764,33 +787,26 @@ class NewtonStep(Exercise):
             label="a diagonal matrix",
         )
         yield case(
-            tk.tensor(draw.floats(2, 1, 9)),
-            tk.tensor(draw.floats(2, 1, 9)),
+            some(2),
+            some(2),
             tk.tensor([[4.0, 1.0], [1.0, 3.0]]),
             label="elements that depend on each other",
         )
+        a, b, c = (float(it) for it in draw.integers(3, 5, 9))
+        symmetric = tk.tensor([[a, 2.0, 1.0], [2.0, b, 2.0], [1.0, 2.0, c]])
         yield case(
-            tk.tensor([0.0, 0.0, 0.0]),
-            tk.tensor([5.0, -4.0, 3.0]),
-            tk.tensor([[6.0, 2.0, 1.0], [2.0, 5.0, 2.0], [1.0, 2.0, 4.0]]),
-            label="three elements",
+            tk.zeros(3), some(3) * tk.tensor([1.0, -1.0, 1.0]), symmetric, label="three elements"
         )
+        a, b = (float(it) for it in draw.integers(2, 2, 9))
+        coupled = tk.tensor([[a, 0.5], [0.5, b]]).double()
+        yield case(-some(2).double(), some(2).double(), coupled, label="float64")
+        curvature = float(draw.integer(2, 9))
+        yield case(-some(1), some(1), tk.tensor([[curvature]]), label="a single element (size 1)")
+        a, b = (float(it) for it in draw.integers(2, 4, 9))
+        wide = tk.tensor([[a, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, b]])
         yield case(
-            tk.tensor([1.0, 2.0]).double(),
-            tk.tensor([3.0, 5.0]).double(),
-            tk.tensor([[2.0, 0.5], [0.5, 8.0]]).double(),
-            label="float64",
-        )
-        yield case(
-            tk.tensor([3.0]),
-            tk.tensor([10.0]),
-            tk.tensor([[4.0]]),
-            label="a single element (size 1)",
-        )
-        wide = tk.tensor([[5.0, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, 4.0]])
-        yield case(
-            tk.tensor([1.0, 9.0, 2.0])[::2],
-            tk.tensor([9.0, 0.0, 6.0])[::2],
+            some(3)[::2],
+            some(3)[::2],
             wide[::2, ::2].T,
             label="not symmetric (non-contiguous)",
         )
