@@ -110,12 +110,14 @@ class AsArray(Exercise):
         yield case(numbers, "cpu", True, label="on the CPU, with a history")
         yield case(numbers, "cuda", False, label="on cuda")
         yield case(numbers, "cuda", True, label="on cuda, with a history")
-        yield case(tk.tensor([[1, 2], [3, 4]]), "cuda", False, label="whole numbers on cuda (int)")
-        yield case(tk.tensor(2.5), "cuda", True, label="a single number on cuda (0-d)")
+        whole = tk.tensor([draw.integers(2, 1, 9) for _ in range(2)])
+        yield case(whole, "cuda", False, label="whole numbers on cuda (int)")
+        one, other = draw.floats(2, 1, 9)
+        yield case(tk.tensor(one), "cuda", True, label="a single number on cuda (0-d)")
         yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda (empty)")
         turned = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)]).T
         yield case(turned, "cuda", True, label="turned, with a history (non-contiguous)")
-        half = tk.tensor([[0.5]], dtype=tk.float16)
+        half = tk.tensor([[other]], dtype=tk.float16)
         yield case(half, "cuda", True, label="one element, with a history (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -288,7 +290,8 @@ class AnyDevice(Exercise):
         yield case(x, "cuda", label="any numbers on cuda")
         yield case(x, "cpu", label="any numbers on the CPU")
         yield case(x.double(), "cuda", label="float64 on cuda")
-        yield case(tk.ones(4, 1), "cuda", label="one column on cuda (size 1)")
+        column = tk.tensor(draw.floats(4, 1, 9)).unsqueeze(1)
+        yield case(column, "cuda", label="one column on cuda (size 1)")
         yield case(tk.zeros(0, 3), "cuda", label="no rows on cuda (empty)", weight=0.25)
         yield case(x.repeat(3, 1).T, "cuda", label="turned, on cuda (non-contiguous)")
 
@@ -495,7 +498,7 @@ class ToDevice(Exercise):
             "cuda",
             label="lists and dictionaries without entries (empty)",
         )
-        few = (tk.tensor(2.5), [tk.zeros(0, 2)])
+        few = (tk.tensor(draw.floats(1, 1, 9)[0]), [tk.zeros(0, 2)])
         yield case(few, "cuda", label="no elements, and a single number (0-d)")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -650,17 +653,23 @@ class FewerWaits(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, low: int = 1, high: int = 9) -> list[float]:
+            return [float(it) for it in draw.integers(n, low, high)]
+
+        def few(n: int) -> list[float]:
+            return some(n, 1, 5)
+
+        def many(n: int) -> list[float]:
+            """Larger ones, so that it matters how the means are taken."""
+            return some(n, 6, 9)
+
         yield case([[1.0, 1.0], [3.0]], "cuda", label="two batches on cuda")
-        yield case(
-            [[float(it) for it in draw.integers(4, 1, 9)] for _ in range(5)],
-            "cuda",
-            label="five batches on cuda",
-        )
-        yield case([[2.0, 4.0], [1.0, 3.0], [5.0]], "cpu", label="three batches on the CPU")
-        yield case([[0.5, 1.5]] * 8, "cuda", label="eight batches on cuda")
-        yield case([[3.0, 4.0]], "cuda", label="a single batch on cuda (size 1)")
-        yield case([[[1.0, 2.0], [3.0, 5.0]], [[4.0]]], "cuda", label="matrices on cuda")
-        halves = [tk.tensor([1.0, 3.0], dtype=tk.float16), tk.tensor([2.0], dtype=tk.float16)]
+        yield case([some(4) for _ in range(5)], "cuda", label="five batches on cuda")
+        yield case([few(2), few(2), many(1)], "cpu", label="three batches on the CPU")
+        yield case([some(2) for _ in range(8)], "cuda", label="eight batches on cuda")
+        yield case([some(2, 1, 20)], "cuda", label="a single batch on cuda (size 1)")
+        yield case([[few(2), few(2)], [many(1)]], "cuda", label="matrices on cuda")
+        halves = [tk.tensor(it, dtype=tk.float16) for it in (few(2), many(1))]
         yield case(halves, "cuda", label="half the memory, on cuda (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -763,14 +772,29 @@ class LargestBatch(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def rest(blocks: int, per_sample: int) -> tuple[int, int, int]:
+            """Whole blocks and a rest in which one sample more would have room."""
+            fixed = 512 * draw.integer(2, 8)
+            missing = -(512 * blocks) % per_sample
+            return fixed + 512 * blocks + draw.integer(missing, 511), fixed, per_sample
+
+        def odd(low: int, high: int) -> int:
+            """A size of which no few blocks are a multiple."""
+            return 2 * draw.integer(low // 2, high // 2) + 1
+
         yield case(2048, 512, 400, label="three small samples")
-        yield case(2047, 512, 200, label="a rest of less than a block")
-        yield case(10_000, 512, 100, label="many small samples")
-        yield case(10_240 + draw.integer(100, 400), 2048, 50, label="any rest")
-        yield case(5000, 512, 700, label="samples larger than a block")
-        yield case(1500, 512, 600, label="none fits")
-        yield case(1024, 4096, 100, label="the model does not fit")
-        yield case(2048, 8192, 700, label="the model is much too large")
+        yield case(*rest(draw.integer(2, 9), odd(100, 250)), label="a rest of less than a block")
+        yield case(*rest(draw.integer(15, 30), odd(50, 100)), label="many small samples")
+        yield case(*rest(draw.integer(10, 30), odd(30, 50)), label="any rest")
+        samples, large = draw.integer(4, 9), odd(600, 700)
+        blocks = (samples + 1) * large // 512
+        yield case(*rest(blocks, large), label="samples larger than a block")
+        large = draw.integer(600, 800)
+        yield case(512 + draw.integer(large, 1023), 512, large, label="none fits")
+        free, more = 512 * draw.integer(2, 9), 512 * draw.integer(1, 9)
+        yield case(free, free + more, odd(50, 250), label="the model does not fit")
+        free = draw.integer(1024, 4096)
+        yield case(free, 8192, draw.integer(600, 1000), label="the model is much too large")
 
 
 def break_even(cpu: float, gpu: float, transfer: float) -> int:
@@ -867,13 +891,23 @@ class BreakEven(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def times(most: int) -> tuple[float, float]:
+            """What a run on the GPU takes, and how much longer it is on the CPU."""
+            return float(draw.integer(2, 9)), float(draw.integer(1, most))
+
         yield case(4.0, 1.0, 10.0, label="a large matrix")
-        yield case(2.0, 1.0, 10.0, label="a tie after ten runs")
-        yield case(3.0, 1.0, 8.0, label="a tie after four runs")
-        yield case(float(draw.integer(5, 9)), 0.5, 40.0, label="any large matrix")
-        yield case(0.5, 1.0, 10.0, label="slower in every run")
-        yield case(1.0, 1.0, 0.0, label="as fast as the CPU")
-        yield case(100.0, 1.0, 10.0, label="it pays at once")
+        gpu, more = times(9)
+        yield case(gpu + more, gpu, 10 * more, label="a tie after ten runs")
+        gpu, more = times(7)
+        yield case(gpu + more, gpu, 4 * more, label="a tie after four runs")
+        gpu, more = times(9)
+        transfer = (draw.integer(10, 40) + 0.5) * more
+        yield case(gpu + more, gpu, transfer, label="any large matrix")
+        gpu, more = times(9)
+        yield case(gpu, gpu + more, float(draw.integer(5, 50)), label="slower in every run")
+        yield case(gpu, gpu, 0.0, label="as fast as the CPU")
+        gpu, more = times(50)
+        yield case(gpu + 50 + more, gpu, more, label="it pays at once")
 
 
 def unscaled(gradients: list[tk.Tensor], scale: float) -> list[tk.Tensor]:
@@ -984,20 +1018,25 @@ class Unscaled(Exercise):
         def half(*values: float) -> tk.Tensor:
             return tk.tensor(values).half()
 
+        def some(n: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, 1, 99)]
+
         inf, nan = float("inf"), float("nan")
-        numbers = half(*(float(it) for it in draw.integers(3, 1, 9)))
         yield case([half(512, 256)], 1024.0, label="one tensor")
-        yield case([numbers, half(-4, 8)], 16.0, label="two tensors")
-        yield case([half(2e-5, 4), half(3e-5)], 65536.0, label="small ones")
+        yield case([half(*some(3)), -half(*some(2))], 16.0, label="two tensors")
+        one, other = (it * 1e-6 for it in draw.distinct(2, 10, 50))
+        yield case([half(one, *some(1)), half(other)], 65536.0, label="small ones")
         yield case([half(6e-8)], 8.0, label="the smallest number (float16)")
-        yield case([half(512), half(1, inf)], 2.0, label="inf in the second")
-        yield case([half(-inf, 1), half(2)], 4.0, label="minus inf in the first")
-        yield case([half(nan, 1)], 2.0, label="nan")
-        yield case([half(3), half(1, nan)], 4.0, label="nan in the second")
+        yield case([half(*some(1)), half(*some(1), inf)], 2.0, label="inf in the second")
+        yield case([half(-inf, *some(1)), half(*some(1))], 4.0, label="minus inf in the first")
+        yield case([half(nan, *some(1))], 2.0, label="nan")
+        yield case([half(*some(1)), half(*some(1), nan)], 4.0, label="nan in the second")
         yield case(
-            [half(5)[0], tk.zeros(0).half()], 2.0, label="no elements, and a single number (0-d)"
+            [half(*some(1))[0], tk.zeros(0).half()],
+            2.0,
+            label="no elements, and a single number (0-d)",
         )
-        wide = half(1, 2, 3, 4, 5, 6).reshape(2, 3)
+        wide = half(*some(6)).reshape(2, 3)
         yield case([wide.T], 4.0, label="turned (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
