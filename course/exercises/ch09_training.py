@@ -164,6 +164,9 @@ class TrainedLine(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def rising(n: int) -> tk.Tensor:
+            return tk.tensor([float(it) for it in sorted(draw.distinct(n, 1, 20))])
+
         yield case(
             tk.tensor([[2.0]]),
             tk.tensor([1.0]),
@@ -173,20 +176,24 @@ class TrainedLine(Exercise):
             weight=0.5,
         )
         x = tk.tensor([[1.0], [2.0], [3.0]])
-        yield case(x, tk.tensor([3.0, 5.0, 7.0]), 1, 0.1, label="three points, one step")
-        yield case(x, tk.tensor([3.0, 5.0, 7.0]), 3, 0.1, label="three points, three steps")
-        slope, height = draw.integer(2, 5), draw.integer(3, 6)
+        yield case(x, rising(3), 1, 0.1, label="three points, one step")
+        yield case(x, rising(3), 3, 0.1, label="three points, three steps")
+        slope, height = draw.floats(2, 2, 6)
         x = tk.tensor([[-1.0], [0.5], [1.0], [1.5]])
         yield case(x, slope * x.flatten() - height, 6, 0.125, label="any line, six steps")
-        yield case(x, tk.tensor([1.0, -4.0, 2.0, 5.0]), 15, 0.25, label="points beside a line")
+        beside = rising(4) * tk.tensor([1.0, -1.0, 1.0, 1.0])
+        yield case(x, beside, 15, 0.25, label="points beside a line")
         yield case(
-            tk.tensor([[0.5]]), tk.tensor([3.0]), 2, 0.5, label="one point, two steps", weight=0.5
+            tk.tensor([[0.5]]),
+            tk.tensor(draw.floats(1, 2, 9)),
+            2,
+            0.5,
+            label="one point, two steps",
+            weight=0.5,
         )
         apart = tk.tensor([[1.0, 9.0], [0.0, 9.0], [-2.0, 9.0]])
-        yield case(
-            apart[:, :1], tk.tensor([2.0, 9.0, 1.0, 9.0, 3.0, 9.0])[::2], 4, 0.25,
-            label="apart in memory (non-contiguous)",
-        )  # fmt: skip
+        y = tk.stack([rising(3), tk.full((3,), 9.0)], dim=1)[:, 0]
+        yield case(apart[:, :1], y, 4, 0.25, label="apart in memory (non-contiguous)")
 
 
 @exercise("how-many-parameters", points=2, difficulty=2, minutes=5)
@@ -377,17 +384,23 @@ class ShuffledApart(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def numbered(n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
+            return _numbered(draw.integer(2, 50), n, inputs)
+
+        def seed() -> int:
+            return draw.integer(1, 9999)
+
         x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([10, 20, 30])
         yield case(x, y, 2, 0, label="three samples")
-        yield case(*_numbered(12, 2), 4, draw.integer(1, 9999), label="batches of one size")
-        yield case(*_numbered(11, 3), 4, draw.integer(1, 9999), label="a smaller last batch")
-        yield case(*_numbered(14, 1), 1, draw.integer(1, 9999), label="one sample at a time")
-        yield case(*_numbered(13, 2), 20, draw.integer(1, 9999), label="everything in one batch")
-        yield case(*_numbered(1, 4), 3, 5, label="a single sample (size 1)", weight=0.5)
-        x, y = _numbered(10, 3)
-        seed = draw.integer(1, 9999)
-        yield case(x[:, ::2], y, 3, seed, label="every second column (non-contiguous)")
-        yield case(x.half(), y, 4, draw.integer(1, 9999), label="half the memory (float16)")
+        yield case(*numbered(12, 2), 4, seed(), label="batches of one size")
+        yield case(*numbered(11, 3), 4, seed(), label="a smaller last batch")
+        yield case(*numbered(14, 1), 1, seed(), label="one sample at a time")
+        yield case(*numbered(13, 2), 20, seed(), label="everything in one batch")
+        yield case(*numbered(1, 4), 3, seed(), label="a single sample (size 1)", weight=0.5)
+        x, y = numbered(10, 3)
+        yield case(x[:, ::2], y, 3, seed(), label="every second column (non-contiguous)")
+        x, y = numbered(10, 3)
+        yield case(x.half(), y, 4, seed(), label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
@@ -432,10 +445,10 @@ def _is_run(rows: list[Any], given: list[Any]) -> bool:
     return rows == given[start : start + len(rows)]
 
 
-def _numbered(n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
-    """Samples in which row i begins with i and has the label 10 * i."""
-    rows = tk.arange(1.0, n + 1).unsqueeze(1) + 0.5 * tk.arange(inputs)
-    return rows, 10 * tk.arange(1, n + 1)
+def _numbered(start: int, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
+    """Samples that begin with start, start + 1, ...; the label of each is ten times that."""
+    numbers = start + tk.arange(n)
+    return numbers.unsqueeze(1) + 0.5 * tk.arange(inputs), 10 * numbers
 
 
 def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
@@ -584,27 +597,39 @@ class CrossEntropyByHand(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, low: int, high: int) -> list[float]:
+            return [float(it) for it in draw.integers(n, low, high)]
+
         yield case(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]), label="one sample")
-        yield case(tk.tensor([[0.0, 0.0], [0.0, 0.0]]), tk.tensor([0, 1]), label="all scores alike")
+        n = draw.integer(2, 5)
+        alike = tk.full((n, n), draw.floats(1, 1, 9)[0])
+        yield case(alike, tk.tensor(draw.integers(n, 0, n - 1)), label="all scores alike")
         scores = [draw.floats(4, -3, 3) for _ in range(5)]
         scores[0][1] = 4.0  # whatever is drawn, it matters which dimension is summed
         labels = [0, 3, *draw.integers(3, 0, 3)]
         yield case(tk.tensor(scores), tk.tensor(labels), label="any scores")
-        large = tk.tensor([[1000.0, 0.0], [2.0, 3.0]])
+        large = tk.tensor([[draw.integer(50, 200) * 10.0, 0.0], [*some(1, 2, 5), *some(1, 1, 3)]])
         yield case(large, tk.tensor([1, 0]), label="a large score")
         # in float64, so that no right formula loses digits that the comparison looks at
-        low = tk.tensor([[-1000.0, -1001.0, -1002.0], [-1600.0, -1600.0, -2599.0]]).double()
+        top, lower, last = some(1, 1000, 2000)[0], some(1, 200, 600)[0], some(1, 800, 1500)[0]
+        near = [-top, -top - 1, -top - 2]
+        low = tk.tensor([near, [-top - lower, -top - lower, -top - lower - last]]).double()
         yield case(low, tk.tensor([0, 2]), label="very low scores, float64")
-        apart = tk.tensor([[1900.0, 901.0], [-900.0, -901.0], [0.0, 1.0]]).double()
+        top, lower, last = some(1, 1800, 2500)[0], some(1, 800, 1500)[0], some(1, 800, 1500)[0]
+        apart = tk.tensor([[top, top - last], [-lower, -lower - 1], [0.0, 1.0]]).double()
         yield case(apart, tk.tensor([1, 0, 0]), label="rows far apart, float64")
         wide = tk.tensor([draw.floats(3, -2, 2) for _ in range(2)], dtype=tk.float64)
         wide[1] -= 5000
         yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
-        turned = tk.tensor([[1.0, -2.0], [3.0, 0.5], [0.0, 2.0]]).T
+        own, other = some(2, 1, 4), some(2, -3, 0)
+        turned = tk.tensor([[own[0], other[0]], [other[1], own[1]], some(2, 0, 3)]).T
         yield case(turned, tk.tensor([0, 1]), label="turned (non-contiguous)")
-        yield case(tk.tensor([[3.0], [1.0]]), tk.tensor([0, 0]), label="a single class (size 1)")
-        half = tk.zeros(2, 4, dtype=tk.float16)
-        yield case(half, tk.tensor([3, 1]), label="all scores alike, half the memory (float16)")
+        single = tk.tensor(draw.floats(2, 1, 9)).unsqueeze(1)
+        yield case(single, tk.tensor([0, 0]), label="a single class (size 1)")
+        n = draw.integer(3, 9)
+        half = tk.zeros(2, n, dtype=tk.float16)
+        of_half = tk.tensor(draw.integers(2, 0, n - 1))
+        yield case(half, of_half, label="all scores alike, half the memory (float16)")
 
     def advice(self, *args: Any) -> str | None:
         logits, _ = args
@@ -757,40 +782,44 @@ class MomentumStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, 1, 9))
+
         one, ten = tk.tensor([1.0]), tk.tensor([10.0])
         yield case([one], [one.clone()], [ten], 0.1, 0.5, label="one parameter")
         yield case(
-            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
-            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
-            [tk.tensor(draw.floats(3, 1, 9)), tk.tensor([draw.floats(2, 1, 9)])],
+            [some(3), some(2).unsqueeze(0)],
+            [some(3), some(2).unsqueeze(0)],
+            [some(3), some(2).unsqueeze(0)],
             0.5,
             0.5,
             label="two parameters",
         )
-        yield case([tk.tensor(2.0)], [tk.tensor(3.0)], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
+        yield case([some(1)[0]], [some(1)[0]], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
         yield case(
-            [tk.tensor([1.0]), tk.tensor([2.0])],
-            [None, tk.tensor([4.0])],
-            [tk.tensor([3.0]), tk.tensor([5.0])],
+            [some(1), some(1)],
+            [None, some(1)],
+            [some(1), some(1)],
             0.25,
             0.5,
             label="one without a gradient",
         )
         yield case(
-            [tk.tensor([[1.0, 2.0]]).double(), tk.tensor([7.0]).double()],
-            [tk.tensor([[0.5, 0.25]]).double(), None],
-            [tk.tensor([[2.0, 3.0]]).double(), tk.tensor([4.0]).double()],
+            [some(2).unsqueeze(0).double(), some(1).double()],
+            [some(2).unsqueeze(0).double(), None],
+            [some(2).unsqueeze(0).double(), some(1).double()],
             2.0,
             0.75,
             label="float64, one without a gradient",
         )
-        half = tk.tensor([1.0, -2.0], dtype=tk.float16)
+        up, down = draw.integers(2, 1, 9)
+        half = tk.tensor([up, -down], dtype=tk.float16)
         yield case([half], [4 * half], [2 * half], 0.25, 0.5, label="half the memory (float16)")
-        wide = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        wide, quick = some(6).reshape(2, 3), some(6).reshape(2, 3)
         yield case(
             [wide.T, tk.zeros(0, 3)],
             [2 * wide.T, tk.zeros(0, 3)],
-            [8 - wide.T, tk.zeros(0, 3)],
+            [quick.T, tk.zeros(0, 3)],
             0.5,
             0.25,
             label="one turned, one without elements (empty)",
@@ -1061,18 +1090,34 @@ class Confusion(Exercise):
         guesses = [1, 1, 2, 0, 2, 2, *draw.integers(4, 0, 2)]
         labels = [1, 1, 1, 2, 2, 2, *draw.integers(4, 1, 2)]
         yield case(_as_scores(guesses, 4), tk.tensor(labels), label="any ten samples")
-        yield case(_as_scores([2, 2, 2, 2], 3), tk.tensor([0, 0, 0, 1]), label="always the same")
-        yield case(_as_scores([0, 1, 0], 5), tk.tensor([1, 1, 0]), label="classes without samples")
-        minus = _as_scores([1, 0, 1, 1, 1], 3) - 7
-        yield case(minus, tk.tensor([1, 0, 1, 0, 1]), label="negative scores")
-        yield case(tk.tensor([[0.5, 2.0, 1.0]]), tk.tensor([0]), label="a single sample (size 1)")
+        last = draw.integer(2, 5)
+        a, b = draw.distinct(2, 0, last - 1)
+        always = _as_scores([last] * 4, last + 1)
+        yield case(always, tk.tensor([a, a, a, b]), label="always the same")
+        classes = draw.integer(5, 8)
+        b, a, c = sorted(draw.distinct(3, 0, classes - 2))
+        yield case(
+            _as_scores([a, b, a], classes), tk.tensor([c, c, b]), label="classes without samples"
+        )
+        classes = draw.integer(3, 4)
+        a, b = draw.distinct(2, 0, classes - 2)
+        minus = _as_scores([a, b, a, a, a], classes) - draw.integer(3, 20)
+        yield case(minus, tk.tensor([a, b, a, b, a]), label="negative scores")
+        label, guess = sorted(draw.distinct(2, 0, 4))
+        one = _as_scores([guess], 6) + draw.integer(0, 9)
+        yield case(one, tk.tensor([label]), label="a single sample (size 1)")
         no_labels = tk.zeros(0, dtype=tk.int64)
         yield case(tk.zeros(0, 3), no_labels, label="no samples (empty)", weight=0.25)
-        turned = tk.tensor([[3.0, 1.0, 5.0, 1.0], [2.0, 4.0, 0.0, 6.0]]).T
-        yield case(turned, tk.tensor([1, 0, 0, 1]), label="turned (non-contiguous)")
-        half = _as_scores([1, 0, 0], 2).half()
-        yield case(half, tk.tensor([1, 1, 0]), label="half the memory (float16)")
-        yield case(tk.tensor([[2.0], [3.0]]), tk.tensor([0, 0]), label="a single class (size 1)")
+        a = draw.integer(0, 1)
+        turned = _as_scores([a, 1 - a, a, 1 - a], 2) + draw.integer(0, 20)
+        labels = [1 - a, 1 - a, a, 1 - a]
+        yield case(tk.stack([*turned.T]).T, tk.tensor(labels), label="turned (non-contiguous)")
+        a = draw.integer(0, 1)
+        half = (_as_scores([1 - a, a, a], 2) + draw.integer(0, 20)).half()
+        yield case(half, tk.tensor([1 - a, 1 - a, a]), label="half the memory (float16)")
+        single = tk.tensor(draw.floats(draw.integer(2, 6), 1, 9)).unsqueeze(1)
+        no_choice = tk.zeros(len(single), dtype=tk.int64)
+        yield case(single, no_choice, label="a single class (size 1)")
 
 
 def _as_scores(guesses: list[int], classes: int) -> tk.Tensor:
@@ -1191,24 +1236,29 @@ class AnotherAnswerEachTime(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(_state(1, 4, 3), tk.ones(1, 4), label="one sample")
-        x = tk.tensor([draw.floats(4, 0.1, 2) for _ in range(5)])
-        yield case(_state(2, 4, 3), x, label="any five samples")
-        yield case(_state(3, 1, 2), tk.tensor([[1.5], [0.5]]), label="a single input (size 1)")
-        yield case(_state(4, 3, 1), tk.tensor([[2.0, 1.0, 0.5]]), label="a single class (size 1)")
-        yield case(_state(5, 2, 4), tk.zeros(0, 2), label="no samples (empty)", weight=0.25)
-        turned = tk.tensor([[1.0, 0.5], [2.0, 1.5], [0.5, 1.0]]).T
-        yield case(_state(6, 3, 2), turned, label="turned (non-contiguous)")
+        def saved(inputs: int, outputs: int) -> dict[str, tk.Tensor]:
+            return _state(draw.integer(1, 9999), inputs, outputs)
+
+        def rows(n: int, inputs: int) -> tk.Tensor:
+            return tk.tensor([draw.floats(inputs, 0.1, 2) for _ in range(n)])
+
+        yield case(saved(4, 3), rows(1, 4), label="one sample")
+        yield case(saved(4, 3), rows(5, 4), label="any five samples")
+        yield case(saved(1, 2), rows(2, 1), label="a single input (size 1)")
+        yield case(saved(3, 1), rows(1, 3), label="a single class (size 1)")
+        yield case(saved(2, 4), tk.zeros(0, 2), label="no samples (empty)", weight=0.25)
+        yield case(saved(3, 2), rows(3, 2).T, label="turned (non-contiguous)")
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         return f"{self.name}(state, {show(args[1])})"
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The scores, if two calls agree, and whether they have a history."""
-        one, other = answer(*args), answer(*args)
-        if not (isinstance(one, tk.Tensor) and isinstance(other, tk.Tensor)):
+        """The scores, if four calls agree, and whether they have a history."""
+        # two drop the same units of a single sample once in 256 times
+        one, *others = (answer(*args) for _ in range(4))
+        if not all(isinstance(it, tk.Tensor) for it in (one, *others)):
             return one
-        is_same = tk.equal(one, other)
+        is_same = all(tk.equal(one, it) for it in others)
         return {
             "the same at each call": is_same,
             "requires grad": one.requires_grad,
