@@ -174,8 +174,9 @@ def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method ``x.new_...``: ``make`` with the dtype and the device of ``x``."""
 
     def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
-        given = {name: value for name, value in named.items() if value is not None}
-        return make(*args, **{"dtype": self.dtype, "device": self.device, **given})
+        own = {"dtype": self.dtype, "device": self.device}
+        named |= {name: value for name, value in own.items() if named.get(name) is None}
+        return make(*args, **named)
 
     method.__doc__ = f"``tk.{make.__name__}`` with the dtype and the device of this tensor."
     return method

@@ -52,6 +52,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Any:
     tensor([3, 0, 1, 2])
     """
     need_tensor("roll", input)
+    dims = () if dims is None else dims
     shifts, dims = (
         need_sizes("roll", name, place, (each,) if as_int(each) is not None else each)
         for name, place, each in (("shifts", 2, shifts), ("dims", 3, dims))

@@ -14,7 +14,7 @@ import numpy as np
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
-from tensorkit.errors import DTypeError
+from tensorkit.errors import DTypeError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
@@ -294,10 +294,13 @@ def min(
 
 def _extreme(function: str, x: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     whole, along, of_two, index_of, named = _EXTREMES[function]
-    if dim is None and other is None:
+    if dim is None and other is None and keepdim is False:
         return whole(x)
     need_tensor(function, x)
-    other = dim if isinstance(dim, TensorBase) else other
+    if isinstance(dim, TensorBase):
+        if keepdim is not False:
+            raise must_be(function, "dim", 1, "int", dim)
+        other = dim
     if other is not None:
         return of_two(x, other)
     if as_int(dim) is None:

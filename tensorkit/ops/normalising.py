@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import dtypes, kernels
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
-from tensorkit.errors import NotSupportedError
+from tensorkit.errors import NotSupportedError, must_be
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import (
@@ -22,7 +22,7 @@ from tensorkit.ops.along import (
     some_dims,
     wide,
 )
-from tensorkit.ops.arguments import need_bool
+from tensorkit.ops.arguments import need_bool, need_tensor
 from tensorkit.ops.elementary import exp
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
@@ -207,6 +207,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     >>> tk.logsumexp(tk.tensor([1000., 1000.]), dim=0)
     tensor(1000.6932)
     """
+    need_tensor("logsumexp", input)
+    if dim is None:
+        raise must_be("logsumexp", "dim", 2, "tuple of ints", dim)
     dims = some_dims("logsumexp", input, dim)
     x = as_dtype_of("logsumexp", input, None, integers=dtypes.get_default_dtype())
     keepdim = need_bool("logsumexp", "keepdim", 3, keepdim)

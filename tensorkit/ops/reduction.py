@@ -13,7 +13,7 @@ from tensorkit import layout
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_, uint8
-from tensorkit.errors import DTypeError, NotSupportedError
+from tensorkit.errors import DTypeError, NotSupportedError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
 from tensorkit.ops.along import (
@@ -301,8 +301,12 @@ def _spread(
             "std and var only support floating point and complex dtypes",
             repair=f"x.float().{function}()",
         )
-    if isinstance(dim, bool):  # var(unbiased)
+    if isinstance(dim, bool) and unbiased is None:  # var(unbiased)
         dim, unbiased = None, dim
+    if isinstance(dim, bool) or not (unbiased is None or isinstance(unbiased, bool)):
+        raise no_such_call(
+            function, (dim, unbiased), "(bool unbiased)", "(dim, bool unbiased, bool keepdim)"
+        )
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     dims = some_dims(function, x, dim)
@@ -369,8 +373,10 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     (tensor(24.), tensor([3., 8.]))
     """
     input = summable("prod", input, dtype)
-    if dim is None:
+    if dim is None and keepdim is False:
         return _prod, (input,), {}
+    if dim is None:
+        raise must_be("prod", "dim", 2, "int", dim)
     if as_int(dim) is None:
         raise no_such_call("prod", (dim,), "()", "(int dim, bool keepdim)")
     place = one_dim("prod", input, dim)
@@ -500,10 +506,10 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _truth(function: str, operation: Operation, x: Tensor, dim: Any, keepdim: Any) -> Any:
-    dims = some_dims(function, x, dim)
+    dims, keepdim = some_dims(function, x, dim), need_bool(function, "keepdim", 3, keepdim)
     if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
         return (x != 0).to(uint8) if x._form.dtype is uint8 else x != 0
-    return operation, (x,), {"dim": dims, "keepdim": need_bool(function, "keepdim", 3, keepdim)}
+    return operation, (x,), {"dim": dims, "keepdim": keepdim}
 
 
 any.on_arrays = lambda x: x.any()  # type: ignore[attr-defined]

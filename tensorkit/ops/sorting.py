@@ -28,6 +28,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any 
     """
     place = one_dim("sort", input, dim)
     descending = need_bool("sort", "descending", 3, descending)
+    if stable is not None:
+        need_bool("sort", "stable", 4, stable)
     shape = tuple(input._form.shape)
     strides = layout.dense_strides(shape, input._form.strides)
     indices = results.run(_order, input._form.xp, input._array, place, descending)
@@ -49,6 +51,8 @@ def argsort(
     """
     place, form = one_dim("argsort", input, dim), input._form
     descending = need_bool("argsort", "descending", 3, descending)
+    if stable is not None:
+        need_bool("argsort", "stable", 4, stable)
     indices = results.run(_order, form.xp, input._array, place, descending)
     strides = layout.dense_strides(tuple(form.shape), form.strides)
     return results.finished(base.place(indices, form.device, dtypes.int64, strides))

@@ -13,7 +13,7 @@ from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import need_int, need_sizes, need_tensor
+from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_such_call
 from tensorkit.ops.notation import composed, op
 from tensorkit.ops.windows import add_window
 
@@ -174,17 +174,22 @@ def unsqueeze(layout: Layout, dim: int) -> Layout:
 unsqueeze.grad(x=lambda g, shape: reshape(g, shape))
 
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+@composed
+def squeeze(input: Tensor, dim: Any = None) -> Any:
     """View without dimensions of size 1: all of them, or those that ``dim`` names.
 
     >>> tk.zeros(1, 3, 1).squeeze().shape, tk.zeros(1, 3, 1).squeeze(0).shape
     (torch.Size([3]), torch.Size([3, 1]))
     """
+    need_tensor("squeeze", input)
     if dim is None:
-        return _squeeze_all(input)
+        return _squeeze_all, ()
     if isinstance(dim, (tuple, list)):
-        return _squeeze_dims(input, tuple(dim))
-    return _squeeze_dim(input, dim)
+        return _squeeze_dims, (need_sizes("squeeze", "dim", 2, dim),)
+    place = as_int(dim)
+    if place is None:
+        raise no_such_call("squeeze", (dim,), "()", "(int dim)", "(tuple of ints dim)")
+    return _squeeze_dim, (place,)
 
 
 def _without(layout: Layout, dims: Sequence[int]) -> Layout:
@@ -295,6 +300,7 @@ def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
     >>> tk.zeros(2, 3, 4).transpose(0, 2).shape
     torch.Size([4, 3, 2])
     """
+    dim0, dim1 = need_int("transpose", "dim0", 1, dim0), need_int("transpose", "dim1", 2, dim1)
     n_dims = max(len(layout.shape), 1)
     first, second = rules.wrap_dim(dim0, n_dims), rules.wrap_dim(dim1, n_dims)
     order = list(range(len(layout.shape)))
@@ -413,8 +419,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """
     need_tensor("flatten", input)
     shape = tuple(input._form.shape)
-    first = rules.wrap_dim(start_dim, max(len(shape), 1))
-    last = rules.wrap_dim(end_dim, max(len(shape), 1))
+    first, last = (
+        rules.wrap_dim(need_int("flatten", name, place, dim), max(len(shape), 1))
+        for name, place, dim in (("start_dim", 1, start_dim), ("end_dim", 2, end_dim))
+    )
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:

@@ -17,7 +17,9 @@ Differences that no expression below can show:
   it before they write; PyTorch reads what it has already written, in an order of its own.
 - norm("fro") takes any number of dimensions.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
-  not by sort, topk, squeeze, gather and their like.
+  not by sort, topk, gather and their like.
+- A dimension given as None means none given (`x.max(None)`); PyTorch refuses it where it has
+  another signature without one. keepdim=True alone is taken by mean.
 - permute, reshape and expand of tensors take their sizes by position only; so does view.
 - A view operation that was called with integers takes numbers equal to them, as 1. for 1, later.
 - topk names any of several equal elements, PyTorch perhaps another one.
