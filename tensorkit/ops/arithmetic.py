@@ -288,6 +288,13 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
         check_value(exponent.array, promoted)
 
 
+def _as_square(x: Operand, y: Operand) -> Any:
+    """How plans do ``x ** 2``: without questions."""
+    return (
+        (lambda x, _: x * x) if y.is_number and y.array == 2 and x.dtype.is_floating_point else None
+    )
+
+
 @op(
     kind="binary",
     symbol="** or pow()",
@@ -295,6 +302,7 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
     refuse=_check_exponent,
     overloaded=True,
     number_is_option=True,
+    shortcut=_as_square,
 )
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """Power ``x ** y``, element by element.
@@ -351,7 +359,9 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _slope(g: Any, x: Any, y: Any) -> Any:
-    return zeros_as(g) if y == 0 else g * (y * (x if y == 2 else pow(x, y - 1)))
+    if y == 2:
+        return g * (x + x)
+    return zeros_as(g) if y == 0 else g * (y * pow(x, y - 1))
 
 
 def _exponent_slope(g: Any, x: Any, y: Any, out: Any) -> Any:

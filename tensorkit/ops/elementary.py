@@ -325,8 +325,8 @@ def relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, x.dtype.type(0))
 
 
-_RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out > 0 ? g : T(0);")
-relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: where(out > 0, g, 0.0)))
+_RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out == T(0) ? T(0) : g;")
+relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: where(out != 0, g, 0.0)))
 
 
 # Rounding: integers are whole already, and slopes are 0

@@ -134,9 +134,9 @@ def _choose_on_arrays(condition: Any, x: Any, y: Any) -> Any:
 @op(kind="function", on_arrays=_choose_on_arrays)
 def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """``where`` on arrays."""
-    if x.__class__ is _ndarray and x.size >= _MANY and _is_zero(y):
+    if x.__class__ is _ndarray and _is_zero(y):
         return _kept(xp, condition, x)
-    if y.__class__ is _ndarray and y.size >= _MANY and _is_zero(x):
+    if y.__class__ is _ndarray and _is_zero(x):
         return _kept(xp, xp.logical_not(condition), y)
     return xp.where(condition, x, y)
 
@@ -158,6 +158,10 @@ def _kept(xp: Any, condition: Any, x: Any) -> Any:
     """
     if condition.shape != x.shape or x.dtype.kind != "f" or not x.flags.c_contiguous:
         return xp.where(condition, x, x.dtype.type(0))
+    if x.size < _MANY:
+        kept = xp.zeros(x.shape, x.dtype)
+        xp.copyto(kept, x, where=condition)
+        return kept
     masks = xp.negative(condition.astype(f"u{x.itemsize}"))
     masks &= x.view(masks.dtype)
     return masks.view(x.dtype)

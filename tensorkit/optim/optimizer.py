@@ -125,7 +125,8 @@ class Optimizer:
                     continue
                 self._begin(param, state, writer)
                 self._change(param._form.xp, group, count, arrays)
-        self._launch(waiting, writer)
+        if waiting:
+            self._launch(waiting, writer)
 
     def _prepared(
         self, param: Tensor, gradient: Tensor, group: dict[str, Any]

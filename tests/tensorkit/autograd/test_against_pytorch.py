@@ -55,6 +55,7 @@ PROGRAMS = """
     tk.exp(x), tk.log(x), tk.sqrt(x), tk.sin(x), tk.cos(x), tk.tanh(x), tk.sigmoid(x), tk.relu(x)
     x.clone(), x.contiguous(), x.t().contiguous()
     tk.where(x > 2, x, 0.)
+    y = (x * tk.tensor([1., tk.nan, -1.])).relu(); y.backward(x / (x - 1)); x.grad
     (x ** tk.tensor([-2, 3, 0])).sum().backward(); x.grad
     (x ** tk.tensor(-1, dtype=tk.int8)).sum().backward(); x.grad
     i = tk.zeros(3, dtype=tk.int64); i.copy_(x[0]), i.requires_grad

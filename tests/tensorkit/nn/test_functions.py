@@ -102,6 +102,15 @@ EDGES = {
     "slope of all ignored": lambda m, x, t: m.autograd.grad(
         _F(m).nll_loss(x.requires_grad_(), t * 0 - 100), x
     ),
+    "slope of one ignored": lambda m, x, t: m.autograd.grad(
+        _F(m).nll_loss(x.requires_grad_(), m.tensor([1, -100, 0, 2])), x
+    ),
+    "slope of negative ignored": lambda m, x, t: m.autograd.grad(
+        _F(m).nll_loss(x.requires_grad_(), t - 1, ignore_index=-1), x
+    ),
+    "zeros of a slope": lambda m, x, t: [
+        1 / m.autograd.grad(sign * _F(m).nll_loss(x.requires_grad_(), t), x)[0] for sign in (1, -1)
+    ],
     "nll all ignored": lambda m, x, t: _F(m).nll_loss(x, t * 0 - 100),
     "mse broadcast": lambda m, x, t: _F(m).mse_loss(x, x[:, :1]),
     "mse shapes": lambda m, x, t: _F(m).mse_loss(x, x[:2]),
