@@ -291,9 +291,9 @@ class RecordNode(Exercise):
         product = parts.apply(graph, "mul", ["x", "c"])
         value = graph[product]["value"]
         yield case(graph, "mul", [product, "x"], value * x, label="a second product")
-        twice = _leaves(x=tk.tensor(3.0))
-        parts.apply(twice, "add", ["x", "x"])
-        yield case(twice, "add", ["add1", "add1"], tk.tensor(12.0), label="a node used twice")
+        twice = _leaves(x=tk.tensor(draw.floats(1, 1, 9)[0]))
+        value = twice[parts.apply(twice, "add", ["x", "x"])]["value"]
+        yield case(twice, "add", ["add1", "add1"], value * 2, label="a node used twice")
         none = tk.zeros(0, 3)
         yield case(_leaves(x=none), "tanh", ["x"], none.tanh(), label="no elements (empty)")
 
@@ -423,6 +423,13 @@ def _mirrored(graph: Uses) -> Uses:
     return {name: inputs[::-1] for name, inputs in graph.items()}
 
 
+def _renamed(draw: Draw, graph: Uses, root: str) -> tuple[Uses, str]:
+    """The same graph and its root, with drawn numbers in the names."""
+    numbers = draw.distinct(len(graph), 1, 99)
+    new = {it: it.rstrip("0123456789") + str(n) for it, n in zip(graph, numbers, strict=True)}
+    return {new[it]: [new[one] for one in inputs] for it, inputs in graph.items()}, new[root]
+
+
 def _made(graph: Uses | tuple[int, ...]) -> Uses:
     """A graph, or of (n, back, ...) one of n + 1 nodes with inputs that lie so far back."""
     if isinstance(graph, dict):
@@ -504,21 +511,24 @@ class DeepOrder(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
+        def named(graph: Uses, root: str = "loss") -> tuple[Uses, str]:
+            return _renamed(draw, graph, root)
+
         yield case(MUST_WAIT, "loss", label="a node that must wait")
         yield case(_mirrored(MUST_WAIT), "loss", label="the same, inputs the other way round")
-        yield case({"x": [], "y": ["x", "x"]}, "y", label="an input used twice")
-        yield case(LONG_AND_SHORT, "loss", label="a long way and a short way")
-        yield case(_mirrored(LONG_AND_SHORT), "loss", label="a short way and a long way")
-        yield case(BLOCKS, "loss", label="two shortcuts")
-        yield case(_mirrored(BLOCKS), "loss", label="two shortcuts, mirrored")
-        yield case(SQUARES, "loss", label="two squares and a longer way")
-        yield case(_mirrored(SQUARES), "loss", label="a longer way and two squares")
-        yield case(SQUARE, "loss", label="a square and a longer way")
-        yield case(_mirrored(SQUARE), "loss", label="a longer way and a square")
+        yield case(*named({"x": [], "y": ["x", "x"]}, "y"), label="an input used twice")
+        yield case(*named(LONG_AND_SHORT), label="a long way and a short way")
+        yield case(*named(_mirrored(LONG_AND_SHORT)), label="a short way and a long way")
+        yield case(*named(BLOCKS), label="two shortcuts")
+        yield case(*named(_mirrored(BLOCKS)), label="two shortcuts, mirrored")
+        yield case(*named(SQUARES), label="two squares and a longer way")
+        yield case(*named(_mirrored(SQUARES)), label="a longer way and two squares")
+        yield case(*named(SQUARE), label="a square and a longer way")
+        yield case(*named(_mirrored(SQUARE)), label="a longer way and a square")
         aside = {"above": ["aside", "x"], "aside": ["c"], **LONG_AND_SHORT}
-        yield case(aside, "loss", label="nodes that are not reached")
-        yield case({"above": ["x"], **BLOCKS}, "add2", label="a root in the middle")
-        yield case({"alone": []}, "alone", label="a single node (size 1)")
+        yield case(*named(aside), label="nodes that are not reached")
+        yield case(*named({"above": ["x"], **BLOCKS}, "add2"), label="a root in the middle")
+        yield case(*named({"alone": []}, "alone"), label="a single node (size 1)")
         n = draw.integer(DEEP, DEEP + 50)
         yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=3)
         yield case((2 * n, 2, 1), f"n{2 * n}", label="2,400 nodes with shortcuts", weight=6)
@@ -722,15 +732,15 @@ class FiveFormulas(Exercise):
         rows = a.sum(dim=1, keepdim=True)
         yield case("sum", tk.tensor([[2.0], [3.0]]), [a], rows, label="sum of every row")
         yield case("tanh", up, [a], a.tanh(), label="tanh")
-        one, two = tk.tensor(2.0), tk.tensor(-0.5)
+        one, two = tk.tensor(draw.floats(1, 2, 9)[0]), tk.tensor(-draw.floats(1, 0.4, 0.9)[0])
         yield case(
             "mul", tk.tensor(3.0), [one, two], one * two, label="mul of single numbers (0-d)"
         )
         yield case(
             "add", tk.tensor(3.0), [one, two], one + two, label="add of single numbers (0-d)"
         )
-        yield case("tanh", tk.tensor([4.0]), [tk.tensor([-0.5])], tk.tensor([-0.5]).tanh(),
-                   label="tanh of one element (size 1)")  # fmt: skip
+        x = two.unsqueeze(0)
+        yield case("tanh", tk.tensor([4.0]), [x], x.tanh(), label="tanh of one element (size 1)")
         s, t = matrix(3, 3), matrix(3, 3) - 1
         yield case("matmul", matrix(3, 3) + 2, [s, t.T], s @ t.T, label="matmul of squares")
         c, d = a.double(), (b + 2).double()
@@ -885,11 +895,14 @@ class GradientsAdded(Exercise):
         yield case(*_built(matrices, *layer), label="a layer with a constant")
         doubles = _leaves(x=tk.tensor(draw.floats(2, 2, 9)).double())
         yield case(*_built(doubles, ("add", "x x"), ("add", "1 x"), ("sum", "2")), label="float64")
-        yield case(*_built(_leaves(x=tk.tensor(5.0))), label="a leaf alone (size 1)")
+        yield case(
+            *_built(_leaves(x=tk.tensor(draw.floats(1, 2, 9)[0]))), label="a leaf alone (size 1)"
+        )
         turned = _leaves(x=tk.tensor([draw.floats(3, 2, 9) for _ in range(2)]).T)
         added = ("add", "x x"), ("add", "1 x"), ("sum", "2")
         yield case(*_built(turned, *added), label="a turned leaf (non-contiguous)")
-        half = _leaves(x=tk.tensor([2.0, -0.5], dtype=tk.float16))
+        up, down = draw.integers(2, 2, 9)
+        half = _leaves(x=tk.tensor([up, -down / 4], dtype=tk.float16))
         yield case(
             *_built(half, ("mul", "x x"), ("add", "1 x"), ("sum", "2")),
             label="half the memory (float16)",
@@ -1027,7 +1040,7 @@ class SumTo(Exercise):
         yield case(g, (2, 1, 1), label="two dimensions that stretch (size 1)")
         yield case(g.permute(2, 1, 0), (3, 1), label="a turned gradient (non-contiguous)")
         yield case(tk.zeros(0, 3), (1,), label="no rows (empty)")
-        half = tk.arange(6.0).reshape(2, 3).half()
+        half = tk.tensor([draw.integers(3, 1, 20) for _ in range(2)]).half()
         yield case(half, (2, 1), label="half the memory (float16)")
 
     def advice(self, *args: Any) -> str | None:
@@ -1212,7 +1225,8 @@ class RecordedGradients(Exercise):
             n = tk.zeros(shape).numel()
             return tk.tensor(draw.floats(n, 0.2, 0.9)).reshape(shape)
 
-        number = {"x": tk.tensor(2.0), "y": tk.tensor(5.0), "up": tk.tensor(1.5)}
+        x, y, up = draw.floats(1, 2, 4)[0], draw.floats(1, 5, 9)[0], draw.floats(1, 1.5, 3)[0]
+        number = {"x": tk.tensor(x), "y": tk.tensor(y), "up": tk.tensor(up)}
         yield case(*_node(number, "mul"), "up", label="mul of two numbers (0-d)")
         rows = {"x": some(3), "y": some(3) + 1, "up": some(3) + 2}
         yield case(*_node(rows, "mul"), "up", label="mul")
@@ -1221,7 +1235,7 @@ class RecordedGradients(Exercise):
         squares = {"x": some(2, 2), "y": some(2, 2) + 1, "up": some(2, 2) + 2}
         yield case(*_node(squares, "matmul"), "up", label="matmul of squares")
         yield case(*_node({"x": some(3), "up": some(3) + 2}, "tanh"), "up", label="tanh")
-        one = {"x": tk.tensor(0.5), "up": tk.tensor(2.0)}
+        one = {"x": some(1)[0], "up": some(1)[0] + 2}
         yield case(*_node(one, "tanh"), "up", label="tanh of a number (0-d)")
         doubles = {"x": some(2, 1).double(), "up": some(2, 1).double() + 2}
         yield case(*_node(doubles, "tanh"), "up", label="tanh in float64")
@@ -1375,12 +1389,11 @@ class SixthOperation(Exercise):
             tk.tensor([0, 2, 1, 1]),
             label="float64 (non-contiguous)",
         )
-        one = tk.tensor(3.0)
-        yield case(
-            one, tk.tensor([[2.0], [1.0]]), tk.tensor([0, 0]), label="a single class (size 1)"
-        )
-        half, two = tk.zeros(2, 4, dtype=tk.float16), tk.tensor(2.0, dtype=tk.float16)
-        yield case(two, half, tk.tensor([3, 0]), label="equal scores, half the memory (float16)")
+        single = tk.tensor(draw.floats(2, -2, 2)).unsqueeze(1)
+        yield case(tk.tensor(3.0), single, tk.tensor([0, 0]), label="a single class (size 1)")
+        half, many = tk.zeros(2, 4, dtype=tk.float16), tk.tensor(float(draw.integer(2, 20)))
+        own = tk.tensor(draw.integers(2, 0, 3))
+        yield case(many.half(), half, own, label="equal scores, half the memory (float16)")
 
 
 def forward_slopes(
@@ -1487,5 +1500,7 @@ class ForwardSlopes(Exercise):
         more = {**slopes, "v": {}, "u": {"z": 0.5, "y": -2.0}, "c": {"v": 3.0}}
         yield case(more, ["x", "w", "v", "c", "y", "z", "u"], "x", label="three ways")
         yield case({"x": {}}, ["x"], "x", label="a leaf alone (size 1)")
-        chain = {"n0": {}, **{f"n{i}": {f"n{i - 1}": -1.5} for i in range(1, 8)}}
+        chain: dict[str, dict[str, float]] = {"n0": {}}
+        for i, slope in enumerate(draw.floats(7, 1.1, 1.9)):
+            chain[f"n{i + 1}"] = {f"n{i}": -slope}
         yield case(chain, [f"n{i}" for i in range(8)], "n0", label="a chain")
