@@ -359,9 +359,7 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _slope(g: Any, x: Any, y: Any) -> Any:
-    if y == 2:
-        return g * (x + x)
-    return zeros_as(g) if y == 0 else g * (y * pow(x, y - 1))
+    return zeros_as(g) if y == 0 else g * (y * (x if y == 2 else pow(x, y - 1)))
 
 
 def _exponent_slope(g: Any, x: Any, y: Any, out: Any) -> Any:
