@@ -207,13 +207,17 @@ class LinspaceByHand(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(0, 1, 5, label="from 0 to 1")
-        yield case(2, -1, 4, label="downwards")
-        start, end = draw.floats(1, -9, -1)[0], draw.floats(1, 1, 9)[0]
+        yield case(0, 1, draw.integer(4, 12), label="from 0 to 1")
+        yield case(draw.integer(1, 9), draw.integer(-9, -1), draw.integer(4, 6), label="downwards")
+        (start,) = draw.floats(1, -9, -1)
+        end = round(start + draw.integer(10, 18) + 0.5, 2)  # so that no width is whole
         yield case(start, end, draw.integer(6, 9), label="any two ends")
-        yield case(1.5, 1.5, 3, label="both ends the same")
-        yield case(2, 5, 1, label="one number (size 1)")
-        yield case(-3.5, 4, 1, label="one number, below zero (size 1)")
+        (both,) = draw.floats(1, 1, 9)
+        yield case(both, both, draw.integer(3, 6), label="both ends the same")
+        start, end = draw.distinct(2, 1, 9)
+        yield case(start, end, 1, label="one number (size 1)")
+        (start,) = draw.floats(1, -9, -1)
+        yield case(start, draw.integer(1, 9), 1, label="one number, below zero (size 1)")
         yield case(1, 4, 0, label="no number (empty)", weight=0.25)
 
 
@@ -359,12 +363,14 @@ class Checkerboard(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(4, 4, label="a square board")
-        yield case(3, 5, label="odd sides")
-        yield case(3, 6, label="an even number of columns")
+        side = 2 * draw.integer(2, 5)
+        yield case(side, side, label="a square board")
+        few, more = 2 * draw.integer(1, 2) + 1, 2 * draw.integer(3, 5) + 1
+        yield case(few, more, label="odd sides")
+        yield case(few, 2 * draw.integer(2, 5), label="an even number of columns")
         yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
-        yield case(1, 6, label="a single row (size 1)")
-        yield case(5, 1, label="a single column (size 1)")
+        yield case(1, draw.integer(4, 11), label="a single row (size 1)")
+        yield case(draw.integer(3, 9), 1, label="a single column (size 1)")
         yield case(1, 1, label="a single square (size 1)")
         yield case(0, 3, label="no rows (empty)", weight=0.25)
         yield case(2, 0, label="no columns (empty)", weight=0.25)
@@ -588,8 +594,10 @@ class Pixels(Exercise):
         yield case(
             _image(_photo(draw, 4, 2))[::2], label="every second row of a photo (non-contiguous)"
         )
-        yield case(_image([[[255, 255, 255]] * 2]), label="white")
-        yield case(_image([[[0, 0, 0]] * 2]), label="black")
+        height, width = draw.distinct(2, 1, 4)
+        yield case(_image([[[255] * 3] * width] * height), label="white")
+        height, width = draw.distinct(2, 1, 4)
+        yield case(_image([[[0] * 3] * width] * height), label="black")
         yield case(tk.zeros(0, 4, 3, dtype=tk.uint8), label="a photo without rows (empty)")
 
 
@@ -714,12 +722,16 @@ class HalfPrecision(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(_half(draw.integers(5, 1, 9)), label="small numbers")
-        yield case(_half([0.5, -1.25, 3]), label="fractions and signs")
-        yield case(_half([2048, 1, 1, 1]), label="small steps on a large number")
+        a, b, c = draw.integers(3, 1, 20)
+        yield case(_half([a / 4, -b / 4, c]), label="fractions and signs")
+        large = 2048 + 4 * draw.integer(0, 400)  # to which float16 cannot add 1
+        yield case(_half([large, 1, 1, 1]), label="small steps on a large number")
         yield case(_half([60000, draw.integer(200, 900) * 32]), label="a sum above 65504")
-        yield case(_half([60000, 60000, -60000]), label="above 65504 on the way")
-        yield case(_half([7, 9, 5, 9, 3])[::2], label="every second element (non-contiguous)")
-        yield case(_half([0.25]), label="a single element (size 1)")
+        large = 32 * draw.integer(1100, 1900)
+        yield case(_half([large, large, -large]), label="above 65504 on the way")
+        five = _half(draw.integers(5, 1, 9))
+        yield case(five[::2], label="every second element (non-contiguous)")
+        yield case(_half([draw.integer(1, 39) / 4]), label="a single element (size 1)")
         yield case(_half([]), label="no elements (empty)")
 
 
@@ -837,9 +849,10 @@ class StridesOf(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((3, 4), label="a matrix")
         yield case((draw.integer(2, 9),), label="a vector")
-        yield case((2, 3, 4), label="three dimensions")
+        yield case(tuple(draw.integers(3, 2, 6)), label="three dimensions")
         yield case(tuple(draw.integers(4, 2, 6)), label="any four dimensions")
-        yield case((4, 1, 3), label="a dimension in the middle (size 1)")
+        rows, columns = draw.integers(2, 2, 6)
+        yield case((rows, 1, columns), label="a dimension in the middle (size 1)")
         yield case((2, 0, 3), label="a dimension of size 0 (empty)")
         yield case((draw.integer(2, 9), 0), label="no columns (empty)")
         yield case((), label="a single number (0-d)")
@@ -944,11 +957,14 @@ class PrivateCopy(Exercise):
         yield case(np.array(draw.floats(3, 1, 9)), label="a vector of float64")
         yield case(np.array([draw.integers(3, 1, 9) for _ in range(2)]), label="a matrix of int64")
         yield case(np.array(draw.floats(3, 1, 9), dtype=np.float32), label="a vector of float32")
-        yield case(np.array([[7, 200], [255, 1]], dtype=np.uint8), label="pixels of uint8")
-        yield case(np.arange(1.0, 7.0)[::2], label="every second element (non-contiguous)")
-        yield case(np.array(2.5), label="a single number (0-d)")
-        yield case(np.array([[7.5]]), label="one row, one column (size 1)")
-        yield case(np.array([0.5, 2048], dtype=np.float16), label="a vector of float16")
+        pixels = np.array([draw.integers(2, 1, 255) for _ in range(2)], dtype=np.uint8)
+        yield case(pixels, label="pixels of uint8")
+        six = np.array(draw.floats(6, 1, 9))
+        yield case(six[::2], label="every second element (non-contiguous)")
+        yield case(np.array(draw.floats(1, 1, 9)[0]), label="a single number (0-d)")
+        yield case(np.array([draw.floats(1, 1, 9)]), label="one row, one column (size 1)")
+        halves = [draw.integer(1, 39) / 4, draw.integer(1000, 2048)]
+        yield case(np.array(halves, dtype=np.float16), label="a vector of float16")
         yield case(np.zeros((0, 3), dtype=np.float16), label="no rows (empty)")
 
     def run(self, answer: Any, *args: Any) -> dict[str, Any]:
