@@ -133,12 +133,16 @@ class Softplus(Exercise):
         four = [*draw.floats(2, -3, -1), *draw.floats(2, 1, 3)]
         yield case(tk.tensor(four), label="any four numbers")
         yield case(tk.tensor([-1000.0, 1000.0]), label="far out on both sides")
-        yield case(tk.tensor([[-0.5, 1000.0], [90.0, 2.0]]), label="a table")
-        yield case(tk.tensor(1000.0), label="a single number (0-d)")
-        yield case(tk.tensor([[-1000.0]]), label="one row, one column (size 1)")
-        yield case(tk.tensor([12.0, -12.0, 300.0, 0.0]).half(), label="half the memory (float16)")
-        yield case(tk.tensor([[11.5], [15.0]]).half(), label="a column of halves (float16)")
-        mixed = tk.tensor([1.0, 0.0, -1000.0, 0.0, 1000.0])
+        small, large = draw.floats(2, 0.3, 3), [float(it) for it in draw.integers(5, 1001, 1900)]
+        table = tk.tensor([[-small[0], large[0]], [float(draw.integer(90, 99)), small[1]]])
+        yield case(table, label="a table")
+        yield case(tk.tensor(large[1]), label="a single number (0-d)")
+        yield case(tk.tensor([[-large[2]]]), label="one row, one column (size 1)")
+        a, b, c = draw.integer(12, 19), -draw.integer(12, 19), draw.integer(100, 400)
+        yield case(tk.tensor([a, b, c, 0]).half(), label="half the memory (float16)")
+        column = tk.tensor([[draw.integer(12, 15) - 0.5], [draw.integer(15, 40)]])
+        yield case(column.half(), label="a column of halves (float16)")
+        mixed = tk.tensor([*draw.floats(1, 0.3, 3), 0.0, -large[3], 0.0, large[4]])
         yield case(mixed[::2], label="every second element (non-contiguous)")
         yield case(tk.zeros(0, 2), label="no elements (empty)")
 
@@ -242,21 +246,23 @@ class Brighter(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([10.0, 200.0]), 100, label="two pixels, brighter")
-        yield case(tk.tensor([10.0, 200.0, 120.0]), -100, label="three pixels, darker")
+        three = [draw.integer(1, 40), draw.integer(180, 255), draw.integer(110, 170)]
+        yield case(tk.tensor(three).float(), -draw.integer(50, 100), label="three pixels, darker")
         yield case(
             tk.tensor([[float(it) for it in draw.integers(3, 0, 180)] for _ in range(2)]),
             draw.integer(20, 60),
             label="any photo, brighter",
         )
-        yield case(tk.tensor([0.0, 255.0, 250.0, 4.0]), -5.5, label="at both ends, darker")
-        yield case(tk.tensor(250.0), 10, label="a single pixel (0-d)")
-        yield case(
-            tk.tensor([1.0, 240.0, 3.0, 252.0])[::2],
-            30,
-            label="every second pixel (non-contiguous)",
-        )
-        yield case(tk.tensor([[250.0]]), 10, label="one row, one column (size 1)")
-        yield case(tk.tensor([10.0, 200.0]).half(), 100, label="half the memory (float16)")
+        ends = tk.tensor([0, 255, draw.integer(200, 250), draw.integer(1, 4)]).float()
+        yield case(ends, -draw.integer(5, 19) - 0.5, label="at both ends, darker")
+        pixel = float(draw.integer(230, 250))
+        yield case(tk.tensor(pixel), draw.integer(30, 60), label="a single pixel (0-d)")
+        four = tk.tensor(draw.integers(4, 1, 200)).float()
+        yield case(four[::2], draw.integer(20, 50), label="every second pixel (non-contiguous)")
+        pixel = float(draw.integer(230, 250))
+        yield case(tk.tensor([[pixel]]), draw.integer(30, 60), label="one row, one column (size 1)")
+        halves = tk.tensor([draw.integer(1, 50), draw.integer(170, 250)]).half()
+        yield case(halves, draw.integer(90, 150), label="half the memory (float16)")
         yield case(tk.zeros(0, 3), 1, label="no pixels (empty)")
 
 
@@ -366,20 +372,17 @@ class Dense(Exercise):
         yield case(*_layer(draw, 3, 3, 3), label="as many outputs as inputs as samples")
         yield case(*_layer(draw, 2, 5, 1), label="one output")
         yield case(tk.zeros(0, 2), tk.ones(3, 2), tk.ones(3), label="no samples (empty)")
-        one = tk.tensor([[2.0]])
-        yield case(one, one + 1, tk.tensor([5.0]), label="one of everything (size 1)")
-        yield case(
-            tk.tensor([[1.0, 2.0], [3.0, 4.0]]).half(),
-            tk.tensor([[2.0, 0.5], [1.0, 1.0], [0.0, 4.0]]).half(),
-            tk.tensor([0.5, 1.0, -2.0]).half(),
-            label="half the memory (float16)",
-        )
-        yield case(
-            tk.tensor([[1, 2], [3, 4]]),
-            tk.tensor([[1, 5], [2, -1]]),
-            tk.tensor([7, 9]),
-            label="whole numbers (int)",
-        )
+        a, b, c = [float(it) for it in draw.integers(3, 2, 9)]
+        one = tk.tensor([[a]]), tk.tensor([[b]]), tk.tensor([c])
+        yield case(*one, label="one of everything (size 1)")
+        halves = tk.tensor([draw.integers(2, 1, 9) for _ in range(2)]).half()
+        weight = tk.tensor([draw.integers(2, -9, 9) for _ in range(3)]).half() / 2
+        bias = tk.tensor(draw.distinct(3, 1, 9)).half() / 2
+        yield case(halves, weight, bias, label="half the memory (float16)")
+        # the product is far from symmetric
+        low, high = draw.integers(4, 1, 4), draw.integers(4, 6, 9)
+        x, weight = tk.tensor([high[:2], low[:2]]), tk.tensor([low[2:], high[2:]])
+        yield case(x, weight, tk.tensor(draw.distinct(2, 1, 9)), label="whole numbers (int)")
         x, weight, bias = _layer(draw, 3, 4, 2)
         yield case(x.double(), weight.double(), bias.double(), label="float64")
         wide, weight, bias = _layer(draw, 3, 4, 2)
@@ -494,9 +497,9 @@ class BatchProduct(Exercise):
         yield case(*(it.double() for it in _batch(draw, 2, 1, 3, 1)), label="float64")
         turned = [it.mT for it in _batch(draw, 2, 3, 2, 3)]
         yield case(*reversed(turned), label="transposes (non-contiguous)")
-        halves = tk.tensor([[[1.0, 2.0]], [[3.0, 0.5]]]).half()
+        halves = tk.tensor([[draw.integers(2, 1, 8)], [draw.integers(2, 9, 20)]]).half() / 2
         yield case(halves, halves.mT, label="half the memory (float16)")
-        whole = tk.arange(12)
+        whole = tk.tensor([*draw.integers(6, 1, 4), *draw.integers(6, 5, 9)])
         yield case(whole.reshape(2, 2, 3), whole.reshape(2, 3, 2), label="whole numbers (int)")
         yield case(tk.zeros(2, 0, 3), tk.ones(2, 3, 4), label="no rows (empty)")
 
@@ -695,8 +698,12 @@ class StandardRows(Exercise):
         yield case(_rows(draw, 4, 4), label="as many rows as columns")
         yield case(_rows(draw, 1, 6), label="a single row (size 1)")
         yield case(_rows(draw, 5, 3).T, label="columns of a table (non-contiguous)")
-        halves = tk.tensor([[1.0, 2.0, 3.0], [50.0, 10.0, 30.0]]).half()
-        yield case(halves, label="half the memory (float16)")
+        # in equal steps, so that float16 is exact
+        start, step = draw.integer(1, 9), draw.integer(2, 5)
+        small = [start + step * i for i in draw.distinct(3, 0, 2)]
+        start, step = draw.integer(10, 30), draw.integer(6, 10)
+        large = [start + step * i for i in draw.distinct(3, 0, 2)]
+        yield case(tk.tensor([small, large]).half(), label="half the memory (float16)")
         yield case(_rows(draw, 2, 4).double(), label="float64")
         yield case(tk.zeros(0, 3), label="no rows (empty)")
 
@@ -771,11 +778,16 @@ class BlockMeans(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2, label="blocks of two")
         yield case(tk.tensor([float(it) for it in draw.distinct(12, 1, 60)]), 4, label="any twelve")
-        yield case(tk.tensor([5.0, 1.0, 3.0]), 3, label="one block")
-        yield case(tk.tensor([5.0, 1.0, 3.0]), 1, label="blocks of one (size 1)")
-        yield case(tk.arange(12.0)[::2], 3, label="every second element (non-contiguous)")
-        yield case(tk.tensor([0.0, 8.0, 4.0, 6.0]).double(), 2, label="float64")
-        yield case(tk.tensor([1.0, 3.0, 10.0, 20.0]).half(), 2, label="half the memory (float16)")
+        n = draw.integer(3, 5)
+        one = tk.tensor([draw.integer(40, 60), *draw.integers(n - 1, 1, 30)]).float()
+        yield case(one, n, label="one block")
+        n = draw.integer(3, 5)
+        yield case(tk.tensor(draw.distinct(n, 1, 60)).float(), 1, label="blocks of one (size 1)")
+        rising = tk.tensor(sorted(draw.distinct(12, 1, 60))).float()
+        yield case(rising[::2], 3, label="every second element (non-contiguous)")
+        yield case(tk.tensor(draw.distinct(4, 1, 60)).double(), 2, label="float64")
+        halves = tk.tensor(draw.distinct(4, 1, 60)).half()
+        yield case(halves, 2, label="half the memory (float16)")
         yield case(tk.zeros(0), 2, label="no elements (empty)")
 
     def advice(self, *args: Any) -> str | None:
@@ -922,12 +934,9 @@ class Ensemble(Exercise):
         yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
         yield case(_tables(draw, 3, 2, 5), label="five classes")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
-        yield case(
-            [tk.tensor([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.0, 0.25, 0.75]])],
-            label="a single model (size 1)",
-        )
-        halves = [[[0.5, 0.25], [0.125, 0.75]], [[0.75, 0.5], [0.375, 0.25]]]
-        yield case([tk.tensor(it).half() for it in halves], label="half the memory (float16)")
+        yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
+        halves = [it.half() for it in _tables(draw, 2, 2, 2)]
+        yield case(halves, label="half the memory (float16)")
         wide = [tk.stack([it, -it], dim=2).flatten(1) for it in _tables(draw, 2, 3, 3)]
         yield case([it[:, ::2] for it in wide], label="every second column (non-contiguous)")
         yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
