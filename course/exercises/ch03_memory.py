@@ -113,15 +113,25 @@ class PositionOf(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((1, 2), (4, 1), 0, label="a matrix")
-        yield case((2, 1), (1, 3), 0, label="a transposed matrix (non-contiguous)")
-        yield case((1, 3), (8, 2), draw.integer(3, 9), label="every second column, with an offset")
+        row, column = draw.distinct(2, 1, 3)
         yield case(
-            (draw.integer(3, 6), draw.integer(1, 4), 2), (20, 5, 1), 7, label="three dimensions"
+            (row, column), (1, draw.integer(4, 9)), 0, label="a transposed matrix (non-contiguous)"
         )
-        yield case((5,), (3,), 1, label="a vector")
-        yield case((3, 2), (0, 1), 4, label="a stride of 0")
-        yield case((2, 0, 1), (4, 77, 1), 0, label="a dimension with one entry (size 1)")
-        yield case((), (), 6, label="a single number (0-d)")
+        index: Ints
+        stride: Ints
+        index, stride = (draw.integer(2, 3), draw.integer(4, 6)), (2 * draw.integer(7, 9), 2)
+        offset = draw.integer(3, 9)
+        yield case(index, stride, offset, label="every second column, with an offset")
+        index, stride = (draw.integer(3, 6), draw.integer(1, 4), draw.integer(1, 2)), (20, 5, 1)
+        yield case(index, stride, draw.integer(3, 9), label="three dimensions")
+        index, stride = (draw.integer(3, 9),), (draw.integer(3, 9),)
+        yield case(index, stride, draw.integer(1, 9), label="a vector")
+        index = tuple(draw.distinct(2, 1, 5))
+        yield case(index, (0, 1), draw.integer(3, 9), label="a stride of 0")
+        first, last = draw.distinct(2, 1, 3)
+        stride = draw.integer(4, 9), draw.integer(50, 99), 1
+        yield case((first, 0, last), stride, 0, label="a dimension with one entry (size 1)")
+        yield case((), (), draw.integer(3, 99), label="a single number (0-d)")
 
 
 def transposed_layout(
@@ -238,12 +248,18 @@ class TransposedLayout(Exercise):
         shape = tuple(draw.distinct(3, 2, 6))
         yield case(shape, tuple(tk.empty(shape).stride()), 0, 2, label="first and last of three")
         yield case(shape, tuple(tk.empty(shape).stride()), 1, 2, label="the last two of three")
-        yield case((5, 2, 3), (6, 3, 1), -1, -3, label="counted from the end (negative dims)")
-        yield case((3, 2, 4), (1, 12, 3), 0, 1, label="three dimensions (non-contiguous)")
-        yield case((3, 2), (8, 2), 0, 1, label="every second column (non-contiguous)")
-        yield case((4, 2), (2, 1), 1, 1, label="a dimension with itself")
-        yield case((0, 5), (5, 1), 0, 1, label="no rows (empty)")
-        yield case((1, 4), (4, 1), 0, 1, label="a single row (size 1)")
+        a, b, c = draw.distinct(3, 2, 6)
+        yield case((a, b, c), (b * c, c, 1), -1, -3, label="counted from the end (negative dims)")
+        a, b, c = draw.distinct(3, 2, 6)
+        yield case((a, b, c), (1, a * c, a), 0, 1, label="three dimensions (non-contiguous)")
+        a, b = draw.distinct(2, 2, 6)
+        yield case((a, b), (4 * b, 2), 0, 1, label="every second column (non-contiguous)")
+        a, b = draw.distinct(2, 2, 6)
+        yield case((a, b), (b, 1), 1, 1, label="a dimension with itself")
+        n = draw.integer(2, 9)
+        yield case((0, n), (n, 1), 0, 1, label="no rows (empty)")
+        n = draw.integer(2, 9)
+        yield case((1, n), (n, 1), 0, 1, label="a single row (size 1)")
 
 
 @exercise("which-layout", points=2, difficulty=2, minutes=6)
@@ -465,16 +481,23 @@ class ContiguousByHand(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((2, 3), (3, 1), label="a matrix")
         yield case((3, 2), (1, 3), label="a transposed matrix")
-        yield case((3, 2), (4, 1), label="two of four columns")
-        yield case((3, 2), (4, 2), label="every second column")
+        yield case((draw.integer(2, 9), 2), (4, 1), label="two of four columns")
+        rows, columns = draw.integers(2, 2, 6)
+        yield case((rows, columns), (2 * columns, 2), label="every second column")
         shape = tuple(draw.distinct(4, 2, 6))
         yield case(shape, tuple(tk.empty(shape).stride()), label="four dimensions")
-        yield case((2, 3, 4), (12, 1, 3), label="the last two exchanged")
-        yield case((1, 4), (99, 1), label="one row, any stride (size 1)")
-        yield case((4, 1), (1, 7), label="one column, any stride (size 1)")
-        yield case((2, 0, 3), (5, 9, 1), label="no elements (empty)")
-        yield case((0,), (7,), label="a vector of none (empty)")
-        yield case((5,), (2,), label="every second element (non-contiguous)")
+        a, b, c = draw.distinct(3, 2, 6)
+        yield case((a, b, c), (b * c, 1, b), label="the last two exchanged")
+        n, any_stride = draw.integer(2, 9), draw.integer(20, 99)
+        yield case((1, n), (any_stride, 1), label="one row, any stride (size 1)")
+        n, any_stride = draw.integer(2, 9), draw.integer(20, 99)
+        yield case((n, 1), (1, any_stride), label="one column, any stride (size 1)")
+        a, c = draw.integers(2, 2, 4)
+        steps = draw.integer(5, 7), draw.integer(8, 9), 1
+        yield case((a, 0, c), steps, label="no elements (empty)")
+        yield case((0,), (draw.integer(2, 9),), label="a vector of none (empty)")
+        n, step = draw.integers(2, 2, 9)
+        yield case((n,), (step,), label="every second element (non-contiguous)")
         yield case((), (), label="a single number (0-d)")
 
 
@@ -569,17 +592,19 @@ class ColumnAfterColumn(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([[1, 2, 3], [4, 5, 6]]), label="two rows of three (int)")
-        yield case(tk.tensor([draw.distinct(2, 1, 99) for _ in range(3)]), label="any three rows")
-        yield case(tk.arange(9.0).reshape(3, 3), label="as many rows as columns")
+        yield case(_matrix(draw, 3, 2), label="any three rows")
+        yield case(_matrix(draw, 3, 3).float(), label="as many rows as columns")
         yield case(
-            tk.arange(12).reshape(3, 4)[:, ::2],
-            label="every second column of a matrix (non-contiguous)",
+            _matrix(draw, 3, 4)[:, ::2], label="every second column of a matrix (non-contiguous)"
         )
-        yield case(tk.arange(6).reshape(2, 3).T, label="a transpose already (non-contiguous)")
-        yield case(tk.tensor([[1.5], [2.5]]), label="a single column (size 1)")
-        halves = tk.tensor([[0.5, 1.0], [2.0, 3.0]]).half()
-        yield case(halves, label="half the memory (float16)")
+        yield case(_matrix(draw, 2, 3).T, label="a transpose already (non-contiguous)")
+        yield case(_matrix(draw, draw.integer(2, 4), 1) / 2, label="a single column (size 1)")
+        yield case(_matrix(draw, 2, 2).half() / 2, label="half the memory (float16)")
         yield case(tk.zeros(0, 3), label="no rows (empty)")
+
+
+def _matrix(draw: Draw, rows: int, columns: int) -> tk.Tensor:
+    return tk.tensor(draw.distinct(rows * columns, 1, 99)).reshape(rows, columns)
 
 
 def channels_first(photos: tk.Tensor) -> tk.Tensor:
@@ -807,17 +832,21 @@ class WithoutBatch(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.arange(24.0).reshape(1, 3, 2, 4), label="a colour photo")
-        yield case(tk.arange(8.0).reshape(1, 1, 2, 4), label="a grey photo")
-        yield case(tk.arange(3.0).reshape(1, 3, 1, 1), label="a single pixel (size 1)")
-        yield case(tk.tensor(draw.floats(5, 0, 1)).reshape(1, 1, 1, 5), label="a single grey line")
-        last = tk.arange(24.0).reshape(1, 2, 4, 3).permute(0, 3, 1, 2)
+        yield case(_one_photo(draw, 3, 2, draw.integer(3, 4)), label="a colour photo")
+        yield case(_one_photo(draw, 1, 2, draw.integer(3, 6)), label="a grey photo")
+        yield case(_one_photo(draw, 3, 1, 1), label="a single pixel (size 1)")
+        yield case(_one_photo(draw, 1, 1, draw.integer(4, 9)), label="a single grey line")
+        last = _photos(draw, 1, 2, draw.integer(3, 4), 3).float().permute(0, 3, 1, 2)
         yield case(last, label="channels last in memory (non-contiguous)")
-        halves = tk.arange(6.0).half().reshape(1, 1, 2, 3)
+        halves = _one_photo(draw, 1, 2, draw.integer(3, 6)).half()
         yield case(halves, label="half the memory (float16)")
-        whole = tk.tensor([[[[7, 255]]]], dtype=tk.uint8)
-        yield case(whole, label="two pixels as uint8 (int)")
+        yield case(_photos(draw, 1, 1, 2, 1).permute(0, 3, 1, 2), label="two pixels as uint8 (int)")
         yield case(tk.zeros(1, 3, 0, 4), label="no lines (empty)")
+
+
+def _one_photo(draw: Draw, channels: int, height: int, width: int) -> tk.Tensor:
+    numbers = draw.distinct(channels * height * width, 0, 255)
+    return tk.tensor(numbers).float().reshape(1, channels, height, width)
 
 
 def sliding_windows(x: tk.Tensor, size: int) -> tk.Tensor:
@@ -920,14 +949,15 @@ class SlidingWindows(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 2.0, 3.0, 4.0]), 2, label="pairs")
-        yield case(tk.tensor(draw.floats(7, 1, 9)), 3, label="threes of any seven numbers")
-        yield case(tk.arange(10.0)[::2], 2, label="pairs of every second element (non-contiguous)")
-        yield case(tk.arange(8.0)[3:], 2, label="pairs of the end of a vector")
-        yield case(tk.arange(12.0)[1::3], 3, label="a step and an offset")
-        yield case(tk.tensor([5.0, 6.0, 7.0]), 3, label="one window")
-        yield case(tk.tensor([5.0, 6.0, 7.0]), 1, label="windows of one (size 1)")
-        halves = tk.tensor([1.0, 2.5, 3.0]).half()
-        yield case(halves, 2, label="half the memory (float16)")
+        yield case(_vector(draw, 7), 3, label="threes of any seven numbers")
+        ten = _vector(draw, 10)
+        yield case(ten[::2], 2, label="pairs of every second element (non-contiguous)")
+        yield case(_vector(draw, 8)[3:], 2, label="pairs of the end of a vector")
+        yield case(_vector(draw, 12)[1::3], 3, label="a step and an offset")
+        n = draw.integer(3, 6)
+        yield case(_vector(draw, n), n, label="one window")
+        yield case(_vector(draw, draw.integer(3, 5)), 1, label="windows of one (size 1)")
+        yield case(_vector(draw, 3).half(), 2, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The windows, before and after `x` was changed."""
@@ -940,6 +970,10 @@ class SlidingWindows(Exercise):
         seen["after x += 100"] = windows.clone()
         x -= 100
         return seen
+
+
+def _vector(draw: Draw, n: int) -> tk.Tensor:
+    return tk.tensor(draw.distinct(n, 1, 99)).float()
 
 
 def product_chain(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
@@ -1028,8 +1062,8 @@ class ProductChain(Exercise):
         ),
         "the largest without its sign": (
             _largest_size,
-            "You compare without signs: -9 is not larger than 2. Ask `argmax` of the vector as it "
-            "is.",
+            "You compare without signs: a negative number is not the largest, however far from 0 "
+            "it is. Ask `argmax` of the vector as it is.",
         ),
         "the value": (
             _the_value,
@@ -1049,18 +1083,23 @@ class ProductChain(Exercise):
         )
         yield case(*_with_a_clear_winner(draw, 3), label="three by three")
         yield case(*_with_a_clear_winner(draw, 4), label="four by four")
+        far, near = float(draw.integer(5, 9)), float(draw.integer(1, 4))
         yield case(
-            tk.tensor([[0.0, -9.0], [2.0, 0.0]]),
+            tk.tensor([[0.0, -far], [near, 0.0]]),
             tk.eye(2),
             label="the number farthest from 0 is negative",
         )
-        yield case(tk.tensor([[-2.0]]), tk.tensor([[3.0]]), label="one by one (size 1)")
+        a, b = [float(it) for it in draw.integers(2, 2, 9)]
+        yield case(tk.tensor([[-a]]), tk.tensor([[b]]), label="one by one (size 1)")
         A, B = _with_a_clear_winner(draw, 3)
         yield case(A.T.contiguous().T, B, label="stored by columns (non-contiguous)")
-        halves = tk.tensor([[1.0, 2.0], [3.0, 4.0]]).half()
+        # rising numbers: the largest of the product stands at row 1, column 0
+        a, b, c, d = sorted(draw.distinct(4, 1, 9))
+        halves = tk.tensor([[a, b], [c, d]]).half()
         yield case(halves, halves.flip(1), label="half the memory (float16)")
-        whole = tk.tensor([[5, 1], [2, 3]])
-        yield case(whole, tk.tensor([[1, 4], [0, -2]]), label="whole numbers (int)")
+        whole = tk.tensor([[draw.integer(6, 9), draw.integer(1, 2)], [2, draw.integer(3, 5)]])
+        other = tk.tensor([[1, draw.integer(4, 6)], [0, -draw.integer(1, 2)]])
+        yield case(whole, other, label="whole numbers (int)")
 
 
 def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
