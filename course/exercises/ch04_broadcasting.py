@@ -133,15 +133,20 @@ class BroadcastShape(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((2, 3), (3,), label="a matrix and a row")
-        yield case((2, 3), (2, 1), label="a matrix and a column (size 1)")
+        a, b = draw.distinct(2, 2, 9)
+        yield case((a, b), (a, 1), label="a matrix and a column (size 1)")
         yield case((4, 1), (1, 5), label="a column and a row")
-        n = draw.integer(6, 9)
-        yield case((n, 1, 4), (5, 1), label="three dimensions and two")
-        yield case((8, 1, 6, 1), (7, 1, 5), label="four dimensions and three")
-        yield case((), (2, 3), label="a single number and a matrix (0-d)")
-        yield case((2, 3), (2,), label="a vector as long as a column", raises=True)
-        yield case((2, 3), (n, 3), label="two heights that differ", raises=True)
-        yield case((0, 3), (1, 3), label="no rows and one row (empty)")
+        a, b, c, d = draw.distinct(4, 2, 9)
+        yield case((a, 1, b), (c, 1), label="three dimensions and two")
+        a, b, c, d = draw.distinct(4, 2, 9)
+        yield case((a, 1, b, 1), (c, 1, d), label="four dimensions and three")
+        a, b, c, d = draw.distinct(4, 2, 9)
+        yield case((), (a, b), label="a single number and a matrix (0-d)")
+        yield case((c, d), (c,), label="a vector as long as a column", raises=True)
+        a, b, c = draw.distinct(3, 2, 9)
+        yield case((a, b), (c, b), label="two heights that differ", raises=True)
+        n = draw.integer(2, 9)
+        yield case((0, n), (1, n), label="no rows and one row (empty)")
         yield case((1,), (0,), label="one number and none (empty)")
 
     def advice(self, *args: Any) -> str | None:
@@ -236,9 +241,9 @@ class MultiplicationTable(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(3, label="three")
-        yield case(5, label="five")
-        yield case(draw.integer(6, 12), label="any size")
-        yield case(2, label="two")
+        yield case(draw.integer(4, 8), label="four to eight")
+        yield case(draw.integer(9, 12), label="nine to twelve")
+        yield case(draw.integer(13, 19), label="thirteen and more")
         yield case(1, label="one (size 1)")
         yield case(0, label="none (empty)")
 
@@ -356,9 +361,10 @@ class NearestCentre(Exercise):
         yield case(_around(draw, four, [3, 2, 0, 1]), four, label="as many points as centres")
         yield case(_around(draw, four, [3, 1]) - 25, four - 25, label="negative coordinates")
         yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
-        halves = tk.tensor([[0.0, 0.5], [9.0, 9.0], [1.0, 0.0]]).half()
+        halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
         yield case(halves, centres.half(), label="half the memory (float16)")
-        yield case(halves.long(), centres.long(), label="whole numbers (int)")
+        whole = tk.tensor([draw.integers(2, low, low + 3) for low in (0, 6, 0)])
+        yield case(whole, centres.long(), label="whole numbers (int)")
         yield case(tk.zeros(0, 2), four, label="no points (empty)")
         points = _around(draw, four, [3, 0, 2, 0])
         yield case(points[::2], four, label="every second point (non-contiguous)")
@@ -451,18 +457,25 @@ class TopScores(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([85.0, 67.0, 95.0]), 80, label="three scores")
-        yield case(tk.tensor([85.0, 92.0, 67.0, 78.0, 95.0]), 80, label="five scores")
+        yield case(*_scores(draw, 1, 1, -1, -1, 1), label="five scores")
         low, high = draw.integers(3, 10, 49), draw.integers(3, 51, 90)
         mixed = [float(it) for pair in zip(low, high, strict=True) for it in pair]
         yield case(tk.tensor(mixed), 50, label="any scores")
-        yield case(tk.tensor([50.0, 51.0, 49.0, 50.0]), 50, label="scores at the limit")
-        yield case(tk.tensor([1.0, 80.0, 80.0, 2.0, 90.0]), 80, label="at the limit and above")
-        yield case(
-            tk.tensor([9.0, 1.0, 2.0, 5.0, 7.0])[::2], 5, label="every second (non-contiguous)"
-        )
-        yield case(tk.tensor([85.0, 67.0]).half(), 80, label="half the memory (float16)")
-        yield case(tk.tensor([81.0]), 80, label="a single score (size 1)")
+        yield case(*_scores(draw, 0, 1, -1, 0), label="scores at the limit")
+        yield case(*_scores(draw, -1, 0, 0, -1, 1), label="at the limit and above")
+        five, limit = _scores(draw, 1, -1, -1, 1, 1)
+        yield case(five[::2], limit, label="every second (non-contiguous)")
+        two, limit = _scores(draw, 1, -1)
+        yield case(two.half(), limit, label="half the memory (float16)")
+        yield case(*_scores(draw, 1), label="a single score (size 1)")
         yield case(tk.tensor([]), 1, label="no scores (empty)")
+
+
+def _scores(draw: Draw, *sides: int) -> tuple[tk.Tensor, int]:
+    """Scores above the limit (1), below it (-1) or equal to it (0), and the limit."""
+    limit = draw.integer(40, 60)
+    scores = [limit + side * draw.integer(1, 30) for side in sides]
+    return tk.tensor(scores).float(), limit
 
 
 @exercise("which-index", points=2, difficulty=2, minutes=6)
@@ -624,10 +637,14 @@ class OneHot(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([2, 0]), 3, label="two labels (int)")
         yield case(tk.tensor([*draw.distinct(4, 0, 5), 5]), 6, label="any labels")
-        yield case(tk.tensor([1, 1, 2, 1]), 3, label="a label again and again")
-        yield case(tk.tensor([3, 1, 2]), 4, label="fewer labels than classes")
-        yield case(tk.tensor([1, 2, 1, 2, 2, 1])[::2], 3, label="every second (non-contiguous)")
-        yield case(tk.tensor([1]), 3, label="a single label (size 1)")
+        a, b = draw.distinct(2, 1, 5)
+        yield case(tk.tensor([a, a, b, a]), 6, label="a label again and again")
+        n = draw.integer(5, 9)
+        yield case(tk.tensor(draw.distinct(3, 1, n - 1)), n, label="fewer labels than classes")
+        six = tk.tensor(draw.distinct(6, 1, 7))
+        yield case(six[::2], 8, label="every second (non-contiguous)")
+        n = draw.integer(4, 9)
+        yield case(tk.tensor([draw.integer(2, n - 1)]), n, label="a single label (size 1)")
         yield case(tk.tensor([], dtype=tk.int64), 4, label="no labels (empty)")
 
 
@@ -733,14 +750,18 @@ class Cleaned(Exercise):
             tk.tensor([[good[0], bad[0], 12.0], [bad[1], 0.5, good[1]]]),
             label="a table of readings",
         )
-        yield case(tk.tensor([-3.0, 0.0, 8.0]), label="a reading of 0 is good")
-        yield case(tk.tensor([5.0, -2.0, -7.0, 6.0]).double(), label="float64")
-        yield case(tk.tensor([2.0, -1.0, 4.0]).half(), label="half the memory (float16)")
-        wide = tk.tensor([1.0, 99.0, -4.0, 99.0, 6.0, 99.0])
+        zero = tk.tensor([-draw.integer(1, 9), 0, draw.integer(2, 9)]).float()
+        yield case(zero, label="a reading of 0 is good")
+        a, b, c, d = *draw.distinct(2, 1, 9), *draw.integers(2, 1, 9)
+        yield case(tk.tensor([a, -c, -d, b]).double(), label="float64")
+        a, b, c = *draw.distinct(2, 1, 9), draw.integer(1, 9)
+        yield case(tk.tensor([a, -c, b]).half(), label="half the memory (float16)")
+        a, b, c = *draw.distinct(2, 1, 9), draw.integer(1, 9)
+        wide = tk.tensor([a, 99, -c, 99, b, 99]).float()
         yield case(wide[::2], label="every second reading (non-contiguous)")
-        yield case(tk.tensor(3.5), label="a single reading (0-d)")
-        yield case(tk.tensor([[0.25]]), label="one row, one column (size 1)")
-        yield case(tk.tensor([1.0, 2.0]), label="no fault")
+        yield case(tk.tensor(draw.floats(1, 1, 9)[0]), label="a single reading (0-d)")
+        yield case(tk.tensor([draw.floats(1, 1, 9)]), label="one row, one column (size 1)")
+        yield case(tk.tensor(draw.distinct(2, 1, 9)).float(), label="no fault")
 
     def advice(self, *args: Any) -> str | None:
         (readings,) = args
