@@ -160,14 +160,14 @@ class NumericGradient(Exercise):
         yield case(
             tk.tensor(draw.floats(4, 1, 3), dtype=tk.float64), 0.01, label="any four elements"
         )
-        yield case(tk.tensor([0.5, -1.5, 2.5], dtype=tk.float64), 0.1, label="a large step")
-        yield case(tk.tensor([3.0, -2.0], dtype=tk.float64), 0.5, label="a very large step")
-        yield case(
-            tk.tensor([1.0, 2.0, 3.0, 4.0]).double()[::2],
-            0.01,
-            label="every second element (non-contiguous)",
-        )
-        yield case(tk.tensor([2.0]).double(), 0.1, label="a single element (size 1)")
+        three = [*draw.floats(1, 0.5, 3), *draw.floats(1, -3, -0.5), *draw.floats(1, 0.5, 3)]
+        yield case(tk.tensor(three, dtype=tk.float64), 0.1, label="a large step")
+        two = [draw.integer(1, 5), -draw.integer(1, 5)]
+        yield case(tk.tensor(two, dtype=tk.float64), 0.5, label="a very large step")
+        four = tk.tensor(draw.distinct(4, 1, 9)).double()
+        yield case(four[::2], 0.01, label="every second element (non-contiguous)")
+        one = tk.tensor([draw.integer(1, 19) / 2]).double()
+        yield case(one, 0.1, label="a single element (size 1)")
 
 
 def linear_gradients(
@@ -290,26 +290,23 @@ class LinearGradients(Exercise):
             tk.tensor([0.1]),
             label="one sample (size 1)",
         )
-        yield case(
-            tk.tensor([[4.0, 5.0], [1.0, 1.0]]),
-            tk.tensor([[10.0], [5.0]]),
-            tk.tensor([[3.0], [-2.0]]),
-            tk.tensor([1.0]),
-            label="two samples",
-        )
+        yield case(*_two_samples(draw), label="two samples")
         yield case(*_linear_problem(draw, 5, 3), label="any five samples")
         yield case(*_linear_problem(draw, 3, 1), label="one input (size 1)")
-        halves = (
-            tk.tensor([[1.0, 2.0], [3.0, 1.0]]).half(),
-            tk.tensor([[2.0], [-2.5]]).half(),
-            tk.tensor([[0.5], [1.5]]).half(),
-            tk.tensor([0.5]).half(),
-        )
+        halves = (it.half() for it in _two_samples(draw))
         yield case(*halves, label="half the memory (float16)")
         x, target, w, b = _linear_problem(draw, 4, 2)
         turned = x.T.contiguous().T
         yield case(turned, target, w, b, label="stored by columns (non-contiguous)")
         yield case(*(it.double() for it in _linear_problem(draw, 4, 2)), label="float64")
+
+
+def _two_samples(draw: Draw) -> tuple[tk.Tensor, ...]:
+    """Whole numbers, with an error of 6 to 9 and one of 2 to 5."""
+    x = tk.tensor([draw.integers(2, 1, 5) for _ in range(2)]).float()
+    w, b = tk.tensor([[draw.integer(2, 4)], [draw.integer(-3, -1)]]).float(), tk.tensor([1.0])
+    errors = tk.tensor([[draw.integer(6, 9)], [draw.integer(2, 5)]])
+    return x, x @ w + b + errors, w, b
 
 
 def _linear_problem(draw: Draw, samples: int, inputs: int) -> tuple[tk.Tensor, ...]:
@@ -469,10 +466,13 @@ class LostGradient(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case([1.0, 2.0], label="two numbers")
         yield case([it + 0.001 for it in draw.floats(4, 1, 9)], label="any four numbers")
-        yield case([0.1, -0.7, 1.3], label="with fractions")
-        yield case([2.3, 0.0, -3.1], label="with a zero")
-        yield case([5.7], label="a single number (size 1)")
-        yield case([2, -3], label="whole numbers (int)")
+        # no float32 is equal to these
+        a, b, c, d, e = [round(it + 0.001, 3) for it in draw.floats(5, 0.1, 2)]
+        yield case([a, -b, c], label="with fractions")
+        yield case([d, 0.0, -e], label="with a zero")
+        (one,) = draw.floats(1, 4, 9)
+        yield case([round(one + 0.001, 3)], label="a single number (size 1)")
+        yield case([draw.integer(1, 9), -draw.integer(1, 9)], label="whole numbers (int)")
         yield case([], label="no numbers (empty)")
 
     def advice(self, *args: Any) -> str | None:
@@ -579,22 +579,30 @@ class TanhGradient(Exercise):
             tk.tensor(draw.floats(4, 0.3, 0.8)),
             label="any four elements",
         )
+        signs = tk.tensor([[-1.0, 1.0], [1.0, -1.0]])
+        upstream, out = _passed_back(draw, 4)
         yield case(
-            tk.tensor([[-1.0, 3.0], [0.5, -2.0]]),
-            tk.tensor([[-0.5, 0.9], [-0.25, 0.75]]),
+            upstream.reshape(2, 2) * signs,
+            out.reshape(2, 2) * signs.flip(1),
             label="a matrix with negative numbers",
         )
-        yield case(tk.tensor([3.0, -2.0, 5.0]), tk.ones(3), label="where tanh is flat")
-        yield case(tk.tensor(2.0), tk.tensor(-0.5), label="a single number (0-d)")
-        yield case(tk.tensor([4.0]), tk.tensor([0.5]), label="a single element (size 1)")
-        yield case(
-            tk.tensor([2.0, 3.0]).double(), tk.tensor([0.25, -0.75]).double(), label="float64"
-        )
-        upstream, out = tk.tensor([2.0, 4.0]).half(), tk.tensor([0.5, -0.5]).half()
-        yield case(upstream, out, label="half the memory (float16)")
-        upstream, out = tk.tensor([3.0, 0.0, 2.0, 0.0]), tk.tensor([0.5, 9.0, -0.25, 9.0])
+        flat = tk.tensor([draw.integer(2, 9), -draw.integer(2, 9), draw.integer(2, 9)]).float()
+        yield case(flat, tk.ones(3), label="where tanh is flat")
+        upstream, out = _passed_back(draw, 1)
+        yield case(upstream[0], -out[0], label="a single number (0-d)")
+        yield case(*_passed_back(draw, 1), label="a single element (size 1)")
+        upstream, out = (it.double() for it in _passed_back(draw, 2))
+        yield case(upstream, -out, label="float64")
+        upstream, out = (it.half() for it in _passed_back(draw, 2))
+        yield case(upstream, -out, label="half the memory (float16)")
+        upstream, out = _passed_back(draw, 4)
         yield case(upstream[::2], out[::2], label="every second element (non-contiguous)")
         yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
+
+
+def _passed_back(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
+    """A gradient from above and a result of tanh that are not small."""
+    return tk.tensor(draw.integers(n, 2, 9)).float(), tk.tensor(draw.integers(n, 4, 15)) / 16
 
 
 def sine_slope(value: float) -> tuple[float, float]:
@@ -677,10 +685,10 @@ class SineSlope(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(1.0, label="at 1")
+        yield case(draw.integer(60, 80) / 100, label="below 1")
         yield case(math.pi, label="at π")
         yield case(draw.integer(110, 140) / 100, label="anywhere")
-        yield case(-0.5, label="at a negative number")
+        yield case(-draw.integer(55, 80) / 100, label="at a negative number")
         yield case(0.0, label="at 0")
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -743,22 +751,35 @@ def _all_nodes(graph: Graph, root: str) -> list[str]:
     return backward_order({**graph, "": list(graph)}, "")[1:]
 
 
-DIAMOND = {"loss": ["left", "right"], "left": ["x"], "right": ["x"], "x": []}
-LONG_AND_SHORT: Graph = {
-    "loss": ["x", "c"],
-    "c": ["b"],
-    "b": ["a"],
-    "a": ["x"],
-    "x": [],
-}
-RESIDUAL: Graph = {
-    "loss": ["add2"],
-    "add2": ["add1", "mul2"],
-    "mul2": ["add1"],
-    "add1": ["x", "mul1"],
-    "mul1": ["x"],
-    "x": [],
-}
+def _names(draw: Draw, fewest: int, most: int) -> list[str]:
+    """Different letters from a to w."""
+    return [chr(ord("a") + it) for it in draw.distinct(draw.integer(fewest, most), 0, 22)]
+
+
+def _chain(names: list[str], last: str) -> Graph:
+    """Each of these nodes has the next one as its input, the last of them `last`."""
+    return {name: [source] for name, source in zip(names, [*names[1:], last], strict=True)}
+
+
+def _diamond(arms: list[str]) -> Graph:
+    return {"loss": arms, **{arm: ["x"] for arm in arms}, "x": []}
+
+
+def _long_and_short(names: list[str]) -> Graph:
+    return {"loss": ["x", names[0]], **_chain(names, "x"), "x": []}
+
+
+def _residual(names: list[str]) -> Graph:
+    """Two blocks: one of all the names but the first, one of the first."""
+    first, *others = names
+    return {
+        "loss": ["add2"],
+        "add2": ["add1", others[0]],
+        **_chain(others, "add1"),
+        "add1": ["x", first],
+        first: ["x"],
+        "x": [],
+    }
 
 
 @exercise("backward-order", answer=backward_order, points=4, difficulty=4, minutes=9)
@@ -819,18 +840,20 @@ class BackwardOrder(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss", label="a node that must wait")
-        yield case({"z": ["y"], "y": ["x"], "x": []}, "z", label="a chain")
-        yield case(DIAMOND, "loss", label="a diamond")
-        yield case(LONG_AND_SHORT, "loss", label="a long way and a short way")
-        yield case(RESIDUAL, "loss", label="two shortcuts")
-        yield case(
-            {**LONG_AND_SHORT, "other": ["c"], "far": ["other"]},
-            "loss",
-            label="nodes that are not reached",
-        )
-        yield case({**DIAMOND, "unused": ["x"]}, "left", label="a root in the middle")
+        names = _names(draw, 2, 5)
+        yield case({**_chain(names, "x"), "x": []}, names[0], label="a chain")
+        yield case(_diamond(_names(draw, 2, 4)), "loss", label="a diamond")
+        long = _long_and_short(_names(draw, 2, 5))
+        yield case(long, "loss", label="a long way and a short way")
+        yield case(_residual(_names(draw, 2, 4)), "loss", label="two shortcuts")
+        names = _names(draw, 2, 4)
+        more = {**_long_and_short(names), "other": [names[0]], "far": ["other"]}
+        yield case(more, "loss", label="nodes that are not reached")
+        arms = _names(draw, 2, 4)
+        yield case({**_diamond(arms), "unused": ["x"]}, arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
-        yield case(_ladder(draw.integer(9, 11)), "0", label="many diamonds on top of each other")
+        ladder = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
+        yield case(*ladder, label="many diamonds on top of each other")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """Whether the order is a right one, and if not why."""
@@ -842,12 +865,11 @@ class BackwardOrder(Exercise):
         return f"{wrong}: {order}" if wrong else "a right order"
 
 
-def _ladder(n: int) -> Graph:
-    """A chain in which every node uses the next one twice and the one after it once."""
-    return {
-        str(i): [str(i + 1)] * 2 + ([str(i + 2)] if i + 2 <= n else []) if i < n else []
-        for i in range(n + 1)
-    }
+def _ladder(numbers: list[int]) -> tuple[Graph, str]:
+    """A chain in which every node uses the next one twice and the one after it once; its root."""
+    names = [str(it) for it in numbers]
+    graph = {it: names[i : i + 1] * 2 + names[i + 1 : i + 2] for i, it in enumerate(names, 1)}
+    return graph, names[0]
 
 
 def _wrong_order(order: list[str], graph: Graph, root: str) -> str | None:
@@ -959,17 +981,17 @@ class Visits(Exercise):
         yield case(
             {"loss": ["a", "b"], "b": ["a"], "a": []}, "loss", label="a node that is used twice"
         )
-        yield case(RESIDUAL, "loss", label="two shortcuts")
-        yield case(
-            {"y3": ["y2", "y2"], "y2": ["y1", "y1"], "y1": ["y0", "y0"], "y0": []},
-            "y3",
-            label="three doublings",
-        )
-        n = draw.integer(8, 10)
-        doubling: Graph = {f"y{i}": [f"y{i - 1}"] * 2 if i else [] for i in range(n + 1)}
-        yield case(doubling, f"y{n}", label="many doublings")
-        yield case({**DIAMOND, "unused": ["x"]}, "loss", label="a node that is not reached")
+        yield case(_residual(_names(draw, 2, 4)), "loss", label="two shortcuts")
+        yield case(*_doublings(_names(draw, 4, 4)), label="three doublings")
+        yield case(*_doublings(_names(draw, 9, 11)), label="many doublings")
+        unused = {**_diamond(_names(draw, 2, 4)), "unused": ["x"]}
+        yield case(unused, "loss", label="a node that is not reached")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
+
+
+def _doublings(names: list[str]) -> tuple[Graph, str]:
+    """A chain in which every node uses the next one twice; and its root."""
+    return {it: names[i : i + 1] * 2 for i, it in enumerate(names, 1)}, names[0]
 
 
 def unbroadcast(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
@@ -1092,10 +1114,14 @@ class Unbroadcast(Exercise):
         g = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         yield case(g, (3,), label="a row")
         yield case(g, (2, 1), label="a column (size 1)")
-        yield case(g, (1, 3), label="a row with two dimensions")
-        yield case(g, (), label="a single number (0-d)")
-        yield case(g.half(), (3,), label="half the memory (float16)")
-        yield case(g, (2, 3), label="nothing was stretched")
+        yield case(_table(draw, 3), (1, 3), label="a row with two dimensions")
+        columns = draw.integer(2, 4)
+        yield case(_table(draw, columns), (), label="a single number (0-d)")
+        columns = draw.integer(2, 4)
+        halves = _table(draw, columns).half()
+        yield case(halves, (columns,), label="half the memory (float16)")
+        columns = draw.integer(2, 4)
+        yield case(_table(draw, columns), (2, columns), label="nothing was stretched")
         h = tk.tensor(draw.floats(24, 1, 9), dtype=tk.float64).reshape(2, 3, 4)
         yield case(h, (3, 1), label="a dimension missing, another of size 1")
         yield case(h, (2, 1, 4), label="the middle one")
@@ -1105,3 +1131,7 @@ class Unbroadcast(Exercise):
     def advice(self, *args: Any) -> str | None:
         gradient, shape = args
         return f"The result must have the shape {shape}; the gradient has {tuple(gradient.shape)}."
+
+
+def _table(draw: Draw, columns: int) -> tk.Tensor:
+    return tk.tensor([draw.integers(columns, 1, 9) for _ in range(2)]).float()
