@@ -335,7 +335,8 @@ def out_of_memory(
         f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
         f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
         *more,
-        "This operation changed nothing; what went before it stands.",
+        "The operation that found no memory changed nothing; what went before it stands, within "
+        "backward() too.",
         repair="del what is not needed, with tk.no_grad(), or smaller batches",
     )
 

@@ -48,6 +48,7 @@ class Generator:
         self._seed = 67280421310721  # what PyTorch starts a new generator with
         # NumPy's random package is only imported when a number is drawn.
         self._words: Any = None
+        self._marked: Any = None
         self._forget()
 
     def manual_seed(self, seed: int) -> "Generator":
@@ -112,6 +113,20 @@ class Generator:
             self._keep(twister.random_raw(_TWIST), taken)
         self._spare_normal = float(record["normal"]) if record["normal_is_valid"] else None
         return self
+
+    def mark(self) -> None:
+        """Remember where the stream stands, for ``rewind``; cheaper than ``get_state``."""
+        twister = None if self._words is None else self._words.state
+        self._marked = {**vars(self), "_marked": None}, twister
+
+    def rewind(self) -> None:
+        """Go back to the last ``mark``, once: there was no memory for what was drawn since."""
+        if self._marked is not None:
+            members, twister = self._marked
+            vars(self).update(members)
+            if twister is not None:
+                self._words.state = twister
+            self._marked = None
 
     def initial_seed(self) -> int:
         """The seed this stream was started with.
@@ -313,9 +328,10 @@ class OnDevice(Generator):
         return self
 
     def _draw(self, draw: Draw, count: int, dtype: Any, *numbers: Any) -> Any:
-        start, self._drawn = self._drawn, self._drawn + count
-        backend = self.device.backend
-        return backend.draw(draw, self._seed, start, count, np.dtype(dtype), *numbers)
+        backend, start = self.device.backend, self._drawn
+        drawn = backend.draw(draw, self._seed, start, count, np.dtype(dtype), *numbers)
+        self._drawn = start + count
+        return drawn
 
     def uniform(self, count: int, dtype: DType) -> Any:
         """Numbers in [0, 1)."""

@@ -16,7 +16,14 @@ from tensorkit.autograd.modes import no_grad
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.creation import Wanted, call_key, empty, factory
-from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, quietly
+from tensorkit.devices import (
+    CPU,
+    Device,
+    DeviceMismatchError,
+    OutOfMemoryError,
+    backend_of,
+    quietly,
+)
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     ConversionError,
@@ -44,15 +51,15 @@ from tensorkit.rounding import multiply_add
 def _stream(generator: Any, device: Device) -> Generator:
     """The source for a tensor of ``device``; without one numbers are drawn on the CPU and sent."""
     if generator is None:
-        return source_for(device)
-    if not isinstance(generator, Generator):
+        generator = source_for(device)
+    elif not isinstance(generator, Generator):
         raise TypeError(
             message(
                 f"argument 'generator' must be torch.Generator, not {type_name(generator)}",
                 repair="generator=tk.Generator().manual_seed(0)",
             )
         )
-    if generator.device is not device:
+    elif generator.device is not device:
         names = device.type, generator.device.type
         if names[0] == names[1]:
             names = str(device), str(generator.device)
@@ -60,6 +67,8 @@ def _stream(generator: Any, device: Device) -> Generator:
             f"Expected a '{names[0]}' device type for generator but found '{names[1]}'",
             repair=f"tk.Generator('{names[0]}')",
         )
+    if device is not CPU:
+        generator.mark()  # memory may run out
     return generator
 
 
@@ -71,7 +80,7 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 # Filling in place
 
 
-def _write(x: Tensor, values: Any, name: str, overload: int = 0) -> Tensor:
+def _write(x: Tensor, values: Any, stream: Generator, name: str, overload: int = 0) -> Tensor:
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
     form = x._form
     is_host = values.__class__ is np.ndarray
@@ -90,15 +99,21 @@ def _write(x: Tensor, values: Any, name: str, overload: int = 0) -> Tensor:
     slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
     stacked = values.reshape([shape[dim] for dim in slowest_first])
     ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-    on_device = _there(ordered, x._form.device, name[:-1])
+    on_device = _there(ordered, x._form.device, stream, name[:-1])
     writing.write(x, on_device, name[:-1], rule, (x,), {})
     return x
 
 
-def _there(array: Any, device: Device, why: str) -> Any:
+def _there(array: Any, device: Device, stream: Generator, why: str) -> Any:
     """An array on ``device``: sent there unless it was drawn there."""
     backend = device.backend
-    return array if backend_of(array) is backend else backend.from_host(array, why)
+    if backend_of(array) is backend:
+        return array
+    try:
+        return backend.from_host(array, why)
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
 
 
 def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -> Tensor:
@@ -111,7 +126,7 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
     dtype, stream = x._form.dtype, _stream(generator, x._form.device)
     _need_floating(dtype, "check_uniform_bounds")
     if start == 0 and to == 1 and dtype is not dtypes.float16:
-        return _write(x, stream.uniform(x._array.size, dtype), "uniform_")
+        return _write(x, stream.uniform(x._array.size, dtype), stream, "uniform_")
     for name, bound in (("from", start), ("to", to)):
         _check_drawn(name, bound, dtype)
     if start > to:
@@ -121,7 +136,7 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
     values = stream.uniform(x._array.size, dtypes.float32 if dtype is dtypes.float16 else dtype)
     scaled = _stretched(values, to - start, start).astype(dtype.numpy)
     scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
-    return _write(x, scaled, "uniform_")
+    return _write(x, scaled, stream, "uniform_")
 
 
 def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
@@ -139,7 +154,7 @@ def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) ->
     one_by_one = not x._form.is_contiguous or count < 16  # then in float64
     dtype = dtypes.float64 if one_by_one else x._form.dtype
     values = stream.normal(count, dtype, one_by_one=one_by_one)
-    return _write(x, _stretched(values, std, mean), "normal_")
+    return _write(x, _stretched(values, std, mean), stream, "normal_")
 
 
 def _stretched(values: Any, scale: float, shift: float) -> Any:
@@ -162,10 +177,10 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """
     stream = _stream(generator, x._form.device)
     if isinstance(p, TensorBase):
-        return _write(x, _ones(stream, views.expand(p, x._form.shape)), "bernoulli_", 2)
+        return _write(x, _ones(stream, views.expand(p, x._form.shape)), stream, "bernoulli_", 2)
     if not 0 <= p <= 1:
         raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, "bernoulli_", 2)
+    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, stream, "bernoulli_", 2)
 
 
 def _ones(stream: Generator, p: Tensor) -> Any:
@@ -202,8 +217,9 @@ def exponential_(x: Tensor, lambd: Any = 1, *, generator: Any = None) -> Tensor:
         )
     if not lambd > 0:
         raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    values = _stream(generator, x._form.device).exponential(x.numel()) / lambd
-    return _write(x, values, "exponential_")
+    stream = _stream(generator, x._form.device)
+    values = stream.exponential(x.numel()) / lambd
+    return _write(x, values, stream, "exponential_")
 
 
 def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
@@ -218,7 +234,7 @@ def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     stream = _stream(generator, x._form.device)
     if not bounds:
         values = stream.any_integers(x.numel(), x._form.dtype)
-        return _write(x, values, "random_", 2)
+        return _write(x, values, stream, "random_", 2)
     low, high = (0, bounds[0]) if len(bounds) == 1 or bounds[1] is None else bounds
     if len(bounds) > 1 and bounds[1] is None:
         low, high = bounds[0], dtypes.limits(x._form.dtype)[1] + 1
@@ -229,7 +245,7 @@ def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
         )
     _check_drawn("from", low, x._form.dtype)
     _check_drawn("to - 1", high - 1, x._form.dtype)
-    return _write(x, stream.integers(low, high, x.numel()), "random_", 2 - len(bounds))
+    return _write(x, stream.integers(low, high, x.numel()), stream, "random_", 2 - len(bounds))
 
 
 _RANDOM_NAMES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "int64": "long"}
@@ -394,8 +410,9 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> Tensor:
     if dtype is dtypes.float16 and n > 2049:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
     check_value(n, dtype)
-    order = _stream(generator, wanted.place).permutation(n).astype(dtype.numpy)
-    return results.contiguous_result(_there(order, wanted.place, "randperm"), wanted.place)
+    stream = _stream(generator, wanted.place)
+    order = _there(stream.permutation(n).astype(dtype.numpy), wanted.place, stream, "randperm")
+    return results.contiguous_result(order, wanted.place)
 
 
 @_quick(_fractions, of_form=True)
@@ -455,9 +472,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
             unwritten(bernoulli_(result, p, generator=generator))
         else:
             device = input._form.device
-            ones = _ones(_stream(generator, device), input).reshape(input._form.shape)
-            ones = ones.astype(input._form.dtype.numpy)
-            result = results.contiguous_result(_there(ones, device, "bernoulli"), device)
+            stream = _stream(generator, device)
+            ones = _ones(stream, input).reshape(input._form.shape).astype(input._form.dtype.numpy)
+            result = results.contiguous_result(_there(ones, device, stream, "bernoulli"), device)
     return _without_gradient("BernoulliBackward0", result, input)
 
 
@@ -520,6 +537,8 @@ def multinomial(
         raise NotSupportedError(
             "tensorkit draws from weights on the CPU only", repair="generator=None"
         )
+    if input._form.device is not CPU:
+        stream.mark()
     weights = input._form.device.backend.to_host(input._array, "multinomial")
     if len(shape) not in (1, 2):
         raise ShapeError("prob_dist must be 1 or 2 dim", a_shape=shape)
@@ -548,5 +567,5 @@ def multinomial(
         positions = quietly(lambda: np.argsort(-(weights / times), -1, kind="stable"))[..., :n]
     positions = positions.reshape(*shape[:-1], n).astype(np.int64)
     return results.contiguous_result(
-        _there(positions, input._form.device, "multinomial"), input._form.device
+        _there(positions, input._form.device, stream, "multinomial"), input._form.device
     )

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from tensorkit import absent, base, creation, layout
 from tensorkit._tensor import Tensor
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, OutOfMemoryError
 from tensorkit.dtypes import int32, int64, promote_types, uint8
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
 from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
@@ -15,6 +15,7 @@ from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
+from tensorkit.random import source_for
 
 __all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
@@ -147,10 +148,15 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0 or not input.numel():
         return input
     if p == 1:
-        kept = creation.zeros((), dtype=input.dtype, device=input.device)
-    else:
-        kept = creation.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(kept) if inplace else input * kept
+        nothing = creation.zeros((), dtype=input.dtype, device=input.device)
+        return input.mul_(nothing) if inplace else input * nothing
+    kept = creation.empty_like(input)
+    try:
+        kept.bernoulli_(1 - p).div_(1 - p)
+        return input.mul_(kept) if inplace else input * kept
+    except OutOfMemoryError:
+        source_for(input.device).rewind()
+        raise
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

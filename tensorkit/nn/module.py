@@ -458,8 +458,15 @@ class Module:
                     f"from checkpoint, the shape in current model is {member.shape!r}."
                 )
             else:
-                with no_grad():
-                    member.copy_(value)  # type: ignore[arg-type]
+                try:
+                    with no_grad():
+                        member.copy_(value)  # type: ignore[arg-type]
+                except RuntimeError as error:  # as when memory runs out; the others are copied
+                    problems.append(
+                        f'While copying the parameter named "{key}", whose dimensions in the model '
+                        f"are {member.shape!r} and whose dimensions in the checkpoint are "
+                        f"{value._form.shape!r}, an exception occurred : {error.args}."
+                    )
         for key in state:
             first, dot, _ = key[len(prefix) :].partition(".")
             if first not in (self._modules if dot else own):

@@ -46,8 +46,10 @@ def clip_grad_norm_(
             "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    # all are there before the first gradient is scaled: memory may run out
+    scales = {device: scale.to(device) for device in {each.device for each in gradients}}
     for gradient in gradients:
-        gradient.mul_(scale.to(gradient.device))
+        gradient.mul_(scales[gradient.device])
     return norm
 
 

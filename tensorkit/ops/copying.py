@@ -125,10 +125,11 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         return target
     tracked = history.check_write(target, source)
     if form.device is not other_form.device:
-        known = form.is_contiguous and form.dtype is other_form.dtype
-        alike = known and form.shape == other_form.shape and other_form.device is CPU
-        if alike and not tracked and base.watch is None:  # it needs no memory on the way
-            form.device.backend.write_from_host(target._array, source._array, "copy_")
+        alike = form.is_contiguous and form.shape == other_form.shape
+        if alike and other_form.device is CPU and not tracked and base.watch is None:
+            # converted where the data are, as in PyTorch; so it needs no memory on the way
+            array = results.run(source._array.astype, form.dtype.numpy, copy=False)
+            form.device.backend.write_from_host(target._array, array, "copy_")
             history.written(target, "copy_")
             return target
         source = moved(source, form.device, "copy_")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
@@ -87,10 +88,13 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     >>> tk.tensor([-2., 9.]).clamp_(max=1)
     tensor([-2.,  1.])
     """
-    easy = isinstance(input, TensorBase) and input._form.device is CPU
-    easy = easy and _is_easy(input, min, max)
-    if easy and writing.write_plainly(input, partial(_clamp_into, min, max), "clamp_"):
-        return input
+    if isinstance(input, TensorBase) and _is_easy(input, min, max):
+        clamp_into = partial(_clamp_into, input._form.xp, min, max)
+        if writing.write_plainly(input, clamp_into, "clamp_"):
+            return input
+        if input._form.device is not CPU and not history.check_write(input):
+            writing.write(input, clamp_into, "clamp")
+            return input
     return _clamped_by_any("clamp_", input, min, max, into=input)
 
 
@@ -125,8 +129,7 @@ def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None
     return general.elementwise(operation.definition, values, {}, into)
 
 
-def _clamp_into(low: Any, high: Any, x: Any) -> None:
-    xp = CPU.backend.xp
+def _clamp_into(xp: Any, low: Any, high: Any, x: Any) -> None:
     if low is not None:
         xp.maximum(x, low, out=x)
     if high is not None:

@@ -149,11 +149,15 @@ def _plan(
             ],
         )
     form = base.form_of(device, result_dtype, shape, strides)
-    compute, numbers = _kernel(definition, device, operands, dtype, options)
+    compute, numbers = _kernel(definition, device, operands, dtype, options, bool(into))
     all_contiguous = form.is_contiguous and all(
         layout.is_contiguous(each.shape, each.strides) for each in operands
     )
-    if not into and isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
+    if into:
+        is_ufunc = definition.ufunc and compute is getattr(device.backend.xp, definition.ufunc)
+        if not (is_ufunc and result_dtype is into[0]._form.dtype):
+            compute = partial(_copied, compute)  # a ufunc writes by itself
+    elif isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
         if not (shape and all_contiguous):
             order = tuple(sorted(range(len(shape)), key=lambda dim: -strides[dim]))
             slowest_first = tuple(shape[dim] for dim in order)
@@ -162,8 +166,6 @@ def _plan(
     elif not (shape and all_contiguous):
         itemsize = form.dtype.itemsize
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
-    if into and not (isinstance(compute, np.ufunc) and result_dtype is into[0]._form.dtype):
-        compute = partial(_copied, compute)  # a ufunc writes by itself
     record = _recorder(definition, device, operands, form)
     return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers, record)
 
@@ -221,6 +223,7 @@ def _kernel(
     operands: tuple[Operand, ...],
     dtype: DType,
     options: dict[str, Any],
+    in_place: bool,
 ) -> tuple[Callable[..., Any], list[Any]]:
     """The forward as a function of arrays as they come, and what it takes for the numbers."""
     xp = device.backend.xp
@@ -232,10 +235,13 @@ def _kernel(
         forward = getattr(xp, str(definition.ufunc))
     else:
         forward = definition.compute_for(device, *operands, **options)
+    if half and is_ufunc and device is not CPU and _rounds_once(definition, operands, in_place):
+        return forward, []
     if half:
+        bare = [each._replace(array=None) for each in operands]  # a plan outlives its first arrays
 
         def in_half(*arrays: Any) -> Any:
-            own = [each._replace(array=a) for each, a in zip(operands, arrays, strict=True)]
+            own = [each._replace(array=a) for each, a in zip(bare, arrays, strict=True)]
             return xp.asarray(forward(*_half_arrays(definition, own))).astype(np.float16)
 
         return in_half, [each.array for each in operands if each.is_number]
@@ -252,6 +258,20 @@ def _kernel(
         return forward(*[a if cast is None else a.astype(cast) for a, cast in pairs])
 
     return converting, numbers
+
+
+def _rounds_once(definition: Definition, operands: tuple[Operand, ...], in_place: bool) -> bool:
+    """Whether a ufunc of CuPy gives what ``_half_arrays`` are for, in one launch.
+
+    A result in float32 is rounded when it is written; a new array would have that dtype.
+    """
+    kinds = [None if each.is_number else each.dtype for each in operands]
+    exact = definition.exact_number and in_place and math.prod(operands[1].shape) == 1
+    wanted = {dtypes.float16, dtypes.float32} if exact else {dtypes.float16}
+    return definition.ufunc in _SIMPLE and kinds[0] is dtypes.float16 and wanted.issuperset(kinds)
+
+
+_SIMPLE = ("add", "subtract", "multiply", "divide")  # rounding them twice changes nothing
 
 
 def _half_arrays(definition: Definition, operands: list[Operand]) -> list[Any]:

@@ -92,19 +92,19 @@ class Adam(Optimizer):
         return (_AMSGRAD if group["amsgrad"] else _ADAM), numbers
 
     def update(
-        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], count: int, spare: Any, x: Any, g: Any, *state: Any
     ) -> None:
         """One step of Adam; ``m`` and ``v`` are the means, ``most`` the largest ``v`` so far."""
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
-        m, v, *most = state
+        (one, two), (m, v, *most) = spare, state
         root, corrected = math.sqrt(1 - beta2**count), lr / (1 - beta1**count)
         if group["maximize"]:
-            g = -g
+            g = xp.negative(g, out=one)
         if decay and group["decoupled_weight_decay"]:
             x *= 1 - lr * decay
         elif decay:
-            g = g + x * decay
-        scratch = xp.asarray(g - m)  # of no dimensions NumPy gives a number
+            g = xp.add(g, xp.multiply(x, decay, out=two), out=one)
+        scratch = xp.asarray(xp.subtract(g, m, out=two))  # of no dimensions NumPy gives a number
         scratch *= 1 - beta1
         m += scratch
         v *= beta2

@@ -10,7 +10,7 @@ import copy
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -28,6 +28,7 @@ from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
 
 _BLOCK = 16_384  # elements: a few arrays of this size fit the second-level cache
+_NONE = None, None  # instead of spare arrays
 
 
 class Optimizer:
@@ -110,23 +111,26 @@ class Optimizer:
         return loss
 
     def _step(self, writer: tuple[str, Any, int]) -> None:
-        waiting: dict[int, Any] = {}  # changes of parameters on CUDA devices, by their storages
+        here: list[Any] = []  # of the CPU, which come last: there is memory for them
+        waiting: dict[int, Any] = {}  # changes of those on CUDA devices, by their storages
         for group in self.param_groups:
             for param in group["params"]:
                 gradient = getattr(param, "_grad", None)
                 if gradient is None:
                     continue
-                storage = base.storage_of(param)
-                if id(storage) in waiting:  # one launch cannot change the same memory twice
-                    self._launch(waiting, writer)
-                state, count, arrays = self._prepared(param, gradient, group)
-                if param._form.device is not CPU:
-                    waiting[id(storage)] = param, group, state, count, arrays
+                if param._form.device is CPU:
+                    here.append((param, gradient, group))
                     continue
-                self._begin(param, state, writer)
-                self._change(param._form.xp, group, count, arrays)
+                key = id(base.storage_of(param))
+                if key in waiting:  # one launch cannot change the same memory twice
+                    self._launch(waiting, writer)
+                waiting[key] = param, group, *self._prepared(param, gradient, group)
         if waiting:
             self._launch(waiting, writer)
+        for param, gradient, group in here:
+            state, count, arrays = self._prepared(param, gradient, group)
+            self._begin(param, state, writer)
+            self._change(group, count, arrays)
 
     def _prepared(
         self, param: Tensor, gradient: Tensor, group: dict[str, Any]
@@ -155,27 +159,29 @@ class Optimizer:
         storage.version += 1
         storage.wrote = writer
 
-    def _change(self, xp: Any, group: dict[str, Any], count: int, arrays: list[Any]) -> None:
+    def _change(self, group: dict[str, Any], count: int, arrays: list[Any]) -> None:
         """Run ``update`` on one parameter, in blocks if it is large and in one piece."""
         size = arrays[0].size
-        if size <= _BLOCK or xp is not np or not all(x.flags.c_contiguous for x in arrays):
-            self.update(xp, group, count, *arrays)
+        if size <= _BLOCK or not all(x.flags.c_contiguous for x in arrays):
+            self.update(np, group, count, _NONE, *arrays)
             return
         flat = [x.reshape(-1) for x in arrays]
         for start in range(0, size, _BLOCK):
-            self.update(xp, group, count, *[x[start : start + _BLOCK] for x in flat])
+            self.update(np, group, count, _NONE, *[x[start : start + _BLOCK] for x in flat])
 
     def _launch(self, waiting: dict[int, Any], writer: tuple[str, Any, int]) -> None:
         """Change parameters of CUDA devices, with one launch all that have the same settings.
 
-        By now there is memory for the state of all: what does not fit has changed nothing.
+        By now there is memory for the state of all, and after ``_spare`` for what is computed on
+        the way: what does not fit has changed nothing.
         """
         together: dict[Any, list[Any]] = defaultdict(list)
+        spare = _spare(waiting.values())
         for key, (param, group, state, count, arrays) in waiting.items():
             self._begin(param, state, writer)
             form, (x, *others) = param._form, arrays
-            if {each.dtype.char for each in arrays} not in ({"f"}, {"d"}):
-                self._change(form.xp, group, count, arrays)
+            if key in spare:
+                self.update(form.xp, group, count, spare[key], *arrays)
                 continue
             kernel, numbers = self.kernel(group, count)
             # a launch for many needs arrays that lie alike, without gaps
@@ -193,7 +199,7 @@ class Optimizer:
 
     def _update_of_lists(self, group: dict[str, Any], count: int, *arrays: Any) -> None:
         g, x, *state = arrays
-        self.update(np, group, count, x, g, *state)
+        self.update(np, group, count, _NONE, x, g, *state)
 
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor
@@ -206,9 +212,12 @@ class Optimizer:
         raise NotImplementedError
 
     def update(
-        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], count: int, spare: Any, x: Any, g: Any, *state: Any
     ) -> None:
-        """Change the array ``x`` of a parameter and those of its state in place; not ``g``."""
+        """Change the array ``x`` of a parameter and those of its state in place; not ``g``.
+
+        ``spare`` are two arrays to compute in. Where they are None new ones are made.
+        """
         raise NotImplementedError
 
     # Saving
@@ -274,6 +283,33 @@ def _caller(optimizer: str) -> tuple[str, Any, int]:
     """Who called ``step``, as the error about a changed tensor names it."""
     frame = frames.of_user(sys._getframe(2))
     return f"{optimizer}.step", frame.f_code, frame.f_lasti
+
+
+def _spare(changes: Iterable[Any]) -> dict[int, list[Any]]:
+    """Two arrays to compute in for each parameter that no kernel changes, such as of float16.
+
+    By storages, as the changes; they are parts of two that are as large as the largest.
+    """
+    sizes: dict[Any, int] = defaultdict(int)
+    params = [param for param, *_, arrays in changes if not _have_kernel(arrays)]
+    for param in params:
+        key = param._form.device, param._form.dtype
+        sizes[key] = max(sizes[key], param.numel())
+    made = {
+        (device, dtype): [device.backend.xp.empty(size, dtype.numpy) for _ in range(2)]
+        for (device, dtype), size in sizes.items()
+    }
+    return {
+        id(base.storage_of(param)): [
+            each[: param.numel()].reshape(param.shape)
+            for each in made[param._form.device, param._form.dtype]
+        ]
+        for param in params
+    }
+
+
+def _have_kernel(arrays: list[Any]) -> bool:
+    return {each.dtype.char for each in arrays} in ({"f"}, {"d"})  # see kernels.py
 
 
 def new_state(param: Tensor) -> Tensor:

@@ -72,20 +72,21 @@ class SGD(Optimizer):
         return _MOMENTUM, (*numbers, group["momentum"], share, group["nesterov"])
 
     def update(
-        self, xp: Any, group: dict[str, Any], count: int, x: Any, g: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], count: int, spare: Any, x: Any, g: Any, *state: Any
     ) -> None:
         """One step of gradient descent."""
         lr, momentum, decay = float(group["lr"]), group["momentum"], group["weight_decay"]
+        one, two = spare
         if group["maximize"]:
-            g = -g
+            g = xp.negative(g, out=one)
         if decay:
-            g = g + x * decay
+            g = xp.add(g, xp.multiply(x, decay, out=two), out=one)
         if momentum:
             (v,) = state
             if count == 1:
                 v[...] = g
             else:
                 v *= momentum
-                v += g * (1 - group["dampening"])
-            g = g + v * momentum if group["nesterov"] else v
-        x -= g * lr
+                v += xp.multiply(g, 1 - group["dampening"], out=two)
+            g = xp.add(g, xp.multiply(v, momentum, out=two), out=one) if group["nesterov"] else v
+        x -= xp.multiply(g, lr, out=two)
