@@ -263,7 +263,8 @@ class Device:
         return self
 
     def __exit__(self, *_: object) -> None:
-        *outer, _default.device = _default.outer
+        # none are outside where other CUDA devices came within the block
+        *outer, _default.device = _default.outer or (CPU,)
         _default.outer = tuple(outer)
 
 
@@ -398,15 +399,21 @@ class _Cuda:
         return bool(self._found)
 
     def use(self, backends: list[Backend] | None) -> tuple[Any, ...]:
-        """Let these be the CUDA devices, None: look again. Gives what ``restore`` takes."""
-        before = self._found, self._chosen, _withdrawn()
-        self._found, self._chosen = backends, _Chosen()
+        """Let these be the CUDA devices, None: look again. Gives what ``restore`` takes.
+
+        What threads have chosen, the device that "cuda" means and the default one, belongs to the
+        devices that there were: each begins anew, until ``restore``.
+        """
+        global _default
+        before = self._found, self._chosen, _default, _withdrawn()
+        self._found, self._chosen, _default = backends, _Chosen(), _Default()
         return before
 
     def restore(self, before: tuple[Any, ...]) -> None:
         """Let the CUDA devices be again what they were before ``use``."""
+        global _default
         _withdrawn()
-        self._found, self._chosen, devices = before
+        self._found, self._chosen, _default, devices = before
         _DEVICES.update(devices)
 
     def backend(self, index: int | None) -> Backend:

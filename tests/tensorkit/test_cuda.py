@@ -19,6 +19,7 @@ from tk_oracle import torch
 
 import tensorkit as tk
 from tensorkit import nn
+from tensorkit.devices import cuda
 
 
 def _first_line(run):
@@ -205,6 +206,47 @@ def test_each_thread_has_a_current_device_and_a_default_device_as_in_pytorch():
         assert seen() == (0, "cpu")
         assert choose(1) == 1
         assert _in_a_thread(seen) == (0, "cpu")
+
+
+def test_the_default_device_belongs_to_its_simulation():
+    with tk.cuda.simulate(devices=2):
+        tk.set_default_device("cuda:1")
+        with tk.cuda.simulate():
+            assert tk.zeros(1).device.type == "cpu"
+            tk.set_default_device("cuda")
+            assert tk.zeros(1).is_cuda
+        assert str(tk.zeros(1).device) == "cuda:1"
+    assert tk.zeros(1).device.type == tk.get_default_device().type == "cpu"
+
+
+def test_the_default_device_of_a_thread_ends_with_its_simulation():
+    chosen, ended, found = threading.Event(), threading.Event(), []
+
+    def work():
+        tk.set_default_device("cuda")
+        found.append(tk.zeros(1).device.type)
+        chosen.set()
+        ended.wait(10)
+        found.append(tk.zeros(1).device.type)
+
+    with tk.cuda.simulate():
+        thread = threading.Thread(target=work)
+        thread.start()
+        chosen.wait(10)
+        assert tk.zeros(1).device.type == "cpu"
+    ended.set()
+    thread.join()
+    assert found == ["cuda", "cpu"]
+
+
+def test_a_simulation_may_begin_within_a_block_with_a_default_device():
+    with tk.cuda.simulate(), tk.device("cuda"):
+        before = cuda.use(None)
+        with tk.device("cpu"):
+            cuda.use(None)
+        assert tk.zeros(1).device.type == "cpu"
+        cuda.restore(before)
+        assert tk.zeros(1).is_cuda
 
 
 # Memory that runs out
