@@ -487,14 +487,16 @@ def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
     if device is CPU:
         return found
     sent: list[Any] = []
+    has_mask = False  # then it is the only pick
     for place in found:
         # a device looks for the places of a mask once: how many there are, the host must know
         is_mask = place.__class__ is not slice and place.dtype == bool
+        has_mask = has_mask or is_mask
         for each in place.nonzero() if is_mask else (place,):
             if each.__class__ is np.ndarray:
                 each = device.backend.from_host(np.ascontiguousarray(each), "index")
             sent.append(each)
-    return tuple(sent)
+    return places.Inside(sent) if has_mask else tuple(sent)
 
 
 def _bounds(part: slice) -> tuple[int, int, int]:

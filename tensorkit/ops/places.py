@@ -22,6 +22,10 @@ from tensorkit.ops.notation import op
 Places = tuple[Any, ...]
 
 
+class Inside(Places):
+    """Places on a device that a mask named: no kernel need look whether they lie inside."""
+
+
 @op(kind="function")
 def take_places(xp: Any, x: Any, *, places: Places) -> Any:
     """``x[places]`` as a copy."""
@@ -121,7 +125,7 @@ def pick(x: Tensor, places: Places) -> Tensor:
     if 0 in form.shape:
         _refuse_empty(tuple(form.shape), places)
     if form.device is not CPU:
-        expect_inside(tuple(form.shape), places)
+        places = expect_inside(tuple(form.shape), places)
     try:
         array = results.run(take_places.definition.forward, form.xp, x._array, places=places)
     except IndexError:
@@ -261,8 +265,7 @@ def _inside(shape: Ints, places: Places) -> Places:
     """
     _refuse_empty(shape, places)
     if any(is_array(place) and place.__class__ is not np.ndarray for place in places):
-        expect_inside(shape, places)
-        return places
+        return expect_inside(shape, places)
     found = []
     picked, block = _block(shape, places)
     if 0 in _picked_shape(shape, places):  # nothing is read: PyTorch does not look either
@@ -278,11 +281,14 @@ def _inside(shape: Ints, places: Places) -> Places:
     return places
 
 
-def expect_inside(shape: Ints, places: Places) -> None:
+def expect_inside(shape: Ints, places: Places) -> Places:
     """Have a device look whether all positions lie inside of ``shape``; it tells later."""
+    if places.__class__ is Inside:
+        return (*places,)
     for place, size in zip(places, shape, strict=False):
         if place.__class__ is not slice and place.dtype != bool:
             backend_of(place).expect_inside(place, -size, size, outside(size))
+    return places
 
 
 def outside(size: int) -> str:

@@ -16,6 +16,7 @@ from tensorkit import dtypes
 from tensorkit._tensor import Tensor
 from tensorkit.base import TensorBase
 from tensorkit.data import as_tensor, tensor
+from tensorkit.devices import CPU, Device
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
@@ -325,5 +326,14 @@ def _whole(dataset: Any) -> Callable[[list[int]], Any] | None:
         inner = _whole(dataset.dataset)
         return inner and (lambda indices: inner([dataset.indices[each] for each in indices]))
     if type(dataset) is TensorDataset and not any(x.requires_grad for x in dataset.tensors):
-        return lambda indices: [x[indices] for x in dataset.tensors]
+        devices = {x.device for x in dataset.tensors} - {CPU}
+        if not devices:
+            return lambda indices: [x[indices] for x in dataset.tensors]
+        return lambda indices: _picked(dataset.tensors, devices, indices)
     return None
+
+
+def _picked(tensors: Iterable[Tensor], devices: Iterable[Device], indices: list[int]) -> Any:
+    """The rows of all tensors at ``indices``, which are sent to each device once."""
+    there = {device: tensor(indices, device=device) for device in devices}
+    return [x[there.get(x.device, indices)] for x in tensors]

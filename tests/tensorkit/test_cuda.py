@@ -249,6 +249,38 @@ def test_a_simulation_may_begin_within_a_block_with_a_default_device():
         assert tk.zeros(1).is_cuda
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, mask: x[mask],
+        lambda x, mask: x[:, mask[0]],
+        lambda x, mask: x.__setitem__(mask, 0.0),
+        lambda x, mask: x.index_put_((mask,), x[0, 0]),
+    ],
+)
+def test_no_kernel_looks_whether_the_positions_of_a_mask_lie_inside(use):
+    with tk.cuda.simulate():
+        x = tk.arange(6.0, device="cuda").reshape(2, 3)
+        mask = x > 1
+        with tk.cuda.record() as ledger:
+            use(x, mask)
+        assert not {"greater_equal", "ge", "lt", "le", "less", "and", "all"} & {*ledger.counts()}
+        assert ledger.counts("synchronise") == {"mask": 1}
+
+
+def test_a_loader_sends_the_positions_of_a_batch_once():
+    with tk.cuda.simulate(devices=2):
+        x, y, z = tk.arange(12.0).reshape(6, 2), tk.arange(6), tk.arange(6) + 10
+        held = tk.utils.data.TensorDataset(x.cuda(), y.cuda(), z.to("cuda:1"), z)
+        for data in (held, tk.utils.data.Subset(held, [5, 4, 3, 2, 1, 0])):
+            with tk.cuda.record() as ledger:
+                batches = [*tk.utils.data.DataLoader(data, batch_size=4)]
+            assert [each.bytes for each in ledger.transfers] == [32, 32, 16, 16]
+            for rows, of_x, of_z, of_host in batches:
+                assert rows[:, 0].tolist() == [2 * each for each in of_x.tolist()]
+                assert of_z.tolist() == of_host.tolist() == [10 + each for each in of_x.tolist()]
+
+
 # Memory that runs out
 
 
