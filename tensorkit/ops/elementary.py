@@ -18,7 +18,7 @@ from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.operands import Operand
-from tensorkit.ops.selection import where, zeros_as
+from tensorkit.ops.selection import kept, where, zeros_as
 
 
 @op(kind="unary", ufunc="exp", result="floating")
@@ -325,8 +325,19 @@ def relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, x.dtype.type(0))
 
 
+def _passed(g: Any, out: Any) -> Any:
+    return where(out != 0, g, 0.0)
+
+
+def _passed_on_arrays(g: Any, out: Any) -> Any:
+    if g.__class__ is not np.ndarray:
+        return where.on_arrays(out != 0, g, 0.0)  # type: ignore[attr-defined]
+    return kept(np, out.astype(bool), g)
+
+
+_passed.on_arrays = _passed_on_arrays  # type: ignore[attr-defined]
 _RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out == T(0) ? T(0) : g;")
-relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: where(out != 0, g, 0.0)))
+relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: _passed(g, out)))
 
 
 # Rounding: integers are whole already, and slopes are 0

@@ -135,13 +135,13 @@ def _choose_on_arrays(condition: Any, x: Any, y: Any) -> Any:
 def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """``where`` on arrays."""
     if x.__class__ is _ndarray and _is_zero(y):
-        return _kept(xp, condition, x)
+        return kept(xp, condition, x)
     if y.__class__ is _ndarray and _is_zero(x):
-        return _kept(xp, xp.logical_not(condition), y)
+        return kept(xp, xp.logical_not(condition), y)
     return xp.where(condition, x, y)
 
 
-_MANY = 2**12
+_MANY = 2**8
 _xp = CPU.backend.xp
 _ndarray = _xp.ndarray  # what is slow there is not slow on a GPU
 
@@ -150,8 +150,8 @@ def _is_zero(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 0 and value == 0 and not math.copysign(1, value) < 0
 
 
-def _kept(xp: Any, condition: Any, x: Any) -> Any:
-    """``x`` where ``condition`` is true, 0 elsewhere, by masking bits.
+def kept(xp: Any, condition: Any, x: Any) -> Any:
+    """``x`` where ``condition`` is true, 0 elsewhere, by masking bits if they are many.
 
     ``xp.where`` stumbles over every change of a random condition and takes up to ten times as
     long; a product would make nan of inf.
@@ -159,10 +159,11 @@ def _kept(xp: Any, condition: Any, x: Any) -> Any:
     if condition.shape != x.shape or x.dtype.kind != "f" or not x.flags.c_contiguous:
         return xp.where(condition, x, x.dtype.type(0))
     if x.size < _MANY:
-        kept = xp.zeros(x.shape, x.dtype)
-        xp.copyto(kept, x, where=condition)
-        return kept
-    masks = xp.negative(condition.astype(f"u{x.itemsize}"))
+        result = xp.zeros(x.shape, x.dtype)
+        xp.copyto(result, x, where=condition)
+        return result
+    masks = condition.astype(f"u{x.itemsize}")
+    xp.negative(masks, out=masks)
     masks &= x.view(masks.dtype)
     return masks.view(x.dtype)
 

@@ -27,7 +27,7 @@ from tensorkit.kernels import Kernel
 from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
 
-_BLOCK = 16_384  # elements: a few arrays of this size fit the second-level cache
+_BLOCK = 2**16  # elements: a few arrays of this size fit the second-level cache
 _NONE = None, None  # instead of spare arrays
 
 
