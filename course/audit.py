@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.check import judge, right_outcomes, trials
-from course.exercise import Draw, Exercise, Mistake
+from course.check import fixed_cases, judge, right_outcomes, trials
+from course.exercise import Draw, Exercise, Mistake, Prediction
 from course.quiet import home_of
 from course.runner import Budget, Outcome
 
@@ -35,6 +35,7 @@ def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
 def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     yield from _incomplete(exercise)
     yield from _unsteady_cases(exercise, seeds)
+    yield from _few_drawn(exercise)
     if broken := list(_wrong_raises(exercise)):
         yield from broken
         return
@@ -73,6 +74,19 @@ def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     labels = [label for label, _ in drawn.pop()]
     if len(labels) != len(set(labels)):
         yield "two of its cases have the same label"
+
+
+def _few_drawn(exercise: Exercise) -> Iterator[str]:
+    fixed = fixed_cases(exercise)
+    cases = list(exercise.cases(Draw(0)))
+    drawn = [it.weight for it in cases if it.label not in fixed]
+    if isinstance(exercise, Prediction):
+        return
+    if len(drawn) < 3 or sum(drawn) < sum(it.weight for it in cases) / 2:
+        yield (
+            f"{len(drawn)} of its {len(cases)} cases have drawn numbers: three are needed, and "
+            "half of the points, or its answers can be typed off"
+        )
 
 
 def _wrong_raises(exercise: Exercise) -> Iterator[str]:

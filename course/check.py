@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import tensorkit as tk
@@ -60,6 +60,9 @@ def judge(
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
+    may_be_typed_off = _may_be_typed_off(exercise, tried)
+    if may_be_typed_off:
+        share = 0.0
     mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
     if share < 1 and not mistake:
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
@@ -67,14 +70,38 @@ def judge(
     return Report(
         exercise.id,
         exercise.title,
-        "passed" if share == 1 else "partly" if passed else "failed",
+        "passed" if share == 1 else "partly" if share else "failed",
         possible=exercise.points,
         earned=exercise.points * share,
         message=mistake.message if mistake else "",
         mistake=mistake.name if mistake else "",
         rows=tuple(rows),
-        notes=tuple(_notes(tried)),
+        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(tried)),
     )
+
+
+def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
+    """Whether all that passed has the same numbers in every draw, though others are drawn."""
+    passed = {trial.case.label for trial in tried if trial.is_passed}
+    fixed = fixed_cases(exercise)
+    return bool(passed) and passed <= fixed and len(fixed) < len(tried)
+
+
+@cache
+def fixed_cases(exercise: Exercise) -> frozenset[str]:
+    """The labels of the cases that have the same arguments in every draw."""
+    first, *others = [_drawn(exercise, seed) for seed in range(6)]
+    return frozenset(
+        it.label
+        for n, it in enumerate(first)
+        if all(compare.difference(it.args, other[n].args) is None for other in others)
+    )
+
+
+_TYPED_OFF = (
+    "The cases that pass have the same numbers for everybody, so that their answers could be typed "
+    "off. They count as soon as a case with drawn numbers passes too."
+)
 
 
 @dataclass(frozen=True)

@@ -368,7 +368,8 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
     """All exercises by id, in the order of their chapters, or those of one chapter."""
     for name in chapters():
         importlib.import_module(f"course.exercises.ch{name}")
-    return {id: it for id, it in _registry.items() if chapter in (None, it.chapter)}
+    found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
+    return {id: it for id, it in found if chapter in (None, it.chapter)}
 
 
 def no_such_exercise(exercise_id: object, function: str) -> str:

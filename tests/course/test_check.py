@@ -54,6 +54,16 @@ def test_points_follow_the_weights_of_the_cases():
     assert report.score == pytest.approx(3 * 0.5 / 3)
 
 
+def test_cases_with_fixed_numbers_count_once_a_drawn_one_passes():
+    report = judge(STRIDES, lambda shape: (4, 1) if shape == (3, 4) else None)
+    assert [row.status for row in report.rows] == ["passed", "failed", "failed"]
+    assert (report.score, report.status) == (0.0, "failed")
+    assert "could be typed off" in report.notes[0]
+    with_a_vector = judge(STRIDES, lambda shape: {1: (1,), 2: (4, 1)}.get(len(shape)))
+    assert with_a_vector.score == pytest.approx(3 * 1.5 / 3)
+    assert with_a_vector.notes == ()
+
+
 def test_the_same_seed_gives_the_same_report_and_another_seed_other_numbers():
     def rows(seed: int) -> str:
         return str(judge(STRIDES, lambda shape: None, seed=seed).rows)

@@ -9,14 +9,33 @@ import pytest
 import sample
 
 from course.audit import faults
+from course.check import fixed_cases, judge
 from course.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
+from course.runner import run_case
 
 EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
+WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
 
 
 @pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
 def test_the_exercise_is_complete(it):
     assert faults(it) == []
+
+
+@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
+def test_typed_off_answers_earn_nothing(it):
+    def typed_off(exercise, answer, given, untouched, budget):
+        knows = given.label in fixed_cases(exercise)
+        answer = exercise.reference if knows else answer
+        return run_case(exercise, answer, given, untouched, budget)
+
+    def unknown(*_: Any) -> None:
+        raise LookupError
+
+    report = judge(it, unknown, run=typed_off)
+    assert report.earned == 0
+    if fixed_cases(it):
+        assert "typed off" in report.notes[0]
 
 
 @pytest.mark.parametrize("chapter", chapters())
@@ -64,8 +83,9 @@ class Doubled(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(3, label="three")
-        yield case(-1, label="negative")
-        yield case(draw.integer(10, 99), label="any")
+        yield case(draw.integer(4, 9), label="one digit")
+        yield case(-draw.integer(3, 9), label="negative")
+        yield case(draw.integer(10, 99), label="two digits")
 
 
 def doubled(n):
