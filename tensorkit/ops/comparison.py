@@ -1,11 +1,15 @@
 """Comparisons and logic: bool tensors from two tensors, or a tensor and a number."""
 
+from functools import partial
 from typing import Any
 
 from tensorkit.ops.notation import op
 
+_logic = partial(op, kind="comparison", result="bool", takes_numbers=False)
+_comparison = partial(op, kind="comparison", result="bool", number_first=False, overloaded=True)
 
-@op(kind="comparison", symbol="==", result="bool", number_first=False, overloaded=True)
+
+@_comparison(symbol="==", ufunc="equal")
 def eq(xp: Any, x: Any, y: Any) -> Any:
     """Whether elements are equal. A nan is equal to nothing.
 
@@ -15,7 +19,7 @@ def eq(xp: Any, x: Any, y: Any) -> Any:
     return xp.equal(x, y)
 
 
-@op(kind="comparison", symbol="!=", result="bool", number_first=False, overloaded=True)
+@_comparison(symbol="!=", ufunc="not_equal")
 def ne(xp: Any, x: Any, y: Any) -> Any:
     """Whether elements differ.
 
@@ -25,7 +29,7 @@ def ne(xp: Any, x: Any, y: Any) -> Any:
     return xp.not_equal(x, y)
 
 
-@op(kind="comparison", symbol="<", result="bool", number_first=False, overloaded=True)
+@_comparison(symbol="<", ufunc="less")
 def lt(xp: Any, x: Any, y: Any) -> Any:
     """Whether ``x`` is less than ``y``, element by element.
 
@@ -35,7 +39,7 @@ def lt(xp: Any, x: Any, y: Any) -> Any:
     return xp.less(x, y)
 
 
-@op(kind="comparison", symbol="<=", result="bool", number_first=False, overloaded=True)
+@_comparison(symbol="<=", ufunc="less_equal")
 def le(xp: Any, x: Any, y: Any) -> Any:
     """Whether ``x`` is less than or equal to ``y``, element by element.
 
@@ -45,7 +49,7 @@ def le(xp: Any, x: Any, y: Any) -> Any:
     return xp.less_equal(x, y)
 
 
-@op(kind="comparison", symbol=">", result="bool", number_first=False, overloaded=True)
+@_comparison(symbol=">", ufunc="greater")
 def gt(xp: Any, x: Any, y: Any) -> Any:
     """Whether ``x`` is greater than ``y``, element by element.
 
@@ -55,7 +59,7 @@ def gt(xp: Any, x: Any, y: Any) -> Any:
     return xp.greater(x, y)
 
 
-@op(kind="comparison", symbol=">=", result="bool", number_first=False, overloaded=True)
+@_comparison(symbol=">=", ufunc="greater_equal")
 def ge(xp: Any, x: Any, y: Any) -> Any:
     """Whether ``x`` is greater than or equal to ``y``, element by element.
 
@@ -65,7 +69,7 @@ def ge(xp: Any, x: Any, y: Any) -> Any:
     return xp.greater_equal(x, y)
 
 
-@op(kind="comparison", result="bool", takes_numbers=False)
+@_logic(ufunc="logical_and")
 def logical_and(xp: Any, x: Any, y: Any) -> Any:
     """Whether both elements are true, that is, not zero.
 
@@ -75,7 +79,7 @@ def logical_and(xp: Any, x: Any, y: Any) -> Any:
     return xp.logical_and(x, y)
 
 
-@op(kind="comparison", result="bool", takes_numbers=False)
+@_logic(ufunc="logical_or")
 def logical_or(xp: Any, x: Any, y: Any) -> Any:
     """Whether one of the elements, or both, are true, that is, not zero.
 
@@ -85,7 +89,7 @@ def logical_or(xp: Any, x: Any, y: Any) -> Any:
     return xp.logical_or(x, y)
 
 
-@op(kind="comparison", result="bool", takes_numbers=False)
+@_logic(ufunc="logical_xor")
 def logical_xor(xp: Any, x: Any, y: Any) -> Any:
     """Whether exactly one of the elements is true, that is, not zero.
 
