@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 ONLY_HERE = {"check", "explain", "hint", "progress", "solution", "transplant", "viz"}
@@ -77,6 +78,9 @@ def printed(sources: list[str], library: str, chapter: str) -> list[str]:
             return [_run(source, library, namespace) for source in sources]
         finally:
             os.chdir(before)
+            for value in namespace.values():
+                if isinstance(value, np.lib.npyio.NpzFile):  # which a notebook leaves open
+                    value.close()
 
 
 def _run(source: str, library: str, namespace: dict[str, Any]) -> str:
