@@ -364,7 +364,78 @@ row("e: bmm 16x128x128", 1.10, 0.90, numpy=lambda: numpy_product(16, 128, 128))(
 # f: training steps
 
 
-@row("f: linear regression, by hand", 0.55, 0.32)
+def numpy_regression() -> Any:
+    """Linear regression by hand."""
+    x, y, w, b = numbers(32, 3), numbers(32, 1, seed=1), numbers(3, 1, seed=2), np.zeros(1, "f")
+
+    def run() -> Any:
+        error = x.dot(w) + b - y
+        g = error * np.float32(2 / 32)
+        loss = (error * error).sum() / 32
+        np.subtract(w, 0.01 * x.T.dot(g), w)
+        np.subtract(b, 0.01 * g.sum(0), b)
+        return loss
+
+    return run
+
+
+def numpy_perceptron() -> Any:
+    """The tiny MLP by hand."""
+    w1, w2, x = numbers(8, 16), numbers(16, 4, seed=1), numbers(4, 8, seed=2)
+    g = np.full((4, 4), 1 / 16, "f")
+
+    def run() -> Any:
+        h = np.maximum(x.dot(w1), 0)
+        loss = h.dot(w2).sum() / 16
+        slope = x.T.dot(g.dot(w2.T) * (h > 0))
+        np.subtract(w2, 1e-6 * h.T.dot(g), w2)
+        np.subtract(w1, 1e-6 * slope, w1)
+        return loss
+
+    return run
+
+
+def numpy_classifier(*sizes: int, batch: int) -> Any:
+    """A step of a multilayer perceptron by hand."""
+    x, rows, labels = numbers(batch, sizes[0]), np.arange(batch), np.arange(batch) % sizes[-1]
+    shapes = [(after, before) for before, after in itertools.pairwise(sizes)]
+    layers = [
+        (
+            numbers(*shape, seed=2 * at) / 30 - 1 / 30,
+            numbers(shape[0], seed=2 * at + 1) / 30 - 1 / 30,
+        )
+        for at, shape in enumerate(shapes)
+    ]
+
+    def run() -> Any:
+        inputs = [x]
+        for at, (w, b) in enumerate(layers):
+            h = inputs[-1].dot(w.T)
+            h += b
+            inputs.append(h if at == len(layers) - 1 else np.maximum(h, 0, h))
+        scores = inputs.pop()
+        scores -= scores.max(1)[:, None]
+        powers = np.exp(scores)
+        sums = powers.sum(1)
+        loss = (np.log(sums) - scores[rows, labels]).sum() / batch
+        g = powers / sums[:, None]
+        g[rows, labels] -= 1
+        g /= batch
+        for w, b in reversed(layers):
+            h = inputs.pop()
+            slope = g.T.dot(h)
+            np.subtract(b, 0.01 * g.sum(0), b)
+            if inputs:
+                g = g.dot(w)
+                g *= h > 0
+            slope *= 0.01
+            np.subtract(w, slope, w)
+        return loss
+
+    return run
+
+
+@row("f: linear regression, by hand", 0.55, 0.32, numpy=numpy_regression)
 def _(m: Any) -> Any:
     x, y = tensor(m, 32, 3), tensor(m, 32, 1, seed=1)
     w, b = tensor(m, 3, 1, seed=2, grad=True), m.zeros(1, requires_grad=True)
@@ -409,7 +480,7 @@ def _(m: Any) -> Any:
     )
 
 
-@row("f: tiny MLP, by hand", 0.45, 0.28)
+@row("f: tiny MLP, by hand", 0.45, 0.28, numpy=numpy_perceptron)
 def _(m: Any) -> Any:
     w1, w2 = tensor(m, 8, 16, grad=True), tensor(m, 16, 4, seed=1, grad=True)
     x = tensor(m, 4, 8, seed=2)
@@ -443,10 +514,17 @@ def classifier(*sizes: int, batch: int, adam: bool = False) -> Any:
     return prepare
 
 
-row("f: MLP 8-16-4, nn", 0.45, 0.28)(classifier(8, 16, 4, batch=4))
-row("f: MLP 784-128-10, SGD", 0.90, 0.70)(classifier(784, 128, 10, batch=64))
+for _label, _goals, _sizes, _batch in (
+    ("8-16-4, nn", (0.45, 0.28), (8, 16, 4), 4),
+    ("784-128-10, SGD", (0.90, 0.70), (784, 128, 10), 64),
+    ("512x1024x3", (1.05, 1.0), (512, 1024, 1024, 1024), 512),
+):
+    row(
+        f"f: MLP {_label}",
+        *_goals,
+        numpy=lambda sizes=_sizes, batch=_batch: numpy_classifier(*sizes, batch=batch),
+    )(classifier(*_sizes, batch=_batch))
 row("f: MLP 784-128-10, Adam", 0.90, 0.70)(classifier(784, 128, 10, batch=64, adam=True))
-row("f: MLP 512x1024x3", 1.05, 1.0)(classifier(512, 1024, 1024, 1024, batch=512))
 
 
 @row("f: transformer block", 1.40, 1.10)
