@@ -148,6 +148,8 @@ class RandomSampler(SequentialSampler):
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or Generator().manual_seed(_seed(default_generator))
         yield from generator.permutation(len(self.data_source)).tolist()
+        if self.generator:  # PyTorch draws one order more, of which it takes nothing
+            generator.permutation(len(self.data_source))
 
 
 def _seed(generator: Generator) -> int:

@@ -20,6 +20,10 @@ LINES = {
         list(d.DataLoader(_data(m), 4, shuffle=True, generator=m.Generator().manual_seed(3))),
         m.rand(1),
     ],
+    "generator, two epochs": lambda m, d: [
+        list(x)
+        for x in [d.DataLoader(_data(m), 4, True, generator=m.Generator().manual_seed(3))] * 2
+    ],
     "sampler": lambda m, d: list(d.DataLoader(_data(m), 2, sampler=[4, 3, 1])),
     "batch sampler": lambda m, d: list(d.DataLoader(_data(m), batch_sampler=[[4, 3], [1]])),
     "no batches": lambda m, d: list(d.DataLoader([1.5, (1, 2), "s", {"a": 2}], batch_size=None)),
