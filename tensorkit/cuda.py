@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tensorkit import absent, random
 from tensorkit.base import Tensor
-from tensorkit.devices import Device, as_device, in_words
+from tensorkit.devices import AcceleratorError, Device, as_device, in_words
 from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
 from tensorkit.devices import cuda as _cuda
 from tensorkit.errors import NotSupportedError, message
@@ -319,14 +319,22 @@ class Event:
             self._backend.wait("Event.synchronize")
 
     def elapsed_time(self, end_event: "Event") -> float:
-        """Milliseconds from this event to ``end_event``."""
+        """Milliseconds from this event to ``end_event``, once the device has reached both."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError(
-                "Both events must be created with argument 'enable_timing=True' before calculating "
-                "elapsed time."
+                message(
+                    "Both events must be created with argument 'enable_timing=True'.",
+                    repair="tk.cuda.Event(enable_timing=True)",
+                )
             )
         if self._mark is None or end_event._mark is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise AcceleratorError(
+                "Both events must be completed before calculating elapsed time.",
+                "The device may still be at work.",
+                repair="tk.cuda.synchronize() before",
+            )
         return self._backend.between(self._mark, end_event._mark)
 
 

@@ -479,13 +479,17 @@ def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | No
         if other is not devices[0]:
             stays = into or (devices[0] if devices[0] is not CPU else other)  # rather to the GPU
             moves = other if stays is devices[0] else devices[0]
+            why, which = (
+                "Data move between devices only when told; a 0-d tensor of the CPU may mix.",
+                f"the tensor on {moves}",
+            )
+            if str(other) == str(devices[0]):
+                why, which = "One of them is from another simulation.", "that one"
             raise DeviceMismatchError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, {devices[0]} and {other}!",
-                "Data move between devices only when told; a 0-d tensor of the CPU may mix."
-                if str(other) != str(devices[0])
-                else "One of them is from another simulation.",
-                repair=repair or f"x.to('{stays}')    # x: the tensor on {moves}",
+                why,
+                repair=repair or f"x.to('{stays}')    # x: {which}",
             )
 
 

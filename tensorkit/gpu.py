@@ -276,7 +276,7 @@ def missing() -> str | None:
     try:
         import cupy
     except ImportError:
-        return "CuPy is not installed (pip install cupy-cuda12x, or cupy-cuda13x)."
+        return "CuPy is not installed (pip install cupy-cuda12x[ctk], or cupy-cuda13x[ctk])."
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

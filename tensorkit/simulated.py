@@ -36,7 +36,7 @@ from tensorkit.wrapped import Wrapped
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT, _TOTAL = 512, 16 * 2**30
-_LAUNCH, _TRANSFER, _WAIT = 5e-6, 10e-6, 5e-6  # seconds that each takes at least
+_LAUNCH, _TRANSFER, _WAIT, _LOOK = 5e-6, 10e-6, 5e-6, 1e-6  # seconds that each takes at least
 _MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
 
 # What CuPy's functions take: positional parameters in order, which may also be named; those after
@@ -608,8 +608,10 @@ class Simulated(Accelerator):
         self.clock.device = max(self.clock.device, mark)
 
     def is_over(self, mark: float) -> bool:
-        """Whether the host knows that the moment has passed."""
-        return self.clock.host >= mark
+        """Whether the host knows that the moment has passed; asking takes time, too."""
+        is_over = self.clock.host >= mark
+        self.clock.host += _LOOK
+        return is_over
 
     def between(self, start: float, end: float) -> float:
         """Milliseconds from one moment to another."""
