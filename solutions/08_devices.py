@@ -20,8 +20,8 @@
 #
 # If your computer has no GPU, this chapter simulates one. It computes with NumPy and behaves like
 # the real thing: a memory of its own, the same errors, books of every transfer. Its times are those
-# of a model; they say what waits for what, not how fast a GPU is. On a computer with a GPU the same
-# cells use the GPU.
+# of a model; they say what waits for what, not how fast a GPU is. On a computer with an NVIDIA GPU
+# and CuPy the same cells use the GPU.
 #
 # The core exercises take about 35 minutes, reading and running the cells about 20 more. Exercises
 # marked *further* give no points.
@@ -131,7 +131,8 @@ except RuntimeError as error:
 # %% [markdown]
 # A hidden transfer would cost more than the operation. So you decide what moves, and when. In the
 # picture a constant is sent in each of four steps, above, and once before all of them, below. A bar
-# `to` is a transfer, a bar `multiply` the operation for which it was made:
+# `to` is a transfer, a bar `multiply` the operation for which it was made. (Of a real GPU the
+# picture shows transfers and waits alone.)
 
 # %% role="show"
 with tk.cuda.record() as each_time:
@@ -332,7 +333,8 @@ viz.timeline(ledger)
 
 # %% [markdown]
 # The device has its own clock, too. Two of `tk.cuda.Event` are put into its queue, and
-# `elapsed_time` is the time between them, in milliseconds:
+# `elapsed_time` is the time between them, in milliseconds. It is known once the device has come to
+# both, so the host waits before it asks:
 
 # %% tags=["nbval-ignore-output"]
 start, end = tk.cuda.Event(enable_timing=True), tk.cuda.Event(enable_timing=True)
@@ -363,6 +365,7 @@ def seconds(size, where, runs=3):
     return (time.perf_counter() - begun) / runs
 
 
+print(f"{'size':>5} | {'cpu':>11} | {'device':>11}")
 for size in (64, 256, 512):
     on_cpu, on_gpu = seconds(size, "cpu"), seconds(size, device)
     print(f"{size:>5} | {on_cpu * 1000:>8.2f} ms | {on_gpu * 1000:>8.2f} ms")
