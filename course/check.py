@@ -99,8 +99,8 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
 
 
 _TYPED_OFF = (
-    "The cases that pass have the same numbers for everybody, so that their answers could be typed "
-    "off. They count as soon as a case with drawn numbers passes too."
+    "No points yet: the cases that pass have the same numbers for everybody, so that their answers "
+    "could be typed off. They count as soon as one of the others, whose numbers change, passes too."
 )
 
 

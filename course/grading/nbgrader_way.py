@@ -1,8 +1,8 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
-The configuration puts `Intake` and `Judged` in the places of nbgrader's preprocessors, and
-`Collect` and `ReleaseFeedback` in those of its exchange. A button gives the points of
-`course grade`.
+The configuration puts `Unread`, `Intake` and `Judged` in the places of nbgrader's exporter and
+preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange. A button gives the
+points of `course grade`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import secrets
 import shutil
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbconvert.exporters import NotebookExporter
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
@@ -31,8 +33,23 @@ from course.grading.session import remove
 from course.grading.writer import notebook, result_file, stored
 
 _log = logging.getLogger("nbgrader")
+SECRET = "submission_secret.txt"
 TOLERANCE = timedelta(minutes=5)
 """How far a learner's own note of the time may lie before the moment that the server noted."""
+
+
+class Unread(NotebookExporter):
+    """Reads the released notebook in place of a submission, whatever that is: broken, or absent."""
+
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **more: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The notebook of this file; `Judged` reads what was handed in."""
+        root = paths.course_root()
+        if root / "course" / "submitted" in Path(filename).parents:
+            filename = str(paths.notebook_in(paths.notebooks(root), Path(filename).parent.name))
+        found: tuple[Any, dict[str, Any]] = super().from_filename(filename, resources, **more)
+        return found
 
 
 class Intake(NbGraderPreprocessor):
@@ -89,6 +106,15 @@ def _source(chapter: str) -> Source:
     return intake.source_of(paths.course_root(), chapter)
 
 
+def before(assignment: str, student: str, notebooks: list[str]) -> None:
+    """What nbgrader is told of a submission: no links, and a notebook under the chapter's name."""
+    without_links(assignment, student, notebooks)
+    folders = {Path(it).parent for it in notebooks}
+    named = [str(it / f"{it.name}.ipynb") for it in folders]
+    if not set(named) & set(notebooks):
+        notebooks[:] = named  # nbgrader skips every other name; `Judged` finds it
+
+
 def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
     """Remove from the folders of submissions what nbgrader would follow, wait for or fail at."""
     for folder in {Path(it).parent for it in notebooks}:
@@ -142,16 +168,20 @@ class Collect(ExchangeCollect):
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):
-    """nbgrader's, which loses the page of whoever handed in a notebook of another name."""
+    """nbgrader's, which stops at who sent no secret, and loses the page of a renamed notebook."""
 
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""
-        super().copy_files()
         chapter = str(self.coursedir.assignment_id)
-        for page in Path(self.coursedir.root, self.coursedir.feedback_directory).glob(
-            f"{self.coursedir.student_id}/{chapter}/{chapter}.html"
-        ):
-            secret = (page.parent / "submission_secret.txt").read_text(encoding="ascii")
+        where = Path(self.coursedir.root, self.coursedir.feedback_directory)
+        pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
+        for page in pages:  # of a submission that came by mail: nbgrader stops there, for everybody
+            for name, text in (("timestamp.txt", ""), (SECRET, secrets.token_hex(16))):
+                if not (page.parent / name).exists():
+                    files.write(page.parent / name, text)
+        super().copy_files()
+        for page in pages:
+            secret = (page.parent / SECRET).read_text(encoding="ascii")
             handed = page.parents[3] / "submitted" / page.parts[-3] / chapter
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"

@@ -152,6 +152,8 @@ def _why(result: Result) -> str:
 
 
 def _what(report: Report) -> str:
+    if report.status == FAILED and any(it.status == PASSED for it in report.rows):
+        return report.mistake or "only with the numbers that everybody has"
     return "not defined" if report.status == "missing" else report.mistake
 
 

@@ -71,7 +71,7 @@ def _summary(overview: Overview) -> str:
     said = [
         f"{len(overview.results)} submissions, {len(scores)} graded.",
         f"{others} could not be graded; they stand below." if others else "",
-        f"Half of the class has {middle:g} of {overview.possible:g} points or more.",
+        f"Half of the class has {_at_least(middle, overview.possible)}.",
         f"{mended} notebooks were mended on the way in." if mended else "",
         f"{absent} learner{'s' * (absent != 1)} handed nothing in." if absent else "",
         f"In {troubled} a cell was stopped or did not run, as told below." if troubled else "",
@@ -79,6 +79,14 @@ def _summary(overview: Overview) -> str:
         "Tables with everything: learners.csv, exercises.csv, cases.csv, beside this page.",
     ]
     return f"<p>{' '.join(filter(None, said))}</p>"
+
+
+def _at_least(points: float, possible: float) -> str:
+    return (
+        f"all {possible:g} points"
+        if points == possible
+        else f"{points:g} of {possible:g} points or more"
+    )
 
 
 def _distribution(overview: Overview) -> str:

@@ -46,7 +46,8 @@ if importlib.util.find_spec("course.grading.nbgrader_way") is not None:
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.without_links"
+    c.Autograde.exporter_class = "course.grading.nbgrader_way.Unread"
+    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.before"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
     c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
     # formulas are drawn without a network, and the feedback's page may run no script

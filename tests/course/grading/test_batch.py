@@ -20,7 +20,7 @@ from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, p
 
 from course import cli
 from course.errors import CourseError
-from course.grading import batch, sandbox
+from course.grading import batch, nbgrader_way, sandbox
 from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Source
 from course.grading.result import Result
@@ -96,8 +96,6 @@ def test_nbgraders_own_command_passes_over_what_it_would_fail_at(
     school: School, half: bytes
 ) -> None:
     # stock: no grade for whoever has a pipe, a link, very deep folders or the 30th of February
-    from course.grading.nbgrader_way import without_links
-
     folder = school.submit("bob", half)
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to("/etc/passwd")
@@ -106,10 +104,53 @@ def test_nbgraders_own_command_passes_over_what_it_would_fail_at(
     for _ in range(400):
         here /= "d"
     here.mkdir(parents=True)
-    without_links(CHAPTER, "bob", [str(folder / f"{CHAPTER}.ipynb")])
+    nbgrader_way.without_links(CHAPTER, "bob", [str(folder / f"{CHAPTER}.ipynb")])
     left = {it.name for it in folder.rglob("*")}
     assert left == {f"{CHAPTER}.ipynb", "timestamp.unreadable", "d"}
     assert not (folder / Path(*"d" * 10)).exists()
+
+
+def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
+    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # stock: a traceback and no grade for either
+    from nbgrader.converters import Autograde
+    from nbgrader.coursedir import CourseDirectory
+
+    def hand(chapter: str, digest: str, profile: str) -> batch.Hand:
+        return batch.Hand(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
+
+    monkeypatch.setattr(nbgrader_way, "_hand", hand)
+    monkeypatch.setenv("COURSE_ROOT", str(school.root))
+    school.submit("ada", honest, name="ada (2).ipynb")
+    school.submit("bob", honest[:5000])
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(school.root)
+    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
+    config.CourseDirectory.assignment_id = CHAPTER
+    Autograde(coursedir=CourseDirectory(config=config), config=config).start()
+    assert school.scores() == {"ada": 20, "bob": 0}
+    assert (school.root / "course" / "graded" / "bob" / f"{CHAPTER}.json").exists()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader's open
+def test_feedback_of_what_came_by_mail_stops_no_release(school: School) -> None:
+    # stock: FileNotFoundError, and no feedback for whoever comes after
+    from nbgrader.coursedir import CourseDirectory
+
+    page = school.root / "course" / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("feedback")
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(school.root)
+    config.CourseDirectory.assignment_id = CHAPTER
+    release = nbgrader_way.ReleaseFeedback(coursedir=CourseDirectory(config=config), config=config)
+    release.src_path = str(page.parent)
+    release.dest_path = str(school.root / "released")
+    Path(release.dest_path).mkdir()
+    release.copy_files()
+    (released,) = Path(release.dest_path).iterdir()
+    assert released.read_text() == "feedback"
 
 
 def test_what_cannot_be_written_is_said_and_done_by_the_next_run(

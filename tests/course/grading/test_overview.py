@@ -225,3 +225,18 @@ def test_similar_answers_are_listed_by_group_and_not_by_pair() -> None:
         ("sum", ["ada", "bob", "dan"], 1.0),
         ("sum", ["eve", "tk.sum"], 0.9),
     ]
+
+
+def test_the_half_with_all_points_has_not_more_than_all(tmp_path: Path) -> None:
+    best = result("ada", 4.0)
+    assert "Half of the class has all 4 points." in written(
+        tmp_path, replace(best, exercises=best.exercises[:1])
+    )
+
+
+def test_who_passes_only_what_everybody_has_is_told_so(tmp_path: Path) -> None:
+    bob = result("bob", 0.0)
+    rows = (Row("shown", "passed"), Row("drawn", "failed"))
+    report = replace(bob.exercises[0].report, rows=rows, mistake="")
+    page = written(tmp_path, replace(bob, exercises=(Graded("check-pixels", report),)))
+    assert "failing: A `title` (only with the numbers that everybody has)" in page
