@@ -17,7 +17,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.errors import TimeLimit
-from course.plain import Opaque
+from course.plain import Opaque, Seen
 
 SHOWN = 300
 """Characters of a value that a report shows."""
@@ -245,6 +245,8 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
 def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
     if not isinstance(got, Mapping):
         return f"It is {kind(got)}; expected is a dictionary."
+    if isinstance(expected, Seen) and not isinstance(got, Seen):
+        return _unseen(got, expected)
     missing = [key for key in expected if key not in got]
     if missing:
         return f"The entry {show(missing[0], 80)} is missing."
@@ -253,6 +255,12 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
         if found is not None:
             return _within(str(key), found)
     return None
+
+
+def _unseen(got: Any, expected: Seen) -> str:
+    """What was returned instead of that which the exercise looks at."""
+    asked = next((it for it in expected.values() if type(it) is not bool), None)
+    return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
 
 
 def _inside(got: Any, expected: Any) -> str | None:

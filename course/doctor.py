@@ -105,7 +105,7 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
 
 def _kernel(metadata: dict[str, Any]) -> str:
     spec = metadata.get("kernelspec")
-    return str(spec.get("name", "")) if isinstance(spec, dict) else ""
+    return str(spec.get("name", ""))[:80] if isinstance(spec, dict) else ""
 
 
 def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:

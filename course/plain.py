@@ -53,6 +53,10 @@ class Opaque:
         return self.text
 
 
+class Seen(dict[str, Any]):
+    """What an exercise has seen of an answer: not a dictionary that the answer itself returns."""
+
+
 def plain(value: Any, depth: int = 6) -> Any:
     """The value as plain data: containers rebuilt, tensors and numbers kept, the rest `Opaque`.
 
@@ -86,7 +90,8 @@ def _rebuilt(base: type, value: Any, depth: int) -> Any:
     if length > MOST_ENTRIES or depth == 0:
         return Opaque(f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>")
     if base is dict:
-        return {_key(key): plain(own, depth - 1) for key, own in dict.items(value)}
+        rebuilt = {_key(key): plain(own, depth - 1) for key, own in dict.items(value)}
+        return Seen(rebuilt) if type(value) is Seen else rebuilt
     return base(plain(own, depth - 1) for own in base.__iter__(value))  # type: ignore[attr-defined]
 
 

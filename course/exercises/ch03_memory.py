@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.plain import Seen
 
 Ints = tuple[int, ...]
 
@@ -748,7 +749,7 @@ class ChannelsFirst(Exercise):
         moved = answer(*args)
         if not isinstance(moved, tk.Tensor):
             return moved
-        return {"photos": moved, "contiguous": moved.is_contiguous()}
+        return Seen({"photos": moved, "contiguous": moved.is_contiguous()})
 
 
 def _photos(draw: Draw, n: int, height: int, width: int, channels: int) -> tk.Tensor:
@@ -965,7 +966,7 @@ class SlidingWindows(Exercise):
         windows = answer(x, size)
         if not isinstance(windows, tk.Tensor):
             return windows
-        seen = {"at first": windows.clone()}
+        seen = Seen({"at first": windows.clone()})
         x += 100
         seen["after x += 100"] = windows.clone()
         x -= 100

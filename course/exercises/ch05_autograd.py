@@ -840,27 +840,36 @@ class BackwardOrder(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss", label="a node that must wait")
-        names = _names(draw, 2, 5)
-        yield case({**_chain(names, "x"), "x": []}, names[0], label="a chain")
-        yield case(_diamond(_names(draw, 2, 4)), "loss", label="a diamond")
+
+        def mixed(graph: Graph) -> Graph:  # or `list(graph)` would be a right order
+            names = list(graph)
+            order = draw.distinct(len(names), 0, len(names) - 1)
+            return {names[it]: graph[names[it]] for it in order}
+
+        names = _names(draw, 3, 5)
+        yield case(mixed({**_chain(names, "x"), "x": []}), names[0], label="a chain")
+        yield case(mixed(_diamond(_names(draw, 2, 4))), "loss", label="a diamond")
         long = _long_and_short(_names(draw, 2, 5))
-        yield case(long, "loss", label="a long way and a short way")
-        yield case(_residual(_names(draw, 2, 4)), "loss", label="two shortcuts")
+        yield case(mixed(long), "loss", label="a long way and a short way")
+        yield case(mixed(_residual(_names(draw, 2, 4))), "loss", label="two shortcuts")
         names = _names(draw, 2, 4)
         more = {**_long_and_short(names), "other": [names[0]], "far": ["other"]}
-        yield case(more, "loss", label="nodes that are not reached")
+        yield case(mixed(more), "loss", label="nodes that are not reached")
         arms = _names(draw, 2, 4)
-        yield case({**_diamond(arms), "unused": ["x"]}, arms[0], label="a root in the middle")
+        aside = {**_diamond(arms), "unused": ["x"]}
+        yield case(mixed(aside), arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
-        ladder = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
-        yield case(*ladder, label="many diamonds on top of each other")
+        ladder, root = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
+        yield case(mixed(ladder), root, label="many diamonds on top of each other")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """Whether the order is a right one, and if not why."""
         graph, root = args
         order = answer(graph, root)
-        if not isinstance(order, (list, tuple)) or not all(type(it) is str for it in order):
+        if order is None:
             return order
+        if not isinstance(order, (list, tuple)) or not all(type(it) is str for it in order):
+            return "no list of names"
         wrong = _wrong_order(list(order), graph, root)
         return f"{wrong}: {order}" if wrong else "a right order"
 

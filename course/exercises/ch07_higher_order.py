@@ -11,6 +11,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.plain import Seen
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -363,7 +364,7 @@ class SigmoidGradient(Exercise):
         gradient = answer(upstream, out)
         if not isinstance(gradient, tk.Tensor):
             return gradient
-        seen: dict[str, Any] = {"gradient": gradient.detach().clone()}
+        seen = Seen({"gradient": gradient.detach().clone()})
         seen["can be differentiated"] = gradient.requires_grad
         if gradient.requires_grad:
             (again,) = tk.autograd.grad(gradient.sum(), out, materialize_grads=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.plain import Seen
 
 
 def some_cuda() -> AbstractContextManager[Any]:
@@ -302,7 +303,7 @@ class AnyDevice(Exercise):
             result = answer(values.to(device))
             if not isinstance(result, tk.Tensor):
                 return result
-            return {"values": result.detach().cpu(), "device": str(result.device)}
+            return Seen({"values": result.detach().cpu(), "device": str(result.device)})
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         values, device = args
@@ -531,16 +532,16 @@ def _typed(batch: Any, device: str, show: Callable[[Any], str]) -> str:
 
 
 def _told(value: Any) -> Any:
-    """A structure as it is; a tensor as its device and its numbers, a tuple named as one."""
+    """A tensor as its device and its numbers, a tuple named as one, texts in quotes."""
     if isinstance(value, tk.Tensor):
         return f"{value.tolist()} on {value.device}"
     if isinstance(value, dict):
-        return {key: _told(each) for key, each in value.items()}
+        return {_told(key): _told(each) for key, each in value.items()}
     if isinstance(value, tuple):
         return {"a tuple of": [_told(each) for each in value]}
     if isinstance(value, list):
         return [_told(each) for each in value]
-    return value
+    return repr(value) if isinstance(value, str) else value
 
 
 def mean_loss(batches: list[tk.Tensor]) -> float:
@@ -1044,4 +1045,5 @@ class Unscaled(Exercise):
         found = answer(*args)
         if not isinstance(found, list) or not all(isinstance(it, tk.Tensor) for it in found):
             return found
-        return {"gradients": found, "elements that are 0": [int((it == 0).sum()) for it in found]}
+        zeros = [int((it == 0).sum()) for it in found]
+        return Seen({"gradients": found, "elements that are 0": zeros})

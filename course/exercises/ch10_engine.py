@@ -22,6 +22,7 @@ from course.engine_parts import (
     topological_order,
 )
 from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.plain import Seen
 
 Graph = parts.Graph
 Uses = dict[str, list[str]]
@@ -1261,10 +1262,8 @@ class RecordedGradients(Exercise):
             square = parts.apply(graph, "mul", [it, it])
             total = parts.apply(graph, "add", [total, parts.apply(graph, "sum", [square])])
         own = parts.gradients_from(graph, total)
-        return {
-            "gradients": [graph[it]["value"] for it in names],
-            "second order": {it: own.get(it, tk.zeros_like(graph[it]["value"])) for it in leaves},
-        }
+        again = {it: own.get(it, tk.zeros_like(graph[it]["value"])) for it in leaves}
+        return Seen({"gradients": [graph[it]["value"] for it in names], "second order": again})
 
     def advice(self, *args: Any) -> str | None:
         return "What `apply` takes, and what you return, are names of nodes."

@@ -30,7 +30,8 @@ MOST = 2000
 """Characters of one formula."""
 
 _FORMULA = re.compile(
-    r"(?P<code>```.*?```|~~~.*?~~~|`[^`\n]*`|<(?P<tag>pre|code)\b.*?</(?P=tag)>|\\\$)"
+    r"(?P<code>```.*?```|~~~.*?~~~|`[^`\n]*`|<(?P<tag>pre|code)\b.*?</(?P=tag)>|\\\$"
+    r"|</?[a-z][a-z0-9]*(?:\s[^<>]*)?>)"
     r"|\$\$(?P<block>.+?)\$\$|(?<!\$)\$(?=\S)(?P<inline>[^$\n]+?)(?<=\S)\$(?!\d)",
     re.DOTALL | re.IGNORECASE,
 )

@@ -32,7 +32,7 @@ MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
 MOST_COLLECTED, DEEPEST = 5 * MOST_BYTES, 8
 """Bytes that are collected of one submission; how deep its folders may be."""
 MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
-"""Lists and objects in a notebook; bytes of one of an older format."""
+"""Lists and objects in a notebook, which may have twice as many texts; bytes of an older format."""
 LONGEST_READ = 20_000
 """Characters of a cell whose program is read to find which one it is."""
 
@@ -392,8 +392,9 @@ def is_check(cell: Cell) -> bool:
 
 
 def _cells(content: bytes) -> list[Cell]:
-    if content.count(b"{") + content.count(b"[") > MOST_PARTS:  # each takes ten times its size
-        raise Refused("The file holds more lists and objects than a notebook has.")
+    parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
+    if parts > MOST_PARTS or content.count(b'"') > 4 * MOST_PARTS:
+        raise Refused("The file holds more lists and objects, or texts, than a notebook has.")
     if not content.strip():
         raise Refused(f"The file is empty. {AGAIN}")
     try:

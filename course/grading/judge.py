@@ -269,7 +269,9 @@ class Play:
         cell["execution_count"] = number  # what messages call it
 
     def _trouble(self, cell: Cell, sentence: str) -> None:
-        text = f"{intake.named(cell)}: {sentence}"
+        # a terminal and Formgrader show it, and what a learner's code said may be in it
+        plain = "".join(it if it.isprintable() else " " for it in sentence)
+        text = f"{intake.named(cell)}: {' '.join(plain.split())}"
         if text not in self.troubles:
             self.troubles.append(text)
 

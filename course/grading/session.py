@@ -312,7 +312,7 @@ class Session:
 
     def _watch_size(self) -> None:
         # in namespaces the folder has a size of its own
-        if _size(self.home) > self.warm.limits.written:
+        if _size(self.home) + _size_without_names(self.pid) > self.warm.limits.written:
             raise TimeoutError
 
     def end(self) -> int:
@@ -354,6 +354,17 @@ def _size(folder: Path) -> int:
             return 1 << 62
         if number > MOST_FILES:
             return 1 << 62
+    return total
+
+
+def _size_without_names(pid: int) -> int:
+    """Bytes in the files that a process has open and has removed from their folders."""
+    total = 0
+    with contextlib.suppress(OSError):  # it is gone, or not ours to look at
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found = entry.stat()
+                total += found.st_size if found.st_nlink == 0 else 0
     return total
 
 

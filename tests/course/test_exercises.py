@@ -9,9 +9,11 @@ import pytest
 import sample
 
 from course.audit import faults
-from course.check import fixed_cases, judge
+from course.check import fixed_cases, judge, trials
+from course.compare import difference
 from course.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
-from course.runner import run_case
+from course.plain import Seen
+from course.runner import Budget, run_case
 
 EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
 WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
@@ -36,6 +38,42 @@ def test_typed_off_answers_earn_nothing(it):
     assert report.earned == 0
     if fixed_cases(it):
         assert "typed off" in report.notes[0]
+
+
+ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
+LOOKED_AT = [it for it in WRITTEN if type(it).run is not Exercise.run and it.id != ROUNDED]
+
+
+@pytest.mark.parametrize("it", LOOKED_AT, ids=lambda it: it.id)
+def test_an_answer_cannot_return_what_the_check_sees_of_it(it):
+    def run(exercise, answer, given, untouched, budget):
+        returned = []
+
+        def right(*args: Any) -> Any:
+            returned.append(answer(*args))
+            return returned[-1]
+
+        outcome = run_case(exercise, right, given, untouched, budget)
+        seen = as_learners_have_it(outcome.value)
+        for forged in (seen, *(seen.values() if type(seen) is dict else ())):
+            if returned and difference(returned[0], forged) is not None:
+                told = run_case(exercise, lambda *_, it=forged: it, untouched, untouched, budget)
+                assert not told.agrees_with(outcome), f"{given.label}: {forged}"
+        return outcome
+
+    assert all(trial.is_passed for trial in trials(it, it.reference, "seed", Budget(20), run=run))
+
+
+def as_learners_have_it(value: Any) -> Any:
+    """What comes back from a learner's process: no dictionary of the course's own kind."""
+    if type(value) in (dict, Seen):
+        return {key: as_learners_have_it(each) for key, each in value.items()}
+    return [as_learners_have_it(each) for each in value] if type(value) is list else value
+
+
+def test_the_order_of_a_dictionary_is_no_order_of_backward():
+    it = load()["backward-order"]
+    assert judge(it, lambda graph, root: list(graph)).earned <= it.points / 2
 
 
 @pytest.mark.parametrize("chapter", chapters())

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, Class, cell_of, put_first
 
+from course.grading import writer
 from course.grading.result import Result
-from course.grading.session import FIRST_UID, Warm
+from course.grading.session import FIRST_UID, Died, Warm
 from course.report import Report
 
 REPOSITORY = Path(__file__).parents[3]
@@ -315,6 +316,23 @@ def test_a_home_is_removed_whatever_is_in_it(warm: Warm) -> None:
     assert not list(warm.folder.glob("home-*"))
 
 
+def test_files_without_a_name_have_a_size_too(warm: Warm) -> None:
+    session = warm.fork()
+    source = (
+        "import os, time; kept = []\n"
+        "for n in range(20):\n"
+        "    kept.append(open('x', 'wb')); os.unlink('x'); kept[-1].write(bytes(20_000_000))\n"
+        "time.sleep(1)"
+    )
+    try:
+        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+        assert ran["error"] == "OSError"
+    except Died:
+        pass
+    finally:
+        session.end()
+
+
 def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
     session = warm.fork()
     try:
@@ -459,6 +477,33 @@ def test_replies_of_the_wrong_shape_change_nothing(klass_once: Class, name: str)
     )
     result = klass_once.grade(put_first(klass_once.honest(), forge))
     result.to_json().encode()
+    assert result.score == 20
+
+
+def test_a_forged_message_is_no_markdown(klass_once: Class) -> None:
+    # which Formgrader renders, and a picture from elsewhere tells who looks, and when
+    forge = (
+        "from course.grading.learner import Learner\n"
+        "own = Learner._run_cell\n"
+        "forged = {'error': 'E', 'message': '\\n\\n![](https://elsewhere.org/x)'}\n"
+        "Learner._run_cell = lambda *a: own(*a) | forged"
+    )
+    notebook = klass_once.honest()
+    cell_of(notebook, str(klass_once.source.setup))["source"] += "\npass"
+    result = klass_once.grade(put_first(notebook, forge))
+    note = writer.notebook(result, klass_once.source)["cells"][0]["source"]
+    assert "elsewhere" in note
+    assert "\n" not in note
+
+
+def test_a_message_moves_nothing_in_a_terminal(klass_once: Class) -> None:
+    notebook = klass_once.honest()
+    cell_of(notebook, str(klass_once.source.setup))["source"] = (
+        r"raise ValueError('\x1b[2J\u202eno')"
+    )
+    result = klass_once.grade(notebook)
+    assert "[2J" in result.troubles[0]
+    assert result.troubles[0].isprintable()
     assert result.score == 20
 
 

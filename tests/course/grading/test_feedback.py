@@ -20,6 +20,7 @@ from course.grading.feedback import with_mathml
         ("```\n$x$\n```", "```\n$x$\n```"),
         (r"\$x\$", r"\$x\$"),
         ("$\\bad{$", "$\\bad{$"),
+        ('<a title="$x$">$</a>', '<a title="$x$">$</a>'),
     ],
 )
 def test_what_is_no_formula_stays(text: str, kept: str) -> None:

@@ -378,6 +378,7 @@ def test_long_cells_without_ids_are_not_read_again_and_again(
     "content",
     [
         b'{"nbformat": 4, "cells": [' + b"{}," * 6_000_000 + b"{}]}",
+        b'{"nbformat": 4, "cells": [{"source": [' + b'"ab",' * 4_000_000 + b'"ab"]}]}',
         b'{"nbformat": 3, "worksheets": [{"cells": [' + b"{}," * 700_000 + b"{}]}]}",
     ],
 )
