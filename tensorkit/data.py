@@ -256,6 +256,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     tensor([0, 1, 2])
     """
     if isinstance(ext_tensor, TensorBase):
+        if ext_tensor.requires_grad:  # type: ignore[attr-defined]
+            ext_tensor.__dlpack__()  # type: ignore[attr-defined]  # raises
         return ext_tensor.detach()  # type: ignore[attr-defined]
     kind, number = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()
     if kind == _CUDA:

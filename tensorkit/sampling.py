@@ -133,10 +133,14 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
         raise DTypeError(
             f"uniform_ expects to return a [from, to) range, but found from={start:g} > to={to:g}"
         )
-    values = stream.uniform(x._array.size, dtypes.float32 if dtype is dtypes.float16 else dtype)
-    scaled = _stretched(values, to - start, start).astype(dtype.numpy)
-    scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
-    return _write(x, scaled, stream, "uniform_")
+    try:
+        drawn = stream.uniform(x._array.size, dtypes.float32 if dtype is dtypes.float16 else dtype)
+        scaled = _stretched(drawn, to - start, start).astype(dtype.numpy)
+        scaled[scaled == dtype.numpy.type(to)] = start  # what rounding carried out of the interval
+        return _write(x, scaled, stream, "uniform_")
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
 
 
 def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
@@ -153,8 +157,12 @@ def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) ->
     count = x._array.size
     one_by_one = not x._form.is_contiguous or count < 16  # then in float64
     dtype = dtypes.float64 if one_by_one else x._form.dtype
-    values = stream.normal(count, dtype, one_by_one=one_by_one)
-    return _write(x, _stretched(values, std, mean), stream, "normal_")
+    try:
+        values = stream.normal(count, dtype, one_by_one=one_by_one)
+        return _write(x, _stretched(values, std, mean), stream, "normal_")
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
 
 
 def _stretched(values: Any, scale: float, shift: float) -> Any:
@@ -176,11 +184,17 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     tensor([0., 0., 1., 0., 0., 0., 1., 1.])
     """
     stream = _stream(generator, x._form.device)
-    if isinstance(p, TensorBase):
-        return _write(x, _ones(stream, views.expand(p, x._form.shape)), stream, "bernoulli_", 2)
-    if not 0 <= p <= 1:
+    is_tensor = isinstance(p, TensorBase)
+    if is_tensor:
+        p = views.expand(p, x._form.shape)
+    elif not 0 <= p <= 1:
         raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return _write(x, stream.uniform(x.numel(), dtypes.float64) < p, stream, "bernoulli_", 2)
+    try:
+        ones = _ones(stream, p) if is_tensor else stream.uniform(x.numel(), dtypes.float64) < p
+        return _write(x, ones, stream, "bernoulli_", 2)
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
 
 
 def _ones(stream: Generator, p: Tensor) -> Any:
@@ -218,8 +232,12 @@ def exponential_(x: Tensor, lambd: Any = 1, *, generator: Any = None) -> Tensor:
     if not lambd > 0:
         raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     stream = _stream(generator, x._form.device)
-    values = stream.exponential(x.numel()) / lambd
-    return _write(x, values, stream, "exponential_")
+    try:
+        values = stream.exponential(x.numel()) / lambd
+        return _write(x, values, stream, "exponential_")
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
 
 
 def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
@@ -411,7 +429,12 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> Tensor:
         raise ConversionError("n cannot be greater than 2049 for Half type.", value=n, dtype=dtype)
     check_value(n, dtype)
     stream = _stream(generator, wanted.place)
-    order = _there(stream.permutation(n).astype(dtype.numpy), wanted.place, stream, "randperm")
+    try:
+        order = stream.permutation(n).astype(dtype.numpy)
+        order = _there(order, wanted.place, stream, "randperm")
+    except OutOfMemoryError:
+        stream.rewind()
+        raise
     return results.contiguous_result(order, wanted.place)
 
 
@@ -473,8 +496,14 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
         else:
             device = input._form.device
             stream = _stream(generator, device)
-            ones = _ones(stream, input).reshape(input._form.shape).astype(input._form.dtype.numpy)
-            result = results.contiguous_result(_there(ones, device, stream, "bernoulli"), device)
+            shape, dtype = input._form.shape, input._form.dtype.numpy
+            try:
+                ones = _ones(stream, input).reshape(shape).astype(dtype)
+                ones = _there(ones, device, stream, "bernoulli")
+            except OutOfMemoryError:
+                stream.rewind()
+                raise
+            result = results.contiguous_result(ones, device)
     return _without_gradient("BernoulliBackward0", result, input)
 
 
@@ -514,7 +543,12 @@ def normal(
         total: Any = mean + std if len(tensors) == 2 else tensors[0]
         kind = {"dtype": total.dtype, "device": total.device}
         noise = randn(tuple(total.shape), generator=generator, **kind)
-        result = (noise if std.__class__ is float and std == 1.0 else noise.mul_(std)).add_(mean)
+        try:
+            noise = noise if std.__class__ is float and std == 1.0 else noise.mul_(std)
+            result = noise.add_(mean)
+        except OutOfMemoryError:
+            (source_for(noise._form.device) if generator is None else generator).rewind()
+            raise
     unwritten(result)
     return _without_gradient(
         "NormalBackward3" if len(tensors) == 2 else "NormalBackward1", result, total

@@ -200,7 +200,7 @@ def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     floor = xp.floor(quotient)
     floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
     zero = xp.copysign(xp.zeros_like(quotient), x / y)
-    return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(x.dtype)
+    return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(rest.dtype)
 
 
 @op(kind="binary", dtypes="numeric", kernel="div_floor_cpu")

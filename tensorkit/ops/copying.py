@@ -168,7 +168,10 @@ def fill_(target: Tensor, value: Any) -> Tensor:
                 b_shape=tuple(value._form.shape),
             )
         rule = _FILLS["FillBackward3"] if tracked else None
-        writing.write(target, value._array, "fill", rule, (target, value), {})
+        array = value._array
+        if value._form.device is not CPU and value._form.device is not target._form.device:
+            array = value._form.device.backend.to_host(array, "fill_")
+        writing.write(target, array, "fill", rule, (target, value), {})
         return target
     number = as_number(value)
     if number is None:

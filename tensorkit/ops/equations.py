@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.base import Tensor
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import DTypeError, ShapeError, TensorkitError
 from tensorkit.ops import results
 from tensorkit.ops.arguments import need_tensor
@@ -39,6 +39,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
             f"{A.dtype.word} and B of type {B.dtype.word} instead",
             repair=f"B.to(tk.{A.dtype.name})",
         )
+    refuse_mix(A.device, B.device)
     is_vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     shape = (*B.shape, 1) if is_vector else tuple(B.shape)
     if len(shape) < 2 or A.shape[-1] != shape[-2]:

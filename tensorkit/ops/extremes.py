@@ -13,7 +13,6 @@ import numpy as np
 
 from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, must_be
 from tensorkit.layout import Ints
@@ -92,7 +91,8 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         clamp_into = partial(_clamp_into, input._form.xp, min, max)
         if writing.write_plainly(input, clamp_into, "clamp_"):
             return input
-        if input._form.device is not CPU and not history.check_write(input):
+        if not history.check_write(input):
+            writing.check_overlap(input)
             writing.write(input, clamp_into, "clamp")
             return input
     return _clamped_by_any("clamp_", input, min, max, into=input)
@@ -101,7 +101,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 @planned(1)
 def _clamped(x: Tensor, low: Any, high: Any) -> Any:
     need_tensor("clamp", x)
-    if _is_easy(x, low, high):
+    if x._form.is_contiguous and _is_easy(x, low, high):
         return _clamp_to_numbers, (x,), {"low": low, "high": high}
     return _clamped_by_any("clamp", x, low, high)
 
@@ -138,7 +138,7 @@ def _clamp_into(xp: Any, low: Any, high: Any, x: Any) -> None:
 
 def _is_easy(x: Tensor, *limits: Any) -> bool:
     """Whether there is nothing to promote or check: every floating-point dtype holds the limits."""
-    if limits == (None, None) or not (x._form.is_contiguous and x._form.dtype.is_floating_point):
+    if limits == (None, None) or not x._form.dtype.is_floating_point:
         return False
     return all(
         limit is None or (limit.__class__ in (int, float) and -65504 <= limit <= 65504)

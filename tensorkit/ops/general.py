@@ -17,7 +17,7 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history, recorders
 from tensorkit.autograd.graph import RepeatedNode
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, is_array, quietly, refuse_mix
+from tensorkit.devices import CPU, Device, is_array, quietly
 from tensorkit.dtypes import DType
 from tensorkit.errors import message, must_be
 from tensorkit.layout import Ints
@@ -30,7 +30,7 @@ from tensorkit.ops.arguments import (
     no_kernel,
     no_such_call,
 )
-from tensorkit.ops.moving import device_of, together
+from tensorkit.ops.moving import device_of, joining, together
 from tensorkit.ops.operands import (
     Operand,
     as_array,
@@ -387,7 +387,8 @@ def elementwise(
 
     ``values`` are the arguments by name; a None among them reaches the forward as None.
     """
-    values = dict(zip(values, together(*values.values()), strict=True))
+    join = together if into is None else joining
+    values = dict(zip(values, join(*values.values()), strict=True))
     operands = {name: as_operand(each) for name, each in values.items()}
     given = tuple(each for each in operands.values() if each is not None)
     inputs = tuple(values.values())
@@ -468,7 +469,7 @@ def inplace_operator(definition: Definition, x: Any, y: Any, options: dict[str, 
 def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> Tensor:
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
-    x, y = _joining(x, y)
+    x, y = joining(x, y)
     key = key_of(x, y, options)
     plan = definition.writes.get(key)
     operands = _operands(definition, x, y, "in place") if plan is None else ()
@@ -481,14 +482,6 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     values = _values(definition, x, y, options) if tracked else {}
     write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, (x, y), values)
     return x
-
-
-def _joining(x: Any, *others: Any) -> tuple[Any, ...]:
-    """``together`` for a tensor to write to, which stays where it is."""
-    if isinstance(x, TensorBase) and x._form.device is CPU:
-        theirs = (each._form.device for each in others if isinstance(each, TensorBase))
-        refuse_mix(CPU, *theirs, into=CPU)
-    return together(x, *others)
 
 
 def unary_inplace(definition: Definition, x: Any) -> Tensor:

@@ -549,6 +549,9 @@ def index_put_(x: Tensor, indices: Any, values: Any, accumulate: bool = False) -
     need_tensor("index_put_", values, "values", 2)
     picks: Picks = {}
     locate(base.layout_of(x), tuple(indices), [], picks)
-    at = _on(x._form.device, _places(tuple(x._form.shape), picks))
+    device = x._form.device
+    if values._form.shape or values._form.device is not CPU:  # else it travels as a number
+        refuse_mix(device, values._form.device, into=device)
+    at = _on(device, _places(tuple(x._form.shape), picks))
     places.put(x, at, values, bool(accumulate))
     return x

@@ -7,11 +7,12 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_such_call
-from tensorkit.ops.moving import together
+from tensorkit.ops.moving import joining
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import number_array
 
@@ -38,13 +39,15 @@ def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
             return x
     value = _fill_value("masked_fill_", x, mask, value)
     is_tensor = isinstance(value, TensorBase)
+    x, mask = joining(x, mask)
+    if is_tensor and value._form.device is not CPU:  # else it travels as a number
+        refuse_mix(x._form.device, value._form.device, into=x._form.device)
     tracked = history.check_write(x, value)
     writing.check_overlap(x)
     own, other = tuple(x._form.shape), tuple(mask._form.shape)
     writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     operation = _fill_with_tensor if is_tensor else _fill_with_number
     array = value._array if is_tensor else value
-    x, mask = together(x, mask)
     at = x._form.xp.broadcast_to(mask._array, own)
     rule = operation.definition.rules[None] if tracked else None
     writing.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)

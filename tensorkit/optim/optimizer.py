@@ -112,7 +112,9 @@ class Optimizer:
 
     def _step(self, writer: tuple[str, Any, int]) -> None:
         here: list[Any] = []  # of the CPU, which come last: there is memory for them
-        waiting: dict[int, Any] = {}  # changes of those on CUDA devices, by their storages
+        # Changes of those on CUDA devices, by their storages: one launch cannot change the same
+        # memory twice, so what is given twice waits for the next one.
+        rounds: list[dict[int, Any]] = []
         for group in self.param_groups:
             for param in group["params"]:
                 gradient = getattr(param, "_grad", None)
@@ -122,23 +124,29 @@ class Optimizer:
                     here.append((param, gradient, group))
                     continue
                 key = id(base.storage_of(param))
-                if key in waiting:  # one launch cannot change the same memory twice
-                    self._launch(waiting, writer)
-                waiting[key] = param, group, *self._prepared(param, gradient, group)
-        if waiting:
-            self._launch(waiting, writer)
+                before = [each[key] for each in rounds if key in each]
+                if len(before) == len(rounds):
+                    rounds.append({})
+                before = [each for each in before if each[0] is param]
+                state = before[-1][2] if before else dict(self.state.get(param, {}))
+                count, arrays = self._prepared(param, gradient, group, state)
+                changes = next(each for each in rounds if key not in each)
+                changes[key] = param, group, state, count + len(before), arrays
+        spares = [_spare(changes.values()) for changes in rounds]
+        for changes, spare in zip(rounds, spares, strict=True):
+            self._launch(changes, spare, writer)
         for param, gradient, group in here:
-            state, count, arrays = self._prepared(param, gradient, group)
+            state = self.state.get(param) or {}
+            count, arrays = self._prepared(param, gradient, group, state)
             self._begin(param, state, writer)
             self._change(group, count, arrays)
 
     def _prepared(
-        self, param: Tensor, gradient: Tensor, group: dict[str, Any]
-    ) -> tuple[dict[str, Any], int, list[Any]]:
-        """State, number of the step, and the arrays: parameter, gradient, state."""
+        self, param: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]
+    ) -> tuple[int, list[Any]]:
+        """The number of the step, and the arrays: parameter, gradient, state."""
         if not param._form.is_contiguous:
             writing.check_overlap(param)
-        state = self.state.get(param) or {}
         count, tensors = self.prepare(group, state, param)
         for each in tensors:
             if each._form.device is not param._form.device:
@@ -147,12 +155,12 @@ class Optimizer:
                     each._form.device,
                     repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
                 )
-        return state, count, [param._array, gradient._array, *(each._array for each in tensors)]
+        return count, [param._array, gradient._array, *(each._array for each in tensors)]
 
     def _begin(self, param: Tensor, state: dict[str, Any], writer: tuple[str, Any, int]) -> None:
         """Note that a parameter changes now."""
         if state:
-            self.state[param] = state
+            self.state[param].update(state)
             if "step" in state:
                 state["step"]._array += 1
         storage = base.storage_of(param)
@@ -169,15 +177,14 @@ class Optimizer:
         for start in range(0, size, _BLOCK):
             self.update(np, group, count, _NONE, *[x[start : start + _BLOCK] for x in flat])
 
-    def _launch(self, waiting: dict[int, Any], writer: tuple[str, Any, int]) -> None:
+    def _launch(self, changes: Any, spare: Any, writer: tuple[str, Any, int]) -> None:
         """Change parameters of CUDA devices, with one launch all that have the same settings.
 
-        By now there is memory for the state of all, and after ``_spare`` for what is computed on
-        the way: what does not fit has changed nothing.
+        By now there is memory for the state of all and for what is computed on the way: what does
+        not fit has changed nothing.
         """
         together: dict[Any, list[Any]] = defaultdict(list)
-        spare = _spare(waiting.values())
-        for key, (param, group, state, count, arrays) in waiting.items():
+        for key, (param, group, state, count, arrays) in changes.items():
             self._begin(param, state, writer)
             form, (x, *others) = param._form, arrays
             if key in spare:
@@ -190,10 +197,9 @@ class Optimizer:
             together[form.device, form.dtype, kernel, numbers, alike or key].append(
                 (group, count, arrays)
             )
-        waiting.clear()
-        for (device, _, kernel, numbers, _), changes in together.items():
-            group, count, _ = changes[0]
-            lists = [[g, x, *state] for _, _, (x, g, *state) in changes]
+        for (device, _, kernel, numbers, _), some in together.items():
+            group, count, _ = some[0]
+            lists = [[g, x, *state] for _, _, (x, g, *state) in some]
             update = partial(self._update_of_lists, group, count)
             device.backend.launch_on_lists(kernel, numbers, lists, update)
 

@@ -579,6 +579,10 @@ MIXED = {
     "einsum": lambda x, y: tk.einsum("ij,jk", x, y),
     "cross entropy": lambda x, y: nn.functional.cross_entropy(x, y[0].long()),
     "dropped into": lambda x, y: x.copy_(x * y),
+    "solve": tk.linalg.solve,
+    "clamp in place": lambda x, y: x.clamp_(y),
+    "filled through a mask": lambda x, y: x.masked_fill_(y > 0, 2.0),
+    "index_put_": lambda x, y: x.index_put_((tk.tensor([0, 1]),), y),
 }
 
 
@@ -683,6 +687,29 @@ def test_one_number_goes_to_where_it_is_written_or_a_gradient_is_needed():
         x.grad[tk.tensor([0, 1])] = tk.ones((), device="cuda:0")
         x.grad[2] = tk.tensor(2.0)
         assert x.grad.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.masked_fill_(y > 0, 7.0),
+        lambda x, y: x.masked_fill_(x > 0, y),
+        lambda x, y: x.clamp_(y),
+        lambda x, y: x.index_put_((), y),
+    ],
+)
+def test_a_number_of_the_cpu_that_is_written_to_stays_there(write):
+    with tk.cuda.simulate():
+        x = tk.tensor(1.0)
+        with pytest.raises(RuntimeError, match=r"^Expected all tensors to be on the same device"):
+            write(x, tk.tensor(2.0, device="cuda"))
+        assert x.item() == 1
+
+
+@pytest.mark.parametrize(("there", "here"), [("cuda", "cpu"), ("cuda:1", "cuda"), ("cpu", "cuda")])
+def test_a_tensor_is_filled_with_a_number_of_any_device(there, here):
+    with tk.cuda.simulate(devices=2):
+        assert tk.zeros(2, device=here).fill_(tk.tensor(3.0, device=there)).tolist() == [3, 3]
 
 
 def test_the_state_of_an_optimizer_whose_parameters_moved_says_how_it_follows():
@@ -899,6 +926,9 @@ def test_a_simulated_device_shares_no_memory_and_says_so():
             with pytest.raises(BufferError, match="simulated CUDA device has no memory on a GPU"):
                 run()
         assert tk.from_dlpack(x).data_ptr() == x.data_ptr()
+        for own in (x, tk.ones(2)):
+            with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+                tk.from_dlpack(own.requires_grad_())
 
 
 def test_only_cuda_tensors_have_the_interface_for_cuda_arrays(gpu):

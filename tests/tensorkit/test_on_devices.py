@@ -105,6 +105,16 @@ def test_every_layer_and_loss_gives_there_what_it_gives_on_the_cpu(gpu, name):
         _compare(run, leaves_on, rtol)
 
 
+def test_the_gradient_of_a_remainder_of_integers_has_the_infinities_of_the_cpu(gpu):
+    def gradient(device):
+        y = tk.tensor([-0.3, 1.4, 0.0, 2.0, 0.0], dtype=tk.float64, device=device)
+        y.requires_grad_()
+        tk.remainder(tk.tensor([0, 1, 3, -1, -3], device=device), y).sum().backward()
+        return y.grad
+
+    assert words(repr(gradient("cuda"))) == words(repr(gradient("cpu")))
+
+
 def test_a_gpu_is_tested_where_there_is_one():
     if not gpu_backends():
         pytest.skip("no GPU, or no CuPy: these tests ran on the simulated device (make test-gpu)")

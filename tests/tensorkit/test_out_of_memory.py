@@ -5,6 +5,7 @@ change is then as it was: values, versions, state, the books of the devices, the
 """
 
 import gc
+import warnings
 import weakref
 
 import pytest
@@ -50,8 +51,7 @@ def _stepping(name, steps):
 
 def _clipping(clip):
     def program(dtype):
-        # a gradient with gaps takes memory to be clamped, one of no dimensions to be scaled
-        params = [each for each in _parameters(dtype)[:-1] if each.ndim]
+        params = _parameters(dtype)
         params.append(tk.ones(3, device="cuda", requires_grad=True))  # float32 among others
         params[-1].grad = tk.ones(3, device="cuda")
         return params, lambda: clip(params)
@@ -84,6 +84,35 @@ def _loading_optimizer(dtype):
     return things, lambda: things[1].load_state_dict(other.state_dict())
 
 
+def _given_twice(name):
+    def program(dtype):
+        x = tk.randn(3, 4, dtype=dtype, device="cuda")
+        params = [x[:2].detach().requires_grad_(), x.detach().requires_grad_()]
+        for param in params:
+            param.grad = tk.randn_like(param)
+        with warnings.catch_warnings(action="ignore"):
+            optimizer = OPTIMIZERS[name]([*params, params[0]])
+        return [params, optimizer], optimizer.step
+
+    return program
+
+
+def _loaded_without_velocity(dtype):
+    params = _parameters(dtype)
+    optimizer = OPTIMIZERS["momentum"](params)
+    optimizer.state[params[0]]["momentum_buffer"] = None
+    return [params, optimizer], optimizer.step
+
+
+def _drawing(draw):
+    def program(dtype):
+        x = tk.rand(3, 4, dtype=dtype, device="cuda")
+        generator = tk.Generator("cuda").manual_seed(0)
+        return [x, generator], lambda: draw(x, generator)
+
+    return program
+
+
 def _in_place(change):
     def program(dtype):
         x, y = (tk.randn(3, 4, dtype=dtype, device="cuda") for _ in range(2))
@@ -96,6 +125,8 @@ PROGRAMS = {
     **{f"{name}, step {n + 1}": _stepping(name, n) for name in OPTIMIZERS for n in (0, 2)},
     "clip_grad_norm_": _clipping(lambda params: nn.utils.clip_grad_norm_(params, 0.1)),
     "clip_grad_value_": _clipping(lambda params: nn.utils.clip_grad_value_(params, 0.1)),
+    **{f"{name}, views and one twice": _given_twice(name) for name in OPTIMIZERS},
+    "a state without velocity": _loaded_without_velocity,
     "cuda": _with_model(lambda net: net.cuda(), "cpu"),
     "to another": _with_model(lambda net: net.to("cuda:1")),
     "double": _with_model(lambda net: net.double()),
@@ -121,6 +152,23 @@ PROGRAMS = {
             "randperm": lambda x, y: tk.randperm(5, device="cuda"),
             "dropout": lambda x, y: nn.functional.dropout(x),
             "dropout in place": lambda x, y: nn.functional.dropout(x, inplace=True),
+            "normal of two tensors": lambda x, y: tk.normal(x, y.abs()),
+        }.items()
+    },
+    **{
+        f"{name} drawn there": _drawing(draw)
+        for name, draw in {
+            "uniform_": lambda x, g: x.uniform_(generator=g),
+            "uniform_ of bounds": lambda x, g: x.uniform_(-1, 2, generator=g),
+            "normal_": lambda x, g: x.normal_(1, 2, generator=g),
+            "bernoulli_": lambda x, g: x.bernoulli_(0.5, generator=g),
+            "bernoulli_ of chances": lambda x, g: x.bernoulli_(x.clone(), generator=g),
+            "bernoulli": lambda x, g: tk.bernoulli(x, generator=g),
+            "exponential_": lambda x, g: x.exponential_(2, generator=g),
+            "random_": lambda x, g: x.random_(5, generator=g),
+            "randperm": lambda x, g: tk.randperm(5, generator=g, device="cuda"),
+            "rand": lambda x, g: tk.rand(3, generator=g, device="cuda", dtype=x.dtype),
+            "normal": lambda x, g: tk.normal(x, x, generator=g),
         }.items()
     },
 }
@@ -136,6 +184,8 @@ def _seen(thing):
         return _seen(dict(thing.named_parameters()))
     if isinstance(thing, tk.optim.Optimizer):
         return _seen(thing.state_dict())
+    if isinstance(thing, tk.Generator):
+        return _seen(thing.get_state())
     if isinstance(thing, dict):
         return {name: _seen(each) for name, each in thing.items()}
     return [_seen(each) for each in thing] if isinstance(thing, (list, tuple)) else thing
