@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +38,10 @@ def main() -> None:
     # jsonschema would spend a second on the grammar of an address format that nothing here uses;
     # None makes its import fail as if the optional package were not installed
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    from course import paths
+
+    with suppress(CourseError):  # a verb that needs the course says what is missing
+        paths.tell_of_another(paths.course_root())
     try:
         app()
     except CourseError as problem:

@@ -11,8 +11,11 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
+import sys
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -49,6 +52,20 @@ def course_root() -> Path:
     raise CourseError(
         "The course folder was not found: change into it (the folder that holds `notebooks`), "
         "or name it in the variable COURSE_ROOT."
+    )
+
+
+@cache
+def tell_of_another(root: Path) -> None:
+    """Say once if one stands in another course than this, which commands would change unseen."""
+    here = Path.cwd()
+    found = (it for it in (here, *here.parents) if _is_course(it) and solutions(it).is_dir())
+    if "COURSE_ROOT" in os.environ or (other := next(found, root)).resolve() == root.resolve():
+        return
+    print(
+        f"course: This works in {root}, from where it was installed, not in {other}, where you "
+        f"are. For that one: export COURSE_ROOT={shlex.quote(str(other))}",
+        file=sys.stderr,
     )
 
 

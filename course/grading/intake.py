@@ -211,6 +211,9 @@ def _entries(descriptor: int) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
+_NOT_HANDED_IN = {"timestamp.txt", "submission_secret.txt"}
+
+
 def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str]) -> bytes:
     expected = f"{chapter}.ipynb"
     if expected in names:
@@ -226,7 +229,9 @@ def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str])
     if found:
         count = len(found)
         raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
-    raise Refused(f"There is no notebook {expected}. {AGAIN}")
+    others = [_shown(it) for it in names if it not in _NOT_HANDED_IN][:5]
+    there = f", but {', '.join(others)}" if others else ""
+    raise Refused(f"There is no notebook {expected}{there}. {AGAIN}")
 
 
 def _content(descriptor: int, name: str) -> bytes:

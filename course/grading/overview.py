@@ -153,7 +153,7 @@ def _why(result: Result) -> str:
 
 def _what(report: Report) -> str:
     if report.status == FAILED and any(it.status == PASSED for it in report.rows):
-        return report.mistake or "only with the numbers that everybody has"
+        return report.mistake or "right only with the numbers that everybody has"
     return "not defined" if report.status == "missing" else report.mistake
 
 
@@ -197,7 +197,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
         ("cases.csv", _cases(overview)),
     ):
         files.write(folder / file, _csv(rows))
-    files.write(folder / "index.html", page(overview, name))
+    files.write(folder / "index.html", page(overview, name, is_named=names))
     return folder / "index.html"
 
 

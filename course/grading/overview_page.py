@@ -34,11 +34,11 @@ _SHADES = {PASSED: "good", PARTLY: "half", FAILED: "bad", NOT_STARTED: "none"}
 Name = Callable[[str], str]
 
 
-def page(overview: Overview, name: Name) -> str:
-    """The whole page. name: what a learner is called on it."""
+def page(overview: Overview, name: Name, *, is_named: bool) -> str:
+    """The whole page. name: what a learner is called on it; is_named: whether by their own."""
     parts = [
         f"<h1>{escape(overview.chapter)}: how the class did</h1>",
-        _summary(overview),
+        _summary(overview, is_named=is_named),
         "<h2>Points</h2>",
         _distribution(overview),
         "<h2>Exercises</h2>",
@@ -61,7 +61,7 @@ def page(overview: Overview, name: Name) -> str:
     return head + "\n".join(parts) + "</body></html>\n"
 
 
-def _summary(overview: Overview) -> str:
+def _summary(overview: Overview, *, is_named: bool) -> str:
     scores = sorted(it.score for it in overview.graded)
     others = len(overview.results) - len(scores)
     middle = scores[len(scores) // 2] if scores else 0
@@ -76,6 +76,7 @@ def _summary(overview: Overview) -> str:
         f"{absent} learner{'s' * (absent != 1)} handed nothing in." if absent else "",
         f"In {troubled} a cell was stopped or did not run, as told below." if troubled else "",
         "Points are the computed ones; what was entered by hand stands in the gradebook.",
+        "" if is_named else "Learners have pseudonyms here; <code>--names</code> shows who it is.",
         "Tables with everything: learners.csv, exercises.csv, cases.csv, beside this page.",
     ]
     return f"<p>{' '.join(filter(None, said))}</p>"

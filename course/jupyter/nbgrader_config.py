@@ -79,6 +79,7 @@ try:
 except CourseError as problem:
     logging.getLogger("nbgrader").warning("%s", problem)
 else:
+    paths.tell_of_another(root)
     c.CourseDirectory.root = str(root)
     c.CourseDirectory.db_url = f"sqlite:///{root / 'course' / 'gradebook.db'}"
     # joined to the root; an absolute path stays as it is

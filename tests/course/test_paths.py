@@ -55,6 +55,34 @@ def test_a_variable_that_names_no_course_is_refused(monkeypatch: pytest.MonkeyPa
         paths.course_root()
 
 
+def test_who_stands_in_another_course_is_told(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = course.with_name("other")
+    for folder in ("notebooks", "solutions", "docs"):
+        (other / folder).mkdir(parents=True)
+    monkeypatch.chdir(other / "docs")
+    paths.tell_of_another.cache_clear()
+    paths.tell_of_another(course)
+    paths.tell_of_another(course)
+    said = capsys.readouterr().err
+    assert said.count("export COURSE_ROOT=") == 1
+    assert f"This works in {course}" in said
+    assert f"not in {other}" in said
+
+
+def test_who_stands_in_the_course_itself_is_told_nothing(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "solutions").mkdir()
+    paths.tell_of_another.cache_clear()
+    paths.tell_of_another(course)  # from a folder of none
+    monkeypatch.chdir(course)
+    paths.tell_of_another.cache_clear()
+    paths.tell_of_another(course)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("editable", [True, False])
 def test_a_checkout_is_found_by_what_pip_noted(
     course: Path, monkeypatch: pytest.MonkeyPatch, editable: bool

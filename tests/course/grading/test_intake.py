@@ -287,6 +287,7 @@ def put_folder(folder: Path) -> None:
         (put_link, "no notebook"),
         (put_folder, "not a file"),
         (lambda it: (it / FILE).unlink(), "no notebook"),
+        (lambda it: (it / FILE).rename(it / "work.pdf"), f"no notebook {FILE}, but 'work.pdf'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_sentence(
