@@ -104,6 +104,7 @@ def judge(
 
 
 _COMPUTES = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Name)
+_NUMBERS = {"abs", "float", "int", "len", "max", "mean", "min", "prod", "round", "sum"}
 
 
 def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
@@ -114,8 +115,14 @@ def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
         return points if value else 0.0
     if isinstance(value, int | float | np.integer | np.floating):
         return 0.0 if value != value else float(min(max(value, 0.0), points))
-    is_about_points = isinstance(last, ast.Expr) and isinstance(last.value, _COMPUTES)
-    return 0.0 if is_about_points else points
+    return 0.0 if isinstance(last, ast.Expr) and _is_about_points(last.value) else points
+
+
+def _is_about_points(it: ast.expr) -> bool:
+    """Whether an expression computes a number: an answer of many elements makes it none."""
+    called = it.func if isinstance(it, ast.Call) else None
+    name = getattr(called, "id", getattr(called, "attr", None))
+    return isinstance(it, _COMPUTES) or name in _NUMBERS
 
 
 def _report(name: str, points: float, earned: float, message: str) -> Report:
