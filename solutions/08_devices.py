@@ -346,7 +346,8 @@ print(f"{start.elapsed_time(end):.3f} ms")
 
 # %% [markdown]
 # A benchmark compares sizes, because the answer depends on them. This one measures on your own
-# machine; a simulated GPU computes on the CPU, so there the two columns say nothing about GPUs.
+# machine. A simulated GPU computes on the CPU, and at once: there the two columns say nothing about
+# GPUs, and a clock that forgets to `synchronize` shows about the same.
 
 # %% tags=["nbval-ignore-output"]
 import time
