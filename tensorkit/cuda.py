@@ -97,8 +97,8 @@ class device:
     """
 
     def __init__(self, device: Any) -> None:
-        is_none = device.__class__ is int and device < 0
-        self.index = -1 if is_none else _backend(device).index
+        is_negative = device.__class__ is int and device < 0
+        self.index = device if is_negative else _backend(device).index
 
     def __enter__(self) -> None:
         self.before = _cuda.current

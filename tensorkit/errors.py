@@ -91,9 +91,14 @@ def sizes(shape: Sequence[int]) -> str:
 
 
 def type_name(value: object) -> str:
-    """The name of a value's class as PyTorch's messages print it (``numpy.ndarray``, ``int``)."""
+    """The name of a value's class as PyTorch prints it (``numpy.ndarray``, ``torch.dtype``)."""
     kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    if kind.__module__ == "numpy":
+        return f"numpy.{kind.__name__}"
+    return _PYTORCHS.get(kind.__name__, kind.__name__)
+
+
+_PYTORCHS = {"DType": "torch.dtype", "Device": "torch.device", "Size": "torch.Size"}
 
 
 def must_be(function: str, argument: str, position: int, wanted: str, got: object) -> TypeError:

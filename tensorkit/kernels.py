@@ -120,16 +120,16 @@ class Rows:
     ``inputs`` are, arrays first, the one that tells what ``T`` is before the others: ``T x`` or
     ``int64 x``, elements of arrays of one shape; ``raw T x``, an array that the code indexes;
     ``number x`` and ``integer x``, given by value. ``j`` is the place in the row, ``i`` that in the
-    array. Of each row first ``sums`` are made, in order, each a name and a
-    term to be added up; a term ``max x`` gives the largest. Then ``each`` computes ``y``, of every
-    element, or of every row where ``of_rows``.
+    array. Of each row first ``sums`` are made, in order, each a name and a term to be added up; a
+    term ``max x`` gives the largest. Then ``each`` computes ``y``, of every element, or of every
+    row where ``of_rows``.
     """
 
     def __init__(
         self, name: str, inputs: str, sums: dict[str, str], each: str, of_rows: bool = False
     ) -> None:
         self.name, self.sums, self.each, self.of_rows = name, sums, each, of_rows
-        self.parameters = [tuple(each.rpartition(" ")[::2]) for each in inputs.split(", ")]
+        self.parameters = [tuple(one.rpartition(" ")[::2]) for one in inputs.split(", ")]
         words = [word for word, _ in self.parameters]
         self.like = next(place for place, word in enumerate(words) if word in _TYPES)
         self.n_arrays = sum(word not in ("number", "integer") for word in words)

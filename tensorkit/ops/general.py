@@ -422,12 +422,14 @@ def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
         first = f"'{definition.symbol}' not supported between instances of {kinds}"
     else:
         first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
+    tensor = left if isinstance(left, TensorBase) else right
+    there, back = ("", "") if tensor._form.device is CPU else (".to(tensor.device)", ".cpu()")
     raise TypeError(
         message(
             first,
             "A tensor and a NumPy array are not mixed without being told: the array's dtype "
             "(often float64) would decide.",
-            repair="tk.from_numpy(array), or tensor.numpy()",
+            repair=f"tk.from_numpy(array){there}, or tensor{back}.numpy()",
         )
     )
 

@@ -813,6 +813,15 @@ def test_an_array_of_numpy_is_made_only_on_the_cpu(gpu):
     assert x.cpu().numpy().tolist() == x.numpy(force=True).tolist() == [1, 1]
 
 
+def test_the_repair_of_a_mix_with_numpy_says_how_the_device_is_crossed(gpu):
+    tensor, array = tk.ones(2, device="cuda"), np.ones(2, np.float32)
+    with pytest.raises(TypeError) as caught:
+        tensor + array
+    for repair in str(caught.value).split("Try: ")[1].split(", or "):
+        found = eval(repair, {"tk": tk, "tensor": tensor, "array": array})
+        assert (found + (tensor if isinstance(found, tk.Tensor) else array)).tolist() == [2, 2]
+
+
 def test_a_gradient_of_another_device_is_refused(gpu):
     x = tk.ones(2, device="cuda", requires_grad=True)
     with pytest.raises(RuntimeError, match="assigned grad has data located on a different device"):

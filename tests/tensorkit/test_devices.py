@@ -14,6 +14,14 @@ def test_device_names_are_read_as_in_pytorch(name):
     assert_same_outcome(lambda: repr(torch.device(name)), lambda: repr(tk.device(name)))
 
 
+@pytest.mark.parametrize("asked", ["x.to(m.float64, 'cpu')", "m.zeros(m.device('cpu'))"])
+def test_dtypes_and_devices_are_called_in_errors_as_in_pytorch(asked):
+    def outcome(m):
+        return lambda: eval(asked, {"m": m, "x": m.zeros(1)})
+
+    assert_same_outcome(outcome(torch), outcome(tk))
+
+
 def test_devices_are_equal_by_type_and_index():
     assert tk.device("cpu") == tk.device("cpu")
     assert tk.device("cpu") != tk.device("cpu:0")
