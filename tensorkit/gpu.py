@@ -135,7 +135,8 @@ class Gpu(Accelerator):
     def _note(self, start: float, kind: str, name: str, *moved: Any) -> None:
         """Write down what took from ``start`` until now; of a transfer direction and bytes."""
         if ledger.is_recording():
-            ledger.note(kind, name, start, time.perf_counter() - start, *moved)
+            duration = time.perf_counter() - start
+            ledger.note(kind, name, start, duration, *moved, sees_launches=False)
 
     def item(self, array: Any, why: str) -> Any:
         """The only element; the host waits."""

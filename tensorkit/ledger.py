@@ -42,6 +42,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
+        self.sees_launches = True  # not a GPU's, which CuPy starts by itself
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -81,7 +82,9 @@ class Ledger:
         parts = [
             _counted(len(self.transfers), "transfer", "s")
             + f" ({_counted(moved, 'byte', 's')}{in_all})",
-            _counted(len(self.launches), "launch", "es"),
+            _counted(len(self.launches), "launch", "es")
+            if self.sees_launches
+            else "launches not seen",
             _counted(len(self.synchronisations), "synchronisation", "s"),
         ]
         return ", ".join(parts)
@@ -126,12 +129,20 @@ def is_recording() -> bool:
 
 
 def note(
-    kind: str, name: str, start: float, duration: float, direction: str | None = None, size: int = 0
+    kind: str,
+    name: str,
+    start: float,
+    duration: float,
+    direction: str | None = None,
+    size: int = 0,
+    *,
+    sees_launches: bool = True,
 ) -> None:
-    """Write a record into every open ledger."""
+    """Write a record into every open ledger; who notes says whether it would note launches."""
     if _open:
         user = frames.of_user(sys._getframe(1))
         line = user.f_code.co_filename, user.f_lineno
         made = Record(kind, name, direction, size, line, start, duration)
         for each in _open:
             each.records.append(made)
+            each.sees_launches &= sees_launches

@@ -78,7 +78,9 @@ def _duration(ledger: Ledger) -> float:
 def _summary(ledger: Ledger) -> str:
     counts = [
         words.count(len(ledger.transfers), "transfer") + _moved(ledger.transfers),
-        words.count(len(ledger.launches), "launch"),
+        words.count(len(ledger.launches), "launch")
+        if ledger.sees_launches
+        else "launches not seen",
         words.count(len(ledger.synchronisations), "synchronisation"),
     ]
     return f"{'; '.join(counts)}; over {words.duration(_duration(ledger))}"

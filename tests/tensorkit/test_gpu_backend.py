@@ -8,7 +8,7 @@ from kernel_sources import COMPILER
 from on_devices import agree, on_both, words
 
 import tensorkit as tk
-from tensorkit import devices
+from tensorkit import devices, viz
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: apt install g++")
 
@@ -184,6 +184,13 @@ def test_memory_comes_from_the_pool_and_its_end_is_told_in_pytorchs_words(fake):
         match=rf"Tried to allocate 1024.00 GiB\. GPU {tk.cuda.current_device()} has",
     ):
         tk.empty(2**38 + 1, device="cuda")
+
+
+def test_a_ledger_does_not_say_that_a_gpu_launched_nothing(fake):
+    with tk.cuda.record() as ledger:
+        (tk.ones(3, device="cuda") + 1).sum().item()
+    for told in (repr(ledger), viz.timeline(ledger).alt.splitlines()[1]):
+        assert "launches not seen" in told
 
 
 def test_the_ledger_notes_transfers_and_waits_with_their_lines(fake):
