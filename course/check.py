@@ -60,7 +60,7 @@ def judge(
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
-    may_be_typed_off = _may_be_typed_off(exercise, tried)
+    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, tried, seed)
     if may_be_typed_off:
         share = 0.0
     mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
@@ -80,11 +80,23 @@ def judge(
     )
 
 
-def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
-    """Whether all that passed has the same numbers in every draw, though others are drawn."""
+def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial], seed: object) -> bool:
+    """Whether all that passed has the notebook's numbers in this draw, though others have not."""
     passed = {trial.case.label for trial in tried if trial.is_passed}
     fixed = fixed_cases(exercise)
-    return bool(passed) and passed <= fixed and len(fixed) < len(tried)
+    known = fixed if seed == SEED else fixed | _as_in_the_notebook(exercise, tried)
+    if len(known) == len(tried):
+        known = fixed
+    return bool(passed) and passed <= known and len(known) < len(tried)
+
+
+def _as_in_the_notebook(exercise: Exercise, tried: Sequence[Trial]) -> set[str]:
+    """The labels of the cases whose numbers, by chance, one of the notebook's cases has."""
+    shown = [it.args for it in _drawn(exercise, SEED)]
+    drawn = [trial.case for trial in tried]
+    return {
+        it.label for it in drawn if any(compare.difference(it.args, own) is None for own in shown)
+    }
 
 
 @cache

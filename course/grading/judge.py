@@ -357,7 +357,9 @@ class Play:
             self._trouble(cell, death)
             if not alone:
                 session.end()
-                report = self._once_more(position, cell, it, name) or report
+                again = self._once_more(position, cell, it, name)
+                # alone it may lack a cell of the learner's own; what was earned before stands
+                report = max(report, again or report, key=_worth)
                 self._again(position)
         return report
 
@@ -447,6 +449,10 @@ class Judging:
 
 class Ended(Exception):
     """Stands in a report where the learner's process was gone."""
+
+
+def _worth(report: Report) -> tuple[float, int]:
+    return report.earned, sum(it.status == "passed" for it in report.rows)
 
 
 def _exercise_of(cell: Cell, known: dict[str, Exercise]) -> Exercise | None:

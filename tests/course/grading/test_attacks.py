@@ -571,6 +571,22 @@ def test_points_earned_before_the_end_of_the_process_stand(klass: Class) -> None
     assert points["pixels"] == klass.exercises["pixels"].points
 
 
+def test_they_stand_too_where_a_cell_of_the_learners_own_ended_it(klass_once: Class) -> None:
+    # the check is asked once more without that cell, which the answer needs
+    notebook = klass_once.honest()
+    answer = cell_of(notebook, "checkerboard")
+    helper = answer["source"].replace("checkerboard", "helper", 1)
+    dies = helper.replace(
+        "    board = ", "    if rows == 5: import os; os._exit(1)\n    board = ", 1
+    )
+    cell = {"cell_type": "code", "metadata": {}, "id": "mine", "source": dies}
+    notebook["cells"].insert(notebook["cells"].index(answer), cell)
+    answer["source"] = "def checkerboard(rows, columns):\n    return helper(rows, columns)"
+    report = report_on("checkerboard", klass_once.grade(notebook))
+    assert 0 < report.earned < report.possible
+    assert "ended its own process" in report.rows[1].got
+
+
 def test_five_deaths_and_the_rest_is_graded_alone(klass: Class) -> None:
     notebook = klass.honest("private-copy", "pixels")
     for n in range(5):
