@@ -234,8 +234,8 @@ print(len(list(Forgetful(nn.ModuleList([nn.Linear(2, 2)])).parameters())))
 # [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/).
 
 # %%
-data = np.load("digits.npz")
-images, labels = tk.from_numpy(data["images"]), tk.from_numpy(data["labels"])
+with np.load("digits.npz") as data:
+    images, labels = tk.from_numpy(data["images"]), tk.from_numpy(data["labels"])
 print(images.shape, images.dtype)
 print(labels[:12], labels.dtype)
 

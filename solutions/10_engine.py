@@ -412,9 +412,9 @@ engine
 # `tk.eye(10)`.
 
 # %%
-data = np.load("digits.npz")
-images = tk.from_numpy(data["images"]).float().flatten(1) / 16
-labels = tk.from_numpy(data["labels"]).long()
+with np.load("digits.npz") as data:
+    images = tk.from_numpy(data["images"]).float().flatten(1) / 16
+    labels = tk.from_numpy(data["labels"]).long()
 wanted = tk.eye(10)[labels]
 tk.manual_seed(0)
 train, test = random_split(TensorDataset(images, wanted), [640, 160])

@@ -31,6 +31,7 @@ from tensorkit.ops.gathering import (
     take_along,
     take_slices,
 )
+from tensorkit.ops.moving import joining
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.places import refuse_position
 
@@ -134,6 +135,8 @@ def _in_place(
     name: str, operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Tensor:
     x, definition = inputs[0], operation.definition
+    if any(each._form.device is not x._form.device for each in inputs):
+        inputs = joining(*inputs)
     tracked = history.check_write(x, *inputs[1:])
     writing.check_overlap(x)
     xp = x.device.backend.xp

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor
-from tensorkit.devices import quietly
+from tensorkit.devices import quietly, refuse_mix
 from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
@@ -194,6 +194,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise no_kernel("bincount_cpu", dtype, "x.long()")
     if minlength < 0:
         raise DTypeError("minlength should be >= 0")
+    if weights is not None:
+        refuse_mix(device, weights._form.device)
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise ShapeError(
             "bincount only supports 1-d non-negative integral inputs.",

@@ -582,6 +582,11 @@ MIXED = {
     "solve": tk.linalg.solve,
     "clamp in place": lambda x, y: x.clamp_(y),
     "filled through a mask": lambda x, y: x.masked_fill_(y > 0, 2.0),
+    "scatter_": lambda x, y: x.scatter_(0, tk.zeros_like(x, dtype=tk.int64), y),
+    "scattered by": lambda x, y: x.scatter_(0, y.long(), 2.0),
+    "scatter_add_": lambda x, y: x.scatter_add_(0, tk.zeros_like(x, dtype=tk.int64), y),
+    "index_add_": lambda x, y: x.index_add_(0, tk.arange(2, device=x.device), y),
+    "bincount": lambda x, y: tk.bincount(x[0].long(), y[0]),
     "index_put_": lambda x, y: x.index_put_((tk.tensor([0, 1]),), y),
 }
 
