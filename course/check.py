@@ -111,8 +111,8 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
 
 
 _TYPED_OFF = (
-    "No points yet: the cases that pass have the same numbers for everybody, so that their answers "
-    "could be typed off. They count as soon as one of the others, whose numbers change, passes too."
+    "What passes does not count alone: it has the same numbers for everybody. It counts as soon as "
+    "another case passes too, one whose numbers change when it is graded."
 )
 
 
