@@ -13,6 +13,7 @@ takes, and in which order, is what makes two libraries agree after the same ``ma
 
 import math
 import os
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -26,6 +27,9 @@ from tensorkit.dtypes import DType, float16, float32, float64, limits, uint8
 from tensorkit.errors import DTypeError, NotSupportedError
 from tensorkit.ops import results
 from tensorkit.philox import Draw
+
+# One thread at a time moves a stream on; one lock for all, for generators are copied and pickled.
+_one_thread = threading.RLock()
 
 
 class Generator:
@@ -146,10 +150,11 @@ class Generator:
         """The next ``count`` 32-bit words, an array of uint64 that must not be written to."""
         if count <= _KEPT:
             return self._next(count, _words) if count else np.zeros(0, np.uint64)
-        rest = self._rest()
-        missing = count - len(rest)
-        drawn = self._twister().random_raw(-(-missing // _KEPT) * _KEPT)
-        self._keep(drawn[-_KEPT:].copy(), _KEPT - (len(drawn) - missing))
+        with _one_thread:
+            rest = self._rest()
+            missing = count - len(rest)
+            drawn = self._twister().random_raw(-(-missing // _KEPT) * _KEPT)
+            self._keep(drawn[-_KEPT:].copy(), _KEPT - (len(drawn) - missing))
         return np.concatenate([rest, drawn[:missing]]) if len(rest) else drawn[:missing]
 
     def _keep(self, words: Any, taken: int = 0, lead: int = 0) -> None:
@@ -169,13 +174,14 @@ class Generator:
         Words are drawn many at a time, and what is made of them is made of all at once: so a few
         numbers cost no more than their share.
         """
-        start, end = self._at, self._at + count
-        if end <= self._end:
-            self._at = end
-            return self.of_kept(make)[start:end]
-        rest = self.of_kept(make)[start:] if start < self._end else None
-        self._keep(self._twister().random_raw(_KEPT), end - self._end)
-        head = self.of_kept(make)[: self._at]
+        with _one_thread:
+            start, end = self._at, self._at + count
+            if end <= self._end:
+                self._at = end
+                return self.of_kept(make)[start:end]
+            rest = self.of_kept(make)[start:] if start < self._end else None
+            self._keep(self._twister().random_raw(_KEPT), end - self._end)
+            head = self.of_kept(make)[: self._at]
         return head if rest is None else np.concatenate([rest, head])
 
     def of_kept(self, make: Callable[["Generator"], Any]) -> Any:
@@ -207,9 +213,11 @@ class Generator:
         them ``one_by_one`` where it cannot write them in blocks.
         """
         if count < 16 or one_by_one:
-            return np.array(self._pairs(count), np.float64) + 0  # of -0.0 it is 0.0
+            with _one_thread:
+                return np.array(self._pairs(count), np.float64) + 0  # of -0.0 it is 0.0
         if dtype is float32 and count <= _KEPT:
-            return self._few_normal(count)
+            with _one_thread:
+                return self._few_normal(count)
         # PyTorch draws float16 in single precision, and all anew that are rounded at the end
         own = float32 if dtype is float16 else dtype
         values, extra = np.empty(count, own.numpy), count % 16

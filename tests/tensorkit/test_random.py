@@ -1,5 +1,9 @@
 """The random streams against PyTorch's, over seeds, sizes, dtypes and mixed sequences of calls."""
 
+import itertools
+import sys
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -197,7 +201,7 @@ def test_a_stream_goes_on_from_a_state_of_pytorchs():
     torch.randn(3)
     tk.set_rng_state(tk.from_numpy(torch.get_rng_state().numpy()))
     np.testing.assert_allclose(tk.randn(2).numpy(), torch.randn(2).numpy(), rtol=2e-6)
-    assert tk.rand(3).tolist() == torch.rand(3).tolist()
+    assert tk.rand(25).tolist() == torch.rand(3).tolist()
 
 
 @given(
@@ -294,3 +298,28 @@ def test_new_random_tensors_have_not_been_written_to(make):
     tk.ops.planning.forget_plans()
     versions = [make(m)._version for m in (torch, tk, tk)]  # seen for the first time, and again
     assert versions == [0, 0, 0]
+
+
+def test_threads_share_one_stream_of_which_each_number_comes_once():
+    n_threads, times = 4, 1500
+    tk.manual_seed(0)
+    alone = tk.rand(n_threads * times * 25).numpy()
+    tk.manual_seed(0)
+    drawn = [[] for _ in range(n_threads)]
+
+    def draw(mine):
+        for _ in range(times):
+            mine.append(tk.rand(25).numpy())
+
+    threads = [threading.Thread(target=draw, args=(mine,)) for mine in drawn]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    found = np.concatenate(list(itertools.chain(*drawn)))
+    assert np.array_equal(np.sort(found), np.sort(alone))
