@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -149,12 +150,14 @@ EARN_NOTHING = {
 @pytest.mark.parametrize("name", EARN_NOTHING)
 def test_an_attack_earns_nothing(klass: Class, name: str) -> None:
     attack, _ = EARN_NOTHING[name]
-    notebook = put_first(klass.blank(), attack)
-    for it in klass.exercises.values():  # the answer cells would put the stubs over the attack
-        cell_of(notebook, it.id)["source"] = "pass"
-    points = klass.points(notebook)
-    assert points, "nothing was graded"
-    assert sum(points.values()) == 0
+    notebook = klass.blank()
+    for it in klass.exercises.values():  # an answer from another cell is not taken for one
+        cell_of(notebook, it.id)["source"] = attack
+    result = klass.grade(notebook)
+    assert result.score == 0
+    assert len(result.exercises) == len(klass.exercises)
+    if re.search(r"(def checkerboard|to_unit_range = .*|def to_unit_range)\b", attack):
+        assert any(it.report.rows for it in result.exercises), "no answer was looked at"
 
 
 def test_forged_messages_earn_nothing(klass: Class) -> None:
@@ -169,7 +172,28 @@ def test_forged_messages_earn_nothing(klass: Class) -> None:
         "    forge({'ended': 'returned', 'value': 6.0, 'status': 'passed', 'earned': 6.0})\n"
         "    return 6.0\n"
     )
-    assert sum(klass.points(put_first(klass.blank(), attack)).values()) == 0
+    notebook = klass.blank()
+    cell_of(notebook, "checkerboard")["source"] = attack
+    assert klass.grade(notebook).score == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["6.0", "True", "{'k': 'same', 'i': 0}", "{'k': 'named', 'v': 'builtins.object'}", "{}"],
+)
+def test_replies_forged_within_the_protocol_earn_nothing(klass_once: Class, value: str) -> None:
+    attack = (
+        "from course.grading.learner import Learner\n"
+        "own = Learner._called\n"
+        f"more = {{'value': {value}, 'same': [], 'status': 'passed', 'earned': 6.0}}\n"
+        "Learner._called = lambda *a: (own(*a)[0] | more, [])\n"
+        "def checkerboard(rows, columns): return 6.0"
+    )
+    notebook = klass_once.blank()
+    cell_of(notebook, "checkerboard")["source"] = attack
+    result = klass_once.grade(notebook)
+    assert result.score == 0
+    assert report_on("checkerboard", result).rows[0].status == "failed"
 
 
 def report_on(id: str, result: Result) -> Report:
