@@ -21,12 +21,12 @@ Scale = tuple[float, str, float]
 """The length of the time axis, its unit, and how many of the unit are a second."""
 
 
-def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
+def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     """Transfers, launches and synchronisations over time; a second ledger below, on one scale.
 
-    A ledger is what ``tk.cuda.record()`` opens. The first is the naive version, ``right`` the right
-    one. Below each stands what its lines of code asked for. Times begin at the first record; those
-    of a simulated device are a model's, the same on every machine.
+    A ledger is what ``tk.cuda.record()`` opens. Two are called as the caller's variables are. Below
+    each stands what its lines of code asked for. Times begin at the first record; those of a
+    simulated device are a model's, the same on every machine.
 
     >>> from tensorkit import viz
     >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
@@ -34,7 +34,7 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
     >>> viz.timeline(ledger).alt.splitlines()[2]
     '2 transfers, 16 bytes in all; 1 launch; 1 synchronisation; over 30 µs'
     """
-    ledgers = [("", ledger)] if right is None else [("naive", ledger), ("right", right)]
+    ledgers = [("", ledger)] if other is None else _named(ledger, other)
     for _, it in ledgers:
         if not isinstance(it, Ledger):
             raise TypeError(
@@ -43,7 +43,9 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
             )
     if not any(map(len, (it for _, it in ledgers))):
         return said("Nothing happened", "The ledger is empty: nothing was asked of a CUDA device.")
-    title = "Timeline of the device" if right is None else "Timeline of the device: naive and right"
+    title = "Timeline of the device"
+    if other is not None:
+        title += f": {' and '.join(name for name, _ in ledgers)}"
     end = max(_duration(it) for _, it in ledgers)
     unit, per_second = words.time_unit(end)
     scale = (end * per_second or 1.0, unit, per_second)
@@ -64,6 +66,17 @@ def timeline(ledger: Ledger, right: Ledger | None = None) -> Picture:
         text += [f"{name}: {summary}" if name else summary, *table.text(header, rows)]
         text += _told(it)
     return Picture(title, canvas, "\n".join(text))
+
+
+def _named(*ledgers: Ledger) -> list[tuple[str, Ledger]]:
+    """Each ledger with the name that it has where the picture is asked for."""
+    frame = words.caller()
+    known = {**frame.f_globals, **frame.f_locals}
+    names = {id(it): name for name, it in known.items() if not name.startswith("_")}
+    return [
+        (names.get(id(it), word).replace("_", " "), it)
+        for it, word in zip(ledgers, ("first", "second"), strict=True)
+    ]
 
 
 def _since(ledger: Ledger, moment: float) -> float:

@@ -97,9 +97,13 @@ def ledgers():
 
 
 def test_the_timeline_counts_and_tells_where(ledgers):
-    text = viz.timeline(*ledgers).alt
+    naive, all_at_once = ledgers
+    text = viz.timeline(naive, all_at_once).alt
+    assert text.startswith("Timeline of the device: naive and all at once\n")
     assert "naive: 6 transfers, 396 bytes in all; 6 launches; 3 synchronisations; over " in text
-    assert "right: 2 transfers, 396 bytes in all; 7 launches; 1 synchronisation; over " in text
+    assert (
+        "all at once: 2 transfers, 396 bytes in all; 7 launches; 1 synchronisation; over " in text
+    )
     line = next(it for it in text.splitlines() if "(batch.cuda() @ weight).sum().item()" in it)
     assert re.search(r"6, 396 bytes in all +6 +3$", line)
     assert re.search(r"at 0 ns: transfer to, host to device, 128 bytes \(.*, line \d+: ", text)
