@@ -272,7 +272,7 @@ def grade(
     if new:
         print(
             f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
-            "course/submitted/, remove the one in course/graded/, then: "
+            "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
     graded = sum(it.status == "graded" for it in results)

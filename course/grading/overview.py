@@ -153,7 +153,7 @@ def _why(result: Result) -> str:
 
 def _what(report: Report) -> str:
     if report.status == FAILED and any(it.status == PASSED for it in report.rows):
-        return report.mistake or "right only with the numbers that everybody has"
+        return report.mistake or "right only where all have the same numbers"
     return "not defined" if report.status == "missing" else report.mistake
 
 

@@ -172,7 +172,8 @@ def _exercise(it: Asked) -> str:
             for (label, got), count in it.outputs[:FEW]
         ]
         heads = ["first case that failed", "what came back", "learners"]
-        title = f"Wrong in a way that no message explains ({len(it.outputs)} kinds)"
+        kinds = f"{len(it.outputs)} kind{'s' * (len(it.outputs) != 1)}"
+        title = f"Wrong in a way that no message explains ({kinds})"
         parts.append(_table(title, heads, outputs))
     inside = "".join(parts) or "<p>No answer ran.</p>"
     return f'<details id="{escape(it.id)}"><summary>{prose(it.title)}</summary>{inside}</details>'

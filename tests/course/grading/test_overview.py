@@ -239,7 +239,7 @@ def test_who_passes_only_what_everybody_has_is_told_so(tmp_path: Path) -> None:
     rows = (Row("shown", "passed"), Row("drawn", "failed"))
     report = replace(bob.exercises[0].report, rows=rows, mistake="")
     page = written(tmp_path, replace(bob, exercises=(Graded("check-pixels", report),)))
-    assert "failing: A `title` (right only with the numbers that everybody has)" in page
+    assert "failing: A `title` (right only where all have the same numbers)" in page
 
 
 def test_the_page_says_how_to_have_names(tmp_path: Path) -> None:
