@@ -105,6 +105,9 @@ def as_code(value: Any) -> str:
     return f"tk.{text}" if isinstance(value, tk.Tensor) else f"np.{text}"
 
 
+_FILE = re.compile(r"(?<!\S)\S+\.py, ")
+
+
 def text_of(error: object) -> tuple[str, str]:
     """The first line of an exception's message and what follows it, whatever its `__str__` does."""
     try:
@@ -113,7 +116,8 @@ def text_of(error: object) -> tuple[str, str]:
         raise
     except BaseException:  # an exception of the learner's own
         return "", ""
-    text = re.sub(r"\S*ipykernel_\S+\.py, ", "", text[:5000])  # a cell's file is nobody's
+    # a cell's file is nobody's; looked for word by word, which a long one cannot slow down
+    text = _FILE.sub(lambda it: "" if "ipykernel_" in it[0] else it[0], text[:5000])
     first, *rest = (line.strip() for line in text.strip().splitlines() or [""])
     return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
 

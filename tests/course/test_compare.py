@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import tensorkit as tk
-from course.compare import difference, show
+from course.compare import difference, show, text_of
 
 SAME = [
     ((4, 1), [4, 1]),
@@ -86,3 +88,14 @@ def test_what_is_shown_is_short():
     assert len(show("x" * 10**7)) < 400
     assert len(show(list(range(10**6)))) < 400
     assert len(show({i: i for i in range(10**6)})) < 400
+
+
+def test_the_file_of_a_cell_is_left_out_of_a_message():
+    error = SyntaxError("odd: ipykernel_12/345.py, line 2, beside other.py, line 3")
+    assert text_of(error)[0] == "odd: line 2, beside other.py, line 3"
+
+
+def test_a_message_made_to_take_long_does_not():
+    begun = time.process_time()
+    text_of(ValueError("ipykernel_" * 500))
+    assert time.process_time() - begun < 0.5
