@@ -205,7 +205,8 @@ def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[.
 
 def _copied(compute: Callable[..., Any], *arrays: Any) -> None:
     """Write what ``compute`` gives into the last of ``arrays``."""
-    arrays[-1][...] = compute(*arrays[:-1])
+    result = compute(*arrays[:-1])
+    arrays[-1][...] = np.asarray(result) if isinstance(result, np.generic) else result
 
 
 def _arranged(compute: Callable[..., Any], form: Form, byte_strides: Ints, *arrays: Any) -> Any:

@@ -170,7 +170,10 @@ NO_CUDA = (
 
 
 def assert_same_outcome(theirs, ours, rtol=0.0):
-    """Both give the same value, or both raise the same class with the same first line."""
+    """Both give the same value, or both raise the same class with the same first line.
+
+    Gives "value" or "error".
+    """
     theirs = outcome(theirs)
     if theirs[0] == "error" and theirs[2] in NO_CUDA:  # nor is there any for tensorkit
         with tk.cuda.simulate(devices=0):
@@ -184,3 +187,4 @@ def assert_same_outcome(theirs, ours, rtol=0.0):
     else:
         assert ours[0] == "value", f"PyTorch: {theirs}; tensorkit: {ours}"
         assert_same(theirs[1], ours[1], rtol)
+    return theirs[0]

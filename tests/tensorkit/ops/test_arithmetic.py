@@ -87,6 +87,11 @@ def test_unary_operators_give_what_pytorch_gives(name, x):
     assert_same_outcome(lambda: run(x.torch), lambda: run(x.tk))
 
 
+def test_a_number_in_place_wraps_as_those_of_longer_tensors_do():
+    x, y = tk.tensor(-64, dtype=tk.int8), tk.tensor(-2, dtype=tk.int16)
+    assert x.mul_(y).item() == -128
+
+
 @pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_"])
 @given(pair=broadcastable_pairs())
 def test_in_place_methods_write_or_refuse_as_pytorch(name, pair):
