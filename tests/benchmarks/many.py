@@ -126,7 +126,7 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
             while len(list(graded.glob("*/*.json"))) == before and started.poll() is None:
                 time.sleep(0.005)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            started.wait(draw.uniform(0.0, 4.0 if len(reached) % 3 == 0 else 2.0))
+            started.wait(draw.uniform(0.0, 2.5 if len(reached) % 3 == 0 else 0.8))
         assert started.poll() is None, "it was done before it was killed: take more submissions"
         started.kill()
         started.wait()
