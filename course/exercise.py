@@ -74,9 +74,13 @@ class Draw:
         """`n` whole numbers from `low` to `high`, both included."""
         return [self.integer(low, high) for _ in range(n)]
 
+    def number(self, low: float, high: float) -> float:
+        """A number between `low` and `high` with two decimals."""
+        return round(self._random.uniform(low, high), 2)
+
     def floats(self, n: int, low: float, high: float) -> list[float]:
         """`n` numbers between `low` and `high` with two decimals."""
-        return [round(self._random.uniform(low, high), 2) for _ in range(n)]
+        return [self.number(low, high) for _ in range(n)]
 
     def shape(self, min_dims: int = 1, max_dims: int = 4, max_size: int = 5) -> tuple[int, ...]:
         """A shape without empty dimensions."""

@@ -104,7 +104,7 @@ class Celsius(Exercise):
         yield case(tk.tensor([32.0, 50.0, 212.0]), label="freezing, cool, boiling")
         yield case(tk.tensor(draw.floats(4, -40, 110)), label="any four temperatures")
         yield case(tk.tensor([draw.floats(3, 0, 99) for _ in range(2)]), label="two days of three")
-        yield case(tk.tensor(draw.floats(1, 95, 106)[0]), label="a single temperature (0-d)")
+        yield case(tk.tensor(draw.number(95, 106)), label="a single temperature (0-d)")
         yield case(tk.tensor(draw.integers(3, 40, 90)), label="whole numbers (int)")
         warm = draw.integers(2, 50, 100)
         yield case(tk.tensor(warm, dtype=tk.float16), label="half the memory (float16)")

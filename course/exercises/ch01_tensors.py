@@ -209,14 +209,14 @@ class LinspaceByHand(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(0, 1, draw.integer(4, 12), label="from 0 to 1")
         yield case(draw.integer(1, 9), draw.integer(-9, -1), draw.integer(4, 6), label="downwards")
-        (start,) = draw.floats(1, -9, -1)
+        start = draw.number(-9, -1)
         end = round(start + draw.integer(10, 18) + 0.5, 2)  # so that no width is whole
         yield case(start, end, draw.integer(6, 9), label="any two ends")
-        (both,) = draw.floats(1, 1, 9)
+        both = draw.number(1, 9)
         yield case(both, both, draw.integer(3, 6), label="both ends the same")
         start, end = draw.distinct(2, 1, 9)
         yield case(start, end, 1, label="one number (size 1)")
-        (start,) = draw.floats(1, -9, -1)
+        start = draw.number(-9, -1)
         yield case(start, draw.integer(1, 9), 1, label="one number, below zero (size 1)")
         yield case(1, 4, 0, label="no number (empty)", weight=0.25)
 
@@ -961,8 +961,8 @@ class PrivateCopy(Exercise):
         yield case(pixels, label="pixels of uint8")
         six = np.array(draw.floats(6, 1, 9))
         yield case(six[::2], label="every second element (non-contiguous)")
-        yield case(np.array(draw.floats(1, 1, 9)[0]), label="a single number (0-d)")
-        yield case(np.array([draw.floats(1, 1, 9)]), label="one row, one column (size 1)")
+        yield case(np.array(draw.number(1, 9)), label="a single number (0-d)")
+        yield case(np.array([[draw.number(1, 9)]]), label="one row, one column (size 1)")
         halves = [draw.integer(1, 39) / 4, draw.integer(1000, 2048)]
         yield case(np.array(halves, dtype=np.float16), label="a vector of float16")
         yield case(np.zeros((0, 3), dtype=np.float16), label="no rows (empty)")

@@ -160,7 +160,7 @@ class NumericGradient(Exercise):
         yield case(
             tk.tensor(draw.floats(4, 1, 3), dtype=tk.float64), 0.01, label="any four elements"
         )
-        three = [*draw.floats(1, 0.5, 3), *draw.floats(1, -3, -0.5), *draw.floats(1, 0.5, 3)]
+        three = [draw.number(0.5, 3), draw.number(-3, -0.5), draw.number(0.5, 3)]
         yield case(tk.tensor(three, dtype=tk.float64), 0.1, label="a large step")
         two = [draw.integer(1, 5), -draw.integer(1, 5)]
         yield case(tk.tensor(two, dtype=tk.float64), 0.5, label="a very large step")
@@ -470,7 +470,7 @@ class LostGradient(Exercise):
         a, b, c, d, e = [round(it + 0.001, 3) for it in draw.floats(5, 0.1, 2)]
         yield case([a, -b, c], label="with fractions")
         yield case([d, 0.0, -e], label="with a zero")
-        (one,) = draw.floats(1, 4, 9)
+        one = draw.number(4, 9)
         yield case([round(one + 0.001, 3)], label="a single number (size 1)")
         yield case([draw.integer(1, 9), -draw.integer(1, 9)], label="whole numbers (int)")
         yield case([], label="no numbers (empty)")

@@ -855,7 +855,7 @@ class SavedAndChanged(Exercise):
         yield case(tk.tensor(draw.floats(3, 0.5, 2)), label="anywhere")
         rows = [draw.floats(2, 0.5, 2), draw.floats(2, -2, -0.5)]
         yield case(tk.tensor(rows), label="a matrix")
-        yield case(tk.tensor(draw.floats(1, 0.5, 2)[0]), label="a single number (0-d)")
+        yield case(tk.tensor(draw.number(0.5, 2)), label="a single number (0-d)")
         yield case(tk.tensor(draw.floats(2, -1, 1), dtype=tk.float64), label="float64")
         one, other = draw.floats(2, 0.5, 2)
         yield case(

@@ -499,7 +499,7 @@ class ToDevice(Exercise):
             "cuda",
             label="lists and dictionaries without entries (empty)",
         )
-        few = (tk.tensor(draw.floats(1, 1, 9)[0]), [tk.zeros(0, 2)])
+        few = (tk.tensor(draw.number(1, 9)), [tk.zeros(0, 2)])
         yield case(few, "cuda", label="no elements, and a single number (0-d)")
 
     def run(self, answer: Any, *args: Any) -> Any:

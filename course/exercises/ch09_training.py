@@ -186,7 +186,7 @@ class TrainedLine(Exercise):
         yield case(x, beside, 15, 0.25, label="points beside a line")
         yield case(
             tk.tensor([[0.5]]),
-            tk.tensor(draw.floats(1, 2, 9)),
+            tk.tensor([draw.number(2, 9)]),
             2,
             0.5,
             label="one point, two steps",
@@ -603,7 +603,7 @@ class CrossEntropyByHand(Exercise):
 
         yield case(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]), label="one sample")
         n = draw.integer(2, 5)
-        alike = tk.full((n, n), draw.floats(1, 1, 9)[0])
+        alike = tk.full((n, n), draw.number(1, 9))
         yield case(alike, tk.tensor(draw.integers(n, 0, n - 1)), label="all scores alike")
         scores = [draw.floats(4, -3, 3) for _ in range(5)]
         scores[0][1] = 4.0  # whatever is drawn, it matters which dimension is summed
@@ -973,7 +973,7 @@ def _labels(*batches: list[int]) -> list[tk.Tensor]:
 
 def _scored(draw: Draw, lead: float, n: int) -> tk.Tensor:
     """Scores in which class 0 leads by about this much; in float64, to compare closely."""
-    return tk.tensor([[lead + draw.floats(1, 0, 0.5)[0], 0.0] for _ in range(n)], dtype=tk.float64)
+    return tk.tensor([[lead + draw.number(0, 0.5), 0.0] for _ in range(n)], dtype=tk.float64)
 
 
 def confusion(scores: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:

@@ -292,7 +292,7 @@ class RecordNode(Exercise):
         product = parts.apply(graph, "mul", ["x", "c"])
         value = graph[product]["value"]
         yield case(graph, "mul", [product, "x"], value * x, label="a second product")
-        twice = _leaves(x=tk.tensor(draw.floats(1, 1, 9)[0]))
+        twice = _leaves(x=tk.tensor(draw.number(1, 9)))
         value = twice[parts.apply(twice, "add", ["x", "x"])]["value"]
         yield case(twice, "add", ["add1", "add1"], value * 2, label="a node used twice")
         none = tk.zeros(0, 3)
@@ -733,7 +733,7 @@ class FiveFormulas(Exercise):
         rows = a.sum(dim=1, keepdim=True)
         yield case("sum", tk.tensor([[2.0], [3.0]]), [a], rows, label="sum of every row")
         yield case("tanh", up, [a], a.tanh(), label="tanh")
-        one, two = tk.tensor(draw.floats(1, 2, 9)[0]), tk.tensor(-draw.floats(1, 0.4, 0.9)[0])
+        one, two = tk.tensor(draw.number(2, 9)), tk.tensor(-draw.number(0.4, 0.9))
         yield case(
             "mul", tk.tensor(3.0), [one, two], one * two, label="mul of single numbers (0-d)"
         )
@@ -896,9 +896,7 @@ class GradientsAdded(Exercise):
         yield case(*_built(matrices, *layer), label="a layer with a constant")
         doubles = _leaves(x=tk.tensor(draw.floats(2, 2, 9)).double())
         yield case(*_built(doubles, ("add", "x x"), ("add", "1 x"), ("sum", "2")), label="float64")
-        yield case(
-            *_built(_leaves(x=tk.tensor(draw.floats(1, 2, 9)[0]))), label="a leaf alone (size 1)"
-        )
+        yield case(*_built(_leaves(x=tk.tensor(draw.number(2, 9)))), label="a leaf alone (size 1)")
         turned = _leaves(x=tk.tensor([draw.floats(3, 2, 9) for _ in range(2)]).T)
         added = ("add", "x x"), ("add", "1 x"), ("sum", "2")
         yield case(*_built(turned, *added), label="a turned leaf (non-contiguous)")
@@ -1226,7 +1224,7 @@ class RecordedGradients(Exercise):
             n = tk.zeros(shape).numel()
             return tk.tensor(draw.floats(n, 0.2, 0.9)).reshape(shape)
 
-        x, y, up = draw.floats(1, 2, 4)[0], draw.floats(1, 5, 9)[0], draw.floats(1, 1.5, 3)[0]
+        x, y, up = draw.number(2, 4), draw.number(5, 9), draw.number(1.5, 3)
         number = {"x": tk.tensor(x), "y": tk.tensor(y), "up": tk.tensor(up)}
         yield case(*_node(number, "mul"), "up", label="mul of two numbers (0-d)")
         rows = {"x": some(3), "y": some(3) + 1, "up": some(3) + 2}

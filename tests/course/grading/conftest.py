@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School
 
+from course import paths
 from course.grading import batch, intake, sandbox
 from course.grading.intake import Source
 from course.grading.sandbox import Limits
 from course.grading.session import Warm
+
+paths.scripts_on_path()  # every new gradebook starts `alembic`, whichever test is the first
 
 for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
     if (reason := sandbox.why_not(profile)) is not None:

@@ -20,7 +20,8 @@ from classroom import CHAPTER, Class, cell_of, put_first
 
 from course.grading import writer
 from course.grading.result import Result
-from course.grading.session import FIRST_UID, Died, Warm
+from course.grading.session import FIRST_UID, Died, Session, Warm
+from course.grading.wire import Message
 from course.report import Report
 
 REPOSITORY = Path(__file__).parents[3]
@@ -287,6 +288,12 @@ REACHES = {
 }
 
 
+def run_there(session: Session, source: str) -> Message:
+    """What a cell came to in the sandbox."""
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    return ran
+
+
 @pytest.fixture
 def port() -> object:
     """A server on this machine."""
@@ -299,8 +306,8 @@ def test_learners_code_does_not_reach(warm: Warm, name: str, port: int) -> None:
     session = warm.fork()
     try:
         source = "reached = None\n" + REACHES[name].replace("PORT", str(port))
-        session.ask({"do": "cells", "sources": ["ready = 1"], "seconds": 5}, seconds=5)
-        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+        run_there(session, "ready = 1")
+        ran = run_there(session, source)
         assert ran["error"] is not None, ran
     finally:
         session.end()
@@ -319,7 +326,7 @@ def test_modes_and_times_of_the_graders_files_stay(warm: Warm, tmp_path: Path) -
         calls += ["os.setxattr(it, 'user.x', b'1')", "os.fchmod(os.open(it, os.O_PATH), 0)"]
         for call in calls:
             source = f"import os; it = {str(file)!r}; {call}"
-            session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+            run_there(session, source)
     finally:
         session.end()
     after = file.stat()
@@ -334,7 +341,7 @@ def test_a_home_is_removed_whatever_is_in_it(warm: Warm) -> None:
         "os.mkdir('closed', 0o300); open('closed/x', 'w').close(); os.mkdir('shut', 0)\n"
         "for n in range(2000): os.mkdir('d'); os.chdir('d')"
     )
-    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    ran = run_there(session, source)
     assert ran["error"] is None
     session.end()
     assert not list(warm.folder.glob("home-*"))
@@ -349,7 +356,7 @@ def test_files_without_a_name_have_a_size_too(warm: Warm) -> None:
         "time.sleep(1)"
     )
     try:
-        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+        ran = run_there(session, source)
         assert ran["error"] == "OSError"
     except Died:
         pass
@@ -361,7 +368,7 @@ def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
     session = warm.fork()
     try:
         source = "import os; print(os.getuid(), dict(os.environ).keys())"
-        ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+        ran = run_there(session, source)
     finally:
         session.end()
     text = ran["outputs"][0]["text"]
@@ -373,13 +380,13 @@ def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
 def test_nothing_stays_from_one_submission_to_the_next(warm: Warm) -> None:
     first = warm.fork()
     source = "open('left', 'w').write('x'); import numpy; numpy.left = 1"
-    ran, _ = first.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    ran = run_there(first, source)
     assert ran["error"] is None
     first.end()
     second = warm.fork()
     try:
         source = "import os, numpy; print(os.path.exists('left'), hasattr(numpy, 'left'))"
-        ran, _ = second.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+        ran = run_there(second, source)
     finally:
         second.end()
     assert ran["outputs"][0]["text"] == "False False\n"
