@@ -4,7 +4,7 @@ A learner needs five names: `check`, `hint`, `solution`, `progress`, and `transp
 the library run on the learner's own functions. Everything else is reached by the command `course`.
 """
 
-from course import history
+from course import history, tracebacks
 from course.check import check
 from course.hints import hint, solution
 from course.record import progress
@@ -13,3 +13,4 @@ from course.transplant import transplant
 __all__ = ["check", "hint", "progress", "solution", "transplant"]
 
 history.watch()
+tracebacks.shorten()

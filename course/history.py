@@ -87,12 +87,13 @@ _before: dict[str, Any] = {}
 
 def is_notebook() -> bool:
     """True where the value of a cell is shown as HTML."""
-    return hasattr(_shell(), "kernel")
+    return hasattr(ipython(), "kernel")
 
 
-def _shell() -> Any:
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None else None
+def ipython() -> Any:
+    """IPython's shell, None elsewhere."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module is not None else None
 
 
 def runs() -> list[Run]:
@@ -107,7 +108,7 @@ def is_of_this_cell(name: str, value: Any) -> bool:
 
 def watch() -> None:
     """Begin to note the cells of this notebook; a second call changes nothing."""
-    shell = _shell()
+    shell = ipython()
     if shell is None or getattr(shell, "_course_watches", False):
         return
     shell._course_watches = True
