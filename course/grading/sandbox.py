@@ -100,8 +100,9 @@ def enter(view: View, home: str) -> int | None:
         devices = [it for it in ("/dev/null", "/dev/zero", "/dev/urandom") if Path(it).exists()]
         landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
         linux.drop_capabilities(1 << 2 if os.getuid() == view.uid else 0)
+    linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
     if view.profile != UNSAFE:
-        seccomp.restrict()
+        seccomp.restrict()  # from now on it cannot be taken back
     return None
 
 

@@ -57,9 +57,11 @@ removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 
 
 _ALLOWED_UP_TO = 466
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
-_PRLIMIT, _FCNTL, _IOCTL = (302, 261), (72, 25), (16, 29)
+_PRLIMIT, _FCNTL, _IOCTL, _PRCTL = (302, 261), (72, 25), (16, 29), (157, 167)
 _WATCHES = (8, 10, 15, 1024, 1026)
 """Of fcntl: who gets a signal about a file (F_SETOWN, F_SETSIG, F_SETOWN_EX), leases, F_NOTIFY."""
+_OUTLIVES = (1,)
+"""Of prctl: what becomes of this process when its parent ends (PR_SET_PDEATHSIG): it ends too."""
 _PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """What Python asks of a file: is it a terminal, how wide, how much to read, blocking, inherited."""
 _ARCHITECTURE = (0xC000003E, 0xC00000B7)
@@ -117,12 +119,16 @@ def _steps(machine: int, own_pid: int) -> Iterable[tuple[int, int, int, int]]:
             yield _EQUAL, 0, 1, value
             yield _RETURN, 0, 0, _ALLOW
         yield _RETURN, 0, 0, others
-    yield _EQUAL, 0, 2 * len(_WATCHES) + 2, _FCNTL[machine]
-    yield _LOAD, 0, 0, _SECOND_ARGUMENT_AT
-    for value in _WATCHES:
-        yield _EQUAL, 0, 1, value
-        yield refuse
-    yield _RETURN, 0, 0, _ALLOW
+    for call, argument, refuses in (
+        (_FCNTL, _SECOND_ARGUMENT_AT, _WATCHES),
+        (_PRCTL, _FIRST_ARGUMENT_AT, _OUTLIVES),
+    ):
+        yield _EQUAL, 0, 2 * len(refuses) + 2, call[machine]
+        yield _LOAD, 0, 0, argument
+        for value in refuses:
+            yield _EQUAL, 0, 1, value
+            yield refuse
+        yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 4, _CLONE[machine]
     yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD

@@ -7,11 +7,11 @@ answers are all untouched, or one answer: no exercise may get points.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import socket
-import threading
 import time
 from pathlib import Path
 
@@ -631,12 +631,50 @@ def test_five_deaths_and_the_rest_is_graded_alone(klass: Class) -> None:
 
 
 def test_a_process_does_not_outlive_its_submission(klass: Class) -> None:
-    before = threading.active_count()
+    before = processes_in(klass.warm.folder)
     klass.points(
         put_first(klass.blank(), "import threading; threading.Thread(target=input).start()")
     )
     assert not list(klass.warm.folder.glob("home-*"))
-    assert threading.active_count() == before
+    assert processes_in(klass.warm.folder) == before
+
+
+SLEEPS = (
+    "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64)); time.sleep(99)"
+)
+REMAINS = {
+    "a sleep without signals": SLEEPS,
+    "no signal when the parent ends": f"import ctypes; ctypes.CDLL(None).prctl(1, 0); {SLEEPS}",
+    "without its first thread": (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=[99]).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REMAINS)
+def test_a_process_cannot_remain_when_it_is_ended(klass: Class, name: str) -> None:
+    # stock: the notebook's children live on, and edited the gradebook after grading: 14 of 14
+    before = processes_in(klass.warm.folder)
+    session = klass.warm.fork()
+    with pytest.raises(Died):
+        session.ask({"do": "cells", "sources": [REMAINS[name]], "seconds": 0.1}, seconds=0.1)
+    for _ in range(20):
+        if processes_in(klass.warm.folder) == before:
+            break
+        time.sleep(0.1)
+    assert processes_in(klass.warm.folder) == before
+
+
+def processes_in(folder: Path) -> set[int]:
+    """The warm process of this folder and all that came of it: they share its command line."""
+    found = set()
+    for it in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if bytes(folder) in it.read_bytes():
+                found.add(int(it.parent.name))
+    return found
 
 
 # What is handed in
