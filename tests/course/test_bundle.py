@@ -27,7 +27,7 @@ CHECKING = {
     *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "engine"),
     *("engine_parts", "errors", "exercise", "files", "grading/__init__", "grading/intake"),
     *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
-    *("report", "runner", "settings", "transplant"),
+    *("report", "runner", "settings", "tracebacks", "transplant"),
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
 DUNDER = {"__init__", "__main__", "grading/__init__"}
