@@ -20,8 +20,8 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import base, optim
 from tensorkit.autograd import engine
-from tensorkit.devices import quiet
 from tensorkit.ops import planning, reduction
+from tensorkit.quiet import quiet
 
 
 class Asked:

@@ -56,6 +56,7 @@ from tensorkit.dtypes import (
     set_default_dtype,
     uint8,
 )
+from tensorkit.errors import AcceleratorError, OutOfMemoryError
 from tensorkit.functional import (
     allclose,
     div,
@@ -216,8 +217,6 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
-    "AcceleratorError": "tensorkit.devices",
-    "OutOfMemoryError": "tensorkit.devices",
     "accelerator": "tensorkit.accelerator",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",

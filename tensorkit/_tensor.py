@@ -16,7 +16,7 @@ from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, shown
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
-from tensorkit.devices import CPU, Device, as_device, cuda_device, quietly
+from tensorkit.devices import CPU, Device, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be
 from tensorkit.layout import Size
@@ -44,6 +44,7 @@ from tensorkit.ops import (
     views,
 )
 from tensorkit.ops.arguments import as_number, given_sizes, need_tensor, no_such_call
+from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tensorkit import base, dtypes, layout, ranges
 from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, as_device, get_default_device, quietly
+from tensorkit.devices import CPU, Device, as_device, get_default_device
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, type_name
 from tensorkit.layout import Ints
@@ -30,6 +30,7 @@ from tensorkit.ops.arguments import (
     no_such_call,
 )
 from tensorkit.ops.notation import is_plain
+from tensorkit.quiet import quietly
 
 _ABSENT: Any = object()  # an argument that was not given, where None is refused
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit import absent, random
+from tensorkit.array_backend import in_words
 from tensorkit.base import Tensor
-from tensorkit.devices import AcceleratorError, Device, as_device, in_words
-from tensorkit.devices import OutOfMemoryError as OutOfMemoryError
+from tensorkit.devices import Device, as_device
 from tensorkit.devices import cuda as _cuda
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import AcceleratorError, NotSupportedError, message
+from tensorkit.errors import OutOfMemoryError as OutOfMemoryError
 from tensorkit.ledger import Ledger as Ledger
 from tensorkit.ledger import record as record
 from tensorkit.simulated import simulate as simulate

@@ -8,13 +8,14 @@ import numpy as np
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.creation import Wanted, factory
-from tensorkit.devices import CPU, Device, as_device, is_array, quietly
+from tensorkit.devices import CPU, Device, as_device, is_array
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, message, type_name
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import check_value
 from tensorkit.ops.moving import moved
+from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
 

@@ -3,14 +3,8 @@
 ``device.backend`` is the device's ``Backend``, and ``device.backend.xp`` the only way to an array
 library: NumPy for the CPU; for CUDA CuPy (``tensorkit.gpu``) or the simulated device's
 (``tensorkit.simulated``). Neither is imported before somebody asks for a CUDA device.
-
-NumPy reports division by zero, overflow and nan as warnings; PyTorch never does. ``quiet.run``
-calls a function in a context whose floating-point reports are off. It changes neither the user's
-NumPy settings nor the warning filters.
 """
 
-import contextvars
-import ctypes  # NumPy has imported it already
 import importlib
 import os
 import re
@@ -20,180 +14,22 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.errors import DeviceError, TensorkitError, message, must_be, type_name
+from tensorkit.array_backend import Backend
+from tensorkit.errors import (
+    AcceleratorError,
+    DeviceError,
+    DeviceMismatchError,
+    DeviceNameError,
+    message,
+    must_be,
+    type_name,
+)
+from tensorkit.malloc import keep_freed_memory
 
 _KNOWN = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
     "mps, meta, hpu, mtia, privateuseone"
 )
-
-
-class _Quiet:
-    """``run(function, *args)`` with NumPy's floating-point reports off.
-
-    A context cannot be entered twice: while another thread, or a finalizer's caller, is inside,
-    ``run`` raises RuntimeError, and the general path with its ``quietly`` takes the call.
-    """
-
-    __slots__ = ("_closed_by", "_lock", "_run", "run")
-
-    run: Callable[..., Any]
-
-    def __init__(self, context: contextvars.Context) -> None:
-        self.run = self._run = context.run
-        self._closed_by: set[int] = set()  # threads
-        self._lock = threading.Lock()
-
-    def decline(self) -> None:
-        """From now on raise RuntimeError in every thread: all calls then take the general path."""
-        with self._lock:
-            self._closed_by.add(threading.get_ident())
-            self.run = _decline
-
-    def accept(self) -> None:
-        """Run functions again, unless another thread declines."""
-        with self._lock:
-            self._closed_by.discard(threading.get_ident())
-            self.run = _decline if self._closed_by else self._run
-
-
-def _decline(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
-    raise RuntimeError("fast paths are closed")
-
-
-_context = contextvars.Context()
-_context.run(np.seterr, all="ignore")
-quiet = _Quiet(_context)
-((reports, SILENT),) = _context.items()  # where NumPy keeps what to report, and "nothing"
-
-
-def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call ``function`` with NumPy's reports off, also where ``quiet`` is already entered."""
-    before = reports.set(SILENT)
-    try:
-        return function(*args, **kwargs)
-    finally:
-        reports.reset(before)
-
-
-class Backend:
-    """What a device must supply: an array namespace, memory, the way to and from the host."""
-
-    index = 0
-    is_simulated = False
-    # What only the backends of CUDA devices have:
-    cuda_version: str | None
-    use_tf32: Callable[[bool], None]
-    empty_cache: Callable[[], None]
-    expect: Callable[[Any, str], None]
-    expect_inside: Callable[..., None]
-    launch_on_lists: Callable[..., None]
-    product: Callable[..., Any]
-    is_alone: Callable[[Any, int], bool]
-    from_dlpack: Callable[[Any], Any]
-    draw: Callable[..., Any]
-    write_from_host: Callable[[Any, Any, str], None]
-    from_device: Callable[[Any, str], Any]
-
-    def __init__(self, xp: Any) -> None:
-        self.xp = xp
-
-    def asarray(self, value: Any) -> Any:
-        """A result as an array: NumPy gives a scalar where there are no dimensions."""
-        return value if value.__class__ is np.ndarray else np.asarray(value)
-
-    def address(self, array: Any) -> int:
-        """Where the first element lies."""
-        return int(array.ctypes.data) if array.size else 0
-
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
-        """Add ``values`` to the flat array ``total`` at ``places``, which may repeat."""
-        self.xp.add.at(total, places, values)
-
-    def item(self, array: Any, why: str) -> Any:
-        """The only element as a Python number; ``why`` is what asked for it."""
-        return array.item()
-
-    def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
-        slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
-        dense = self.xp.empty([shape[dim] for dim in slowest_first], dtype)
-        return dense.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-
-    def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-        """An array that looks at the memory of the one-dimensional array ``flat``."""
-        itemsize = flat.dtype.itemsize
-        return self.view_bytes(flat, shape, tuple(stride * itemsize for stride in strides), offset)
-
-    def view_bytes(
-        self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
-    ) -> Any:
-        """The same, with strides counted in bytes as array libraries do."""
-        if 0 in shape:  # nothing to see; an offset may lie beyond the end
-            return self.xp.empty(shape, flat.dtype)
-        return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
-
-    def memory_of(self, array: Any, count: int) -> Any:
-        """A flat array of ``count`` elements on the memory of an array, from its first one on."""
-        writeable = array.flags.writeable
-        return np.lib.stride_tricks.as_strided(
-            array, (count,), (array.itemsize,), writeable=writeable
-        )
-
-    def from_host(self, array: Any, why: str = "to") -> Any:
-        """A NumPy array in this device's memory; itself where that is NumPy's."""
-        return array
-
-    def to_host(self, array: Any, why: str = "to") -> Any:
-        """An array of this device in NumPy's memory; itself where it is there."""
-        return array
-
-    def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
-        """The memory of a dense array of its own, as a one-dimensional array."""
-        slowest_first = sorted(range(array.ndim), key=lambda dim: strides[dim], reverse=True)
-        return array.transpose(slowest_first).reshape(-1)
-
-
-class Accelerator(Backend):
-    """The backend of a CUDA device: the host asks, and learns later what came of it."""
-
-    def __init__(self, xp: Any) -> None:
-        super().__init__(xp)
-        self._questions: list[tuple[Any, bool, str]] = []  # what is found, and should be
-
-    def expect(self, fine: Any, mistake: str) -> None:
-        """Raise AcceleratorError when the host next waits, unless all of ``fine`` is true.
-
-        As in PyTorch a kernel that finds something wrong cannot raise by itself.
-        """
-        self._questions.append((fine.all(), True, mistake))
-
-    def expect_inside(
-        self, places: Any, low: int, high: int, mistake: str, but: int | None = None
-    ) -> None:
-        """The same for integers, which should lie in [low, high) or be ``but``."""
-        fine = (places >= low) & (places < high)
-        self.expect(fine if but is None else fine | (places == but), mistake)
-
-    def answer(self) -> None:
-        """Raise what a kernel found wrong. The host has waited."""
-        questions, self._questions = self._questions, []
-        for found, should, mistake in questions:
-            if self.look(found) is not should:
-                raise AcceleratorError(
-                    "CUDA error: device-side assert triggered",
-                    f"{mistake}: a kernel found it, and the host learns of it when it next "
-                    "waits for the device.",
-                    repair="the same call on the CPU, x.cpu(), which names the place",
-                )
-
-    def product(self, x: Any, y: Any) -> Any:
-        """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
-        return x.dot(y) if y.ndim < 3 else self.xp.matmul(x, y)
-
-    def look(self, found: Any) -> bool:
-        """The value of a bool array of one element, which is known."""
-        raise NotImplementedError
 
 
 class Device:
@@ -268,10 +104,6 @@ class Device:
         _default.outer = tuple(outer)
 
 
-class DeviceNameError(TensorkitError, RuntimeError):
-    """A string that names no device."""
-
-
 def _refuse_kind(value: Any) -> NoReturn:
     if isinstance(value, int) and not isinstance(value, bool):  # there is no CUDA device
         _check_index("", None, value)
@@ -315,43 +147,6 @@ def _parse(name: str) -> tuple[str, int | None]:
             f"Expected one of {_KNOWN} device type at start of device string: {kind}", repair=_NAMES
         )
     return kind, int(number) if colon else None
-
-
-class AcceleratorError(TensorkitError, RuntimeError):
-    """What the CUDA runtime refuses."""
-
-
-class OutOfMemoryError(TensorkitError, RuntimeError):
-    """More memory than a device has."""
-
-
-def out_of_memory(
-    size: int, index: int, memory: dict[str, int], free: int, *more: str
-) -> OutOfMemoryError:
-    """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
-    allocated, total = memory["allocated"], memory["total"]
-    return OutOfMemoryError(
-        f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {index} has a total "
-        f"capacity of {in_words(total)} of which {in_words(free)} is free. Of the "
-        f"allocated memory {in_words(allocated)} is allocated by PyTorch, and "
-        f"{in_words(memory['reserved'] - allocated)} is reserved by PyTorch but unallocated.",
-        *more,
-        "The operation that found no memory changed nothing; what went before it stands, within "
-        "backward() too.",
-        repair="del what is not needed, with tk.no_grad(), or smaller batches",
-    )
-
-
-def in_words(size: int) -> str:
-    """A number of bytes as PyTorch writes it: 2.00 MiB."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= factor:
-            return f"{size / factor:.2f} {unit}"
-    return f"{size} bytes"
-
-
-class DeviceMismatchError(TensorkitError, RuntimeError):
-    """Operands on different devices."""
 
 
 class _Chosen(threading.local):
@@ -445,6 +240,7 @@ def _withdrawn() -> dict[tuple[str, int | None], Device]:
 
 _DEVICES: dict[tuple[str, int | None], Device] = {}
 cuda = _Cuda()
+keep_freed_memory()
 _NUMPY = Backend(np)
 CPU = Device("cpu")
 CPU._backend = _NUMPY
@@ -491,26 +287,6 @@ def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | No
                 why,
                 repair=repair or f"x.to('{stays}')    # x: {which}",
             )
-
-
-def _keep_freed_memory() -> None:
-    """Have glibc keep freed memory, up to 512 MB, for the next array instead of giving it back.
-
-    Otherwise every large result is new to the process, and the system clears its pages one fault
-    after the other: for arrays of some megabytes that takes as long as computing them. Elsewhere
-    than under glibc this does nothing.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    # a glibc before 2.35 takes no more than 32 MB
-    _ = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
-    mallopt(_M_TRIM_THRESHOLD, 2**29)
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_keep_freed_memory()
 
 
 class _Default(threading.local):

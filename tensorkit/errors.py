@@ -12,6 +12,10 @@ that PyTorch raises in the same place, so ``except RuntimeError`` means what it 
         IndexRangeError     IndexError            index, dim, size
         NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
         DeviceError         AssertionError        a device that this process cannot reach
+        DeviceNameError     RuntimeError          a string that names no device
+        DeviceMismatchError RuntimeError          operands on different devices
+        AcceleratorError    RuntimeError          what the CUDA runtime refuses
+        OutOfMemoryError    RuntimeError          more memory than a device has
 
 Mistakes in the *kind* of an argument are plain ``TypeError`` and ``ValueError``.
 """
@@ -69,6 +73,22 @@ class NotSupportedError(TensorkitError, NotImplementedError):
 
 class DeviceError(TensorkitError, AssertionError):
     """A device that this process cannot reach."""
+
+
+class DeviceNameError(TensorkitError, RuntimeError):
+    """A string that names no device."""
+
+
+class DeviceMismatchError(TensorkitError, RuntimeError):
+    """Operands on different devices."""
+
+
+class AcceleratorError(TensorkitError, RuntimeError):
+    """What the CUDA runtime refuses."""
+
+
+class OutOfMemoryError(TensorkitError, RuntimeError):
+    """More memory than a device has."""
 
 
 def message(first: str, *details: str, repair: str | None = None) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, quietly
+from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_, of_number
 from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
@@ -14,6 +14,7 @@ from tensorkit.ops.arguments import as_number, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
 from tensorkit.ops.operands import Operand, promoted_type
+from tensorkit.quiet import quietly
 
 _DIVISIONS: dict[str | None, Operation] = {
     None: arithmetic.div,

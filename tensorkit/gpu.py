@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tensorkit import cublas, ledger
-from tensorkit.devices import Accelerator, Backend, backend_of, note_arrays, out_of_memory
+from tensorkit.array_backend import Accelerator, Backend, out_of_memory
+from tensorkit.devices import backend_of, note_arrays
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.other_gpu import Array, There
 from tensorkit.philox import Draw

@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
-from tensorkit.devices import quietly
+from tensorkit.quiet import quietly
 
 
 class Options(NamedTuple):

@@ -16,19 +16,14 @@ from tensorkit.autograd.modes import no_grad
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.creation import Wanted, call_key, empty, factory
-from tensorkit.devices import (
-    CPU,
-    Device,
-    DeviceMismatchError,
-    OutOfMemoryError,
-    backend_of,
-    quietly,
-)
+from tensorkit.devices import CPU, Device, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     ConversionError,
+    DeviceMismatchError,
     DTypeError,
     NotSupportedError,
+    OutOfMemoryError,
     ShapeError,
     message,
     type_name,
@@ -44,6 +39,7 @@ from tensorkit.ops.arguments import (
     no_such_call,
 )
 from tensorkit.ops.selection import zeros_as
+from tensorkit.quiet import quietly
 from tensorkit.random import Generator, default_generator, source_for
 from tensorkit.rounding import multiply_add
 

@@ -20,18 +20,12 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tensorkit import ledger, philox
-from tensorkit.devices import (
-    Accelerator,
-    Backend,
-    OutOfMemoryError,
-    cuda,
-    note_arrays,
-    out_of_memory,
-    quietly,
-)
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.array_backend import Accelerator, Backend, out_of_memory
+from tensorkit.devices import cuda, note_arrays
+from tensorkit.errors import NotSupportedError, OutOfMemoryError, message
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.philox import Draw
+from tensorkit.quiet import quietly
 from tensorkit.wrapped import Wrapped
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"

@@ -27,11 +27,12 @@ from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, SILENT, DeviceMismatchError, backend_of, quietly, reports
-from tensorkit.errors import NotSupportedError, ShapeError
+from tensorkit.devices import CPU, backend_of
+from tensorkit.errors import DeviceMismatchError, NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, moving, reduction
+from tensorkit.quiet import SILENT, quietly, reports
 
 
 def backward(

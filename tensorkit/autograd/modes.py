@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-from tensorkit.devices import quiet
 from tensorkit.errors import must_be
+from tensorkit.quiet import quiet
 
 
 class _State(threading.local):

@@ -5,9 +5,17 @@ from typing import Any, NoReturn
 
 from tensorkit import absent, base, creation, layout
 from tensorkit._tensor import Tensor
-from tensorkit.devices import CPU, OutOfMemoryError
+from tensorkit.devices import CPU
 from tensorkit.dtypes import int32, int64, promote_types, uint8
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, must_be, sizes
+from tensorkit.errors import (
+    DTypeError,
+    IndexRangeError,
+    OutOfMemoryError,
+    ShapeError,
+    message,
+    must_be,
+    sizes,
+)
 from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
 from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
 from tensorkit.ops.along import first_of_rows

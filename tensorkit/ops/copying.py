@@ -10,7 +10,7 @@ from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, quietly
+from tensorkit.devices import CPU, Device
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, must_be
 from tensorkit.layout import Ints
@@ -19,6 +19,7 @@ from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
 from tensorkit.ops.moving import moved
 from tensorkit.ops.operands import number_array
 from tensorkit.ops.selection import zeros_as
+from tensorkit.quiet import quietly
 
 
 def clone(input: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 from tensorkit import base
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, Tensor
-from tensorkit.devices import CPU, quiet
+from tensorkit.devices import CPU
 from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
 from tensorkit.ops.arguments import need_tensors
@@ -23,6 +23,7 @@ from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.copying import filled
 from tensorkit.ops.products import bmm
 from tensorkit.ops.reshaping import movedim
+from tensorkit.quiet import quiet
 
 _DOTS = "..."
 

@@ -17,7 +17,7 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history, recorders
 from tensorkit.autograd.graph import RepeatedNode
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, is_array, quietly
+from tensorkit.devices import CPU, Device, is_array
 from tensorkit.dtypes import DType
 from tensorkit.errors import message, must_be
 from tensorkit.layout import Ints
@@ -42,6 +42,7 @@ from tensorkit.ops.operands import (
 from tensorkit.ops.planning import Definition, Plan, key_of, remember
 from tensorkit.ops.results import finished, recorded, run
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, write
+from tensorkit.quiet import quietly
 
 
 def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Operand, Operand]:

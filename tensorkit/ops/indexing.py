@@ -13,9 +13,17 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, DeviceMismatchError, backend_of, is_array, refuse_mix
+from tensorkit.devices import CPU, Device, backend_of, is_array, refuse_mix
 from tensorkit.dtypes import DType, bool_, float16, int64
-from tensorkit.errors import DTypeError, IndexRangeError, message, must_be, sizes, type_name
+from tensorkit.errors import (
+    DeviceMismatchError,
+    DTypeError,
+    IndexRangeError,
+    message,
+    must_be,
+    sizes,
+    type_name,
+)
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, places, results, views, writing
 from tensorkit.ops.arguments import check_value, need_tensor, need_tensors

@@ -3,10 +3,12 @@
 from typing import Any
 
 from tensorkit import base, layout
+from tensorkit.array_backend import Backend
 from tensorkit.autograd import history
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Backend, Device, DeviceMismatchError, backend_of, refuse_mix
+from tensorkit.devices import CPU, Device, backend_of, refuse_mix
+from tensorkit.errors import DeviceMismatchError
 from tensorkit.ops.results import finished
 
 

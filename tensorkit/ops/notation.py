@@ -24,12 +24,13 @@ from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, quiet, quietly
+from tensorkit.devices import CPU, backend_of
 from tensorkit.layout import Layout
 from tensorkit.ops import general, planning, results, writing
 from tensorkit.ops.arguments import need_tensor, renamed
 from tensorkit.ops.moving import together
 from tensorkit.ops.planning import Definition
+from tensorkit.quiet import quiet, quietly
 
 _xp = CPU.backend.xp
 _new = object.__new__

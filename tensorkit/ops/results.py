@@ -11,9 +11,10 @@ from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor
-from tensorkit.devices import Device, is_array, quiet, quietly
+from tensorkit.devices import Device, is_array
 from tensorkit.layout import Layout
 from tensorkit.ops.planning import Definition, no_record
+from tensorkit.quiet import quiet, quietly
 
 
 def finished(result: Tensor) -> Tensor:

@@ -7,13 +7,14 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, quietly
+from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import DTypeError
 from tensorkit.ops import planning, results
 from tensorkit.ops.arguments import check_value, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
+from tensorkit.quiet import quietly
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:

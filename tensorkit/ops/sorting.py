@@ -6,13 +6,14 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor
-from tensorkit.devices import quietly, refuse_mix
+from tensorkit.devices import refuse_mix
 from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
 from tensorkit.ops.gathering import add_along, short_gather, take_along
 from tensorkit.ops.notation import op, planned
+from tensorkit.quiet import quietly
 
 _Sorted = named_result("sort", "values", "indices")
 _Top = named_result("topk", "values", "indices")

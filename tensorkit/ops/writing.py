@@ -10,11 +10,12 @@ from tensorkit.autograd.graph import make_node
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, quiet, quietly
+from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.results import contiguous_result
+from tensorkit.quiet import quiet, quietly
 
 
 def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> bool:

@@ -21,11 +21,12 @@ from tensorkit import base, frames, layout
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, quietly, refuse_mix
+from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import NotSupportedError, message
 from tensorkit.kernels import Kernel
 from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
+from tensorkit.quiet import quietly
 
 _BLOCK = 2**16  # elements: a few arrays of this size fit the second-level cache
 _NONE = None, None  # instead of spare arrays

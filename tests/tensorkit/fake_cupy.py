@@ -18,7 +18,9 @@ import numpy as np
 from cupy_signatures import committed
 from kernel_sources import CODES, compiled, for_host, parameters, raw, source
 
-from tensorkit import devices, kernels
+from tensorkit import kernels
+from tensorkit.devices import cuda
+from tensorkit.quiet import quietly
 from tensorkit.simulated import _TO_HOST, Library, _around, _product
 from tensorkit.wrapped import _BINARY, _OTHER
 
@@ -301,7 +303,7 @@ class Cupy(ModuleType):
         given = []
         host = self._host(args, given)
         options = {key: self._host(value, given) for key, value in (options or {}).items()}
-        return self.made(name, devices.quietly(function, *host, **options), given)
+        return self.made(name, quietly(function, *host, **options), given)
 
     def _host(self, value, given):
         if isinstance(value, Array):
@@ -548,11 +550,11 @@ def installed(folder, n_devices=1, current=0):
     cupy = Cupy(folder, n_devices)
     cupy._local.current = current
     real, sys.modules["cupy"] = sys.modules.get("cupy"), cupy
-    before = devices.cuda.use(None)
+    before = cuda.use(None)
     try:
         yield cupy
     finally:
-        devices.cuda.restore(before)
+        cuda.restore(before)
         del sys.modules["cupy"]
         if real is not None:
             sys.modules["cupy"] = real

@@ -5,7 +5,7 @@ import pytest
 from tk_oracle import assert_same_outcome, torch
 
 import tensorkit as tk
-from tensorkit.devices import quiet
+from tensorkit.quiet import quiet
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu:0", "cuda", "cuda:1", "foo", "", "cpu:a"])

@@ -18,10 +18,13 @@ PACKAGE = Path(tk.__file__).parent
 LAYERS = [
     "absent",
     "errors",
+    "malloc",
+    "quiet",
     "frames",
     "dtypes",
     "layout",
     "rounding",
+    "array_backend",
     "devices",
     "kernels",
     "philox",

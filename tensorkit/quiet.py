@@ -1,0 +1,60 @@
+"""NumPy without reports: PyTorch never warns of division by zero, overflow or nan.
+
+``quiet.run`` calls a function in a context whose floating-point reports are off. It changes neither
+the user's NumPy settings nor the warning filters.
+"""
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+class _Quiet:
+    """``run(function, *args)`` with NumPy's floating-point reports off.
+
+    A context cannot be entered twice: while another thread, or a finalizer's caller, is inside,
+    ``run`` raises RuntimeError, and the general path with its ``quietly`` takes the call.
+    """
+
+    __slots__ = ("_closed_by", "_lock", "_run", "run")
+
+    run: Callable[..., Any]
+
+    def __init__(self, context: contextvars.Context) -> None:
+        self.run = self._run = context.run
+        self._closed_by: set[int] = set()  # threads
+        self._lock = threading.Lock()
+
+    def decline(self) -> None:
+        """From now on raise RuntimeError in every thread: all calls then take the general path."""
+        with self._lock:
+            self._closed_by.add(threading.get_ident())
+            self.run = _decline
+
+    def accept(self) -> None:
+        """Run functions again, unless another thread declines."""
+        with self._lock:
+            self._closed_by.discard(threading.get_ident())
+            self.run = _decline if self._closed_by else self._run
+
+
+def _decline(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
+    raise RuntimeError("fast paths are closed")
+
+
+_context = contextvars.Context()
+_context.run(np.seterr, all="ignore")
+quiet = _Quiet(_context)
+((reports, SILENT),) = _context.items()  # where NumPy keeps what to report, and "nothing"
+
+
+def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call ``function`` with NumPy's reports off, also where ``quiet`` is already entered."""
+    before = reports.set(SILENT)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        reports.reset(before)
