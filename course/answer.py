@@ -14,11 +14,15 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import FunctionType
 from typing import Any
 
 from course.exercise import Exercise
 from course.history import UNKNOWN, Run, is_of_this_cell
+
+MOST_READ = 20
+"""Runs that are read for the name that an answer has now; a learner decides how long they are."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
     name = exercise.name
     if about and about[-1].error not in (None, UNKNOWN):
         return f"`{name}` does not exist yet. {_stopped(about[-1])}"
-    renamed = _renamed(exercise, about, runs)
+    renamed = _renamed(exercise, runs)
     if renamed is not None:
         return (
             f"Your cell defines `{renamed}`; this exercise is called `{name}`. "
@@ -106,7 +110,7 @@ def _renamed_now(exercise: Exercise, last: Run) -> str:
     )
 
 
-def _renamed(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str | None:
+def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
     """The name under which the answer was defined, if its cell or its docstring gives it away.
 
     Where cells have no ids, as when nbgrader runs them, the cell before the check is taken for the
@@ -114,13 +118,16 @@ def _renamed(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> s
     """
     head = ast.parse(exercise.released_source).body[0]
     told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef) else None
-    for run in reversed(runs):
-        defined = run.defines()
-        if exercise.name in defined or not defined:
-            continue
-        same_text = told is not None and told.partition("\n")[0] in run.source
+    first_line = told.partition("\n")[0] if told is not None else None
+
+    def is_candidate(run: Run) -> bool:
+        same_text = first_line is not None and first_line in run.source
         just_before = run is runs[-1] and run.cell_id is None
-        if run in about or same_text or just_before:
+        return same_text or just_before or run.is_about(exercise.id, exercise.name)
+
+    for run in islice(filter(is_candidate, reversed(runs)), MOST_READ):
+        defined = run.defines()
+        if defined and exercise.name not in defined:
             return defined[0]
     return None
 

@@ -21,6 +21,8 @@ from course.plain import Opaque, Seen
 
 SHOWN = 300
 """Characters of a value that a report shows."""
+MOST_PRINTED = 10_000
+"""Numbers of a tensor that are written, of which those are shown."""
 
 
 def difference(got: Any, expected: Any) -> str | None:
@@ -72,7 +74,7 @@ def kind(value: Any) -> str:
 def show(value: Any, limit: int = SHOWN) -> str:
     """`repr(value)` of plain data, without addresses, cut to `limit` characters."""
     if isinstance(value, tk.Tensor | np.ndarray):
-        text = repr(value)
+        text = _printed(value)
     elif isinstance(value, dict):
         first = itertools.islice(value.items(), 12)
         rows = (
@@ -100,9 +102,22 @@ def as_code(value: Any) -> str:
     if not isinstance(value, tk.Tensor | np.ndarray):
         return cut(text, SHOWN)
     if len(text) > SHOWN:
-        dtype = str(value.dtype).removeprefix("torch.")
-        return f"<{kind(value)} of shape {list(value.shape)}, {dtype}>"
+        return _described(value)
     return f"tk.{text}" if isinstance(value, tk.Tensor) else f"np.{text}"
+
+
+def _described(value: tk.Tensor | np.ndarray) -> str:
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"<{kind(value)} of shape {list(value.shape)}, {dtype}>"
+
+
+def _printed(value: Any) -> str:
+    """`repr(value)`; not of what has so many axes that leaving out their middle leaves too much."""
+    if isinstance(value, tk.Tensor | np.ndarray):
+        ends = 6  # the three numbers at either end of an axis
+        if math.prod(min(size, ends) for size in value.shape) > MOST_PRINTED:
+            return _described(value)
+    return repr(value)
 
 
 _FILE = re.compile(r"(?<!\S)\S+\.py, ")
@@ -135,9 +150,21 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = SHOWN
         self.maxlist = self.maxtuple = self.maxdict = 12
         self.maxlevel = 5
+        self._room = 0
+
+    def repr(self, x: Any) -> str:
+        self._room = 10 * SHOWN  # more is never shown
+        return super().repr(x)
+
+    def repr1(self, x: Any, level: int) -> str:
+        if self._room < 0:
+            return "..."
+        text = super().repr1(x, level)
+        self._room -= 0 if isinstance(x, list | tuple | dict) else len(text)
+        return text
 
     def repr_instance(self, x: Any, level: int) -> str:
-        return repr(x)  # reprlib's own hides what __repr__ raises and shows an address
+        return _printed(x)  # reprlib's own hides what __repr__ raises and shows an address
 
 
 _SHORT = _Short()

@@ -255,6 +255,7 @@ class Decoder:
         self.handle = handle
         self.trusts = trusts
         self._flat: dict[tuple[int, str], tk.Tensor] = {}
+        self._room = 2 * MOST_BYTES
 
     def decode(self, coded: Any) -> Any:
         """The value that `Encoder.encode` described."""
@@ -318,9 +319,10 @@ class Decoder:
         shape = tuple(_whole(it) for it in coded["shape"])
         strides = tuple(_whole(it, negative=True) for it in coded["strides"])
         dtype = np.dtype(coded["dtype"])
-        # an expanded one needs no memory, until it is used
-        if math.prod(shape) * dtype.itemsize > 2 * MOST_BYTES:
-            raise WireError("An array is too large.")
+        # an expanded one needs no memory, until it is used; nor do a thousand of them
+        self._room -= math.prod(shape) * max(dtype.itemsize, 1)
+        if self._room < 0:
+            raise WireError("Arrays are too large.")
         offset = _whole(coded["offset"])
         # NumPy checks that all of it lies within the block
         array = np.ndarray(shape, dtype, block, offset, strides)

@@ -90,6 +90,28 @@ def test_what_is_shown_is_short():
     assert len(show({i: i for i in range(10**6)})) < 400
 
 
+def test_many_short_axes_are_told_and_not_printed():
+    # what is printed of them grows by the axis, and takes hours
+    array = np.zeros((2,) * 16, bool)
+    assert show(array).startswith("<a NumPy array of shape [2, 2,")
+    assert show([tk.from_numpy(array)]).startswith("[<a tensor of shape [2, 2,")
+
+
+def test_of_lists_in_lists_no_more_is_printed_than_is_shown():
+    printed = []
+
+    class Noted(np.ndarray):
+        def __repr__(self):
+            printed.append(1)
+            return "x" * 40
+
+    value = np.zeros(1).view(Noted)
+    for _ in range(4):
+        value = [value] * 12
+    assert len(show(value)) <= 300
+    assert len(printed) < 100
+
+
 def test_the_file_of_a_cell_is_left_out_of_a_message():
     error = SyntaxError("odd: ipykernel_12/345.py, line 2, beside other.py, line 3")
     assert text_of(error)[0] == "odd: line 2, beside other.py, line 3"

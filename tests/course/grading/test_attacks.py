@@ -15,13 +15,16 @@ import socket
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from classroom import CHAPTER, Class, cell_of, put_first
 
+import tensorkit as tk
 from course.grading import writer
 from course.grading.result import Result
 from course.grading.session import FIRST_UID, Died, Session, Warm
-from course.grading.wire import Message
+from course.grading.values import Decoder, Encoder
+from course.grading.wire import Message, WireError
 from course.report import Report
 
 REPOSITORY = Path(__file__).parents[3]
@@ -577,6 +580,15 @@ def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
     assert len(result.to_json()) < 20 << 20
     assert "all outputs together are too large" in result.to_json()
     assert result.score == 20
+
+
+def test_arrays_that_need_no_memory_are_not_given_any() -> None:
+    # an expanded one is a few bytes that say how large it is; whoever looks at it needs all of it
+    encoder = Encoder(lambda value: 0)
+    coded = encoder.encode([tk.zeros(1).expand(1 << 20) for _ in range(1000)])
+    blocks = [np.frombuffer(bytearray(it), np.uint8) for it in encoder.blocks]
+    with pytest.raises(WireError):
+        Decoder(blocks, lambda coded: None).decode(coded)
 
 
 def test_many_long_cells_are_no_death(klass_once: Class) -> None:
