@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
+CUPY   := $(VENV)/.cupy
 JOBS   ?= auto
 # LOCK= (empty) takes the newest releases instead, as the weekly test does
 LOCK   ?= requirements.lock
@@ -27,7 +28,7 @@ check: $(READY)  ## lint and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
-test-gpu: $(READY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
+test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit import gpu; sys.exit(gpu.missing() and \
 	    f"No GPU to test on: {gpu.missing()} make test uses the simulated device.")'
 	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
@@ -60,7 +61,7 @@ bench-operations: $(READY)  ## time every operation beside PyTorch's: where it t
 	$(BIN)/python tests/benchmarks/operations.py $(if $(ROWS),--rows $(ROWS)) \
 	    $(if $(ABOVE),--above $(ABOVE)) $(if $(LARGE),--large)
 
-bench-gpu: $(READY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
+bench-gpu: $(CUPY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
 	$(BIN)/python tests/benchmarks/on_gpu.py $(if $(ROWS),--rows $(ROWS),--write)
 
 bench-grading: $(READY)  ## measure grading against nbgrader's, write docs/grading.md
@@ -81,6 +82,14 @@ lock: $(READY)  ## write requirements.lock from pyproject.toml (UPGRADE=1: newes
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './work/*' -prune -exec rm -rf {} +
+
+# CuPy, where there is a GPU and no CuPy yet, for the CUDA that its driver knows. Asked each time:
+# the rule makes no file.
+$(CUPY): $(READY)
+	@$(BIN)/python -c 'import cupy' 2> /dev/null || ! command -v nvidia-smi > /dev/null || { \
+	    echo "Installing CuPy and what it loads of CUDA's toolkit: about a gigabyte"; \
+	    $(PIP) --no-build-isolation -e ".[cuda$$(nvidia-smi | \
+	        sed -n 's/.*CUDA[A-Z ]*Version: *\([0-9]*\).*/\1/p')]"; }
 
 # The environment, made once and again when one of these changes.
 $(READY): requirements.lock pyproject.toml $(wildcard course/jupyter/*)

@@ -317,6 +317,12 @@ def _method(name: str) -> Callable[..., Any]:
     return partial(_product, np.dot) if name == "dot" else getattr(np.ndarray, name)
 
 
+def _repeated(array: Any, shape: tuple[int, ...]) -> Any:
+    """``broadcast_to`` as CuPy has it: who writes to the result writes to the array."""
+    strides = np.broadcast_to(array, shape).strides
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
 def _product(multiply: Callable[..., Any], x: Any, y: Any, **options: Any) -> Any:
     """A product of arrays; of float16 it is added in float32, as cuBLAS does."""
     if x.dtype != np.float16:
@@ -428,8 +434,9 @@ class Library:
         function: Any = np
         for part in name.split("."):
             function = getattr(function, part)
-        if name == "matmul":
-            function = partial(_product, function)
+        function = {"matmul": partial(_product, np.matmul), "broadcast_to": _repeated}.get(
+            name, function
+        )
 
         def call(*args: Any, **options: Any) -> Any:
             _check_keywords(name, FUNCTIONS[name], args, options)

@@ -322,7 +322,7 @@ def relu(xp: Any, x: Any) -> Any:
     >>> tk.relu(tk.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return xp.maximum(x, x.dtype.type(0))
+    return xp.maximum(x.dtype.type(0), x)  # -0. stays, as in PyTorch
 
 
 def _passed(g: Any, out: Any) -> Any:

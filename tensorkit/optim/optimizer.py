@@ -280,9 +280,11 @@ def _without_params(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fitted(name: str, value: Any, param: Tensor) -> Any:
-    """A loaded value as its parameter is, dtype and device; counts of steps stay as they are."""
-    if not isinstance(value, Tensor) or name == "step":
+    """A loaded value as its parameter is, dtype and device; steps are counted on the host."""
+    if not isinstance(value, Tensor):
         return value
+    if name == "step":
+        return value.cpu()
     return value.to(param.device, param.dtype if param.is_floating_point() else value.dtype)
 
 

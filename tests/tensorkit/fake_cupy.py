@@ -21,7 +21,7 @@ from kernel_sources import CODES, compiled, for_host, parameters, raw, source
 from tensorkit import kernels
 from tensorkit.devices import cuda
 from tensorkit.quiet import quietly
-from tensorkit.simulated import _TO_HOST, Library, _around, _product
+from tensorkit.simulated import _TO_HOST, Library, _around, _product, _repeated
 from tensorkit.wrapped import _BINARY, _OTHER
 
 TABLE = committed()
@@ -286,7 +286,7 @@ class Cupy(ModuleType):
             return Ufunc(self, name)
         if name not in TABLE:
             raise AttributeError(f"CuPy, as tensorkit uses it, has no {name!r}")
-        function = getattr(np, name)
+        function = _repeated if name == "broadcast_to" else getattr(np, name)
         return lambda *args, **options: self.call(name, function, args, options)
 
     # Calls

@@ -115,6 +115,24 @@ def test_the_gradient_of_a_remainder_of_integers_has_the_infinities_of_the_cpu(g
     assert words(repr(gradient("cuda"))) == words(repr(gradient("cpu")))
 
 
+@pytest.mark.parametrize("write", [lambda x: x.mul_(2), lambda x: x.fill_(3), tk.Tensor.relu_])
+def test_what_is_expanded_without_repeating_can_be_written_to(gpu, write):
+    def written(device):
+        x = tk.tensor([[1.0, -2.0]], device=device)
+        write(x.expand(1, 1, 2))
+        return x
+
+    agree(written("cuda"), written("cpu"), 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_sign_of_zero_passes_a_relu(dtype):
+    with tk.cuda.simulate():  # of two zeros a GPU takes the one that it likes
+        for device in ("cpu", "cuda"):
+            x = tk.tensor([-1.0, -0.0, 0.0], dtype=getattr(tk, dtype), device=device)
+            assert [str(each) for each in tk.relu(x).tolist()] == ["0.0", "-0.0", "0.0"]
+
+
 def test_a_gpu_is_tested_where_there_is_one():
     if not gpu_backends():
         pytest.skip("no GPU, or no CuPy: these tests ran on the simulated device (make test-gpu)")

@@ -124,6 +124,20 @@ def test_a_state_that_was_saved_on_the_cpu_goes_to_the_device_of_its_parameter(g
     other.step()
 
 
+def test_a_state_that_was_loaded_to_the_device_is_stepped_without_waiting(gpu):
+    x = tk.ones(3, device="cuda", requires_grad=True)
+    optimizer = OPTIMIZERS["adam"]([x])
+    x.sum().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    tk.save(optimizer.state_dict(), file)
+    file.seek(0)
+    optimizer.load_state_dict(tk.load(file, map_location="cuda"))
+    with tk.cuda.record() as ledger:
+        optimizer.step()
+    assert not [*ledger.transfers, *ledger.synchronisations]
+
+
 def test_a_module_that_is_moved_takes_parameters_buffers_and_gradients_with_it(gpu):
     net = _net()
     net.register_buffer("mean", tk.zeros(2))
