@@ -197,8 +197,8 @@ def exchange_secret(folder: Path) -> str | None:
     """What nbgrader's `submit` put beside the notebook, to find the learner's feedback by."""
     try:
         with _opened(str(folder), _FOLDER) as descriptor:
-            text = _content(descriptor, "submission_secret.txt")[:200].decode("ascii")
-        return text if re.fullmatch(r"[\w.+ :-]+", text) else None
+            text = _content(descriptor, "submission_secret.txt")[:201].decode("ascii")
+        return text if re.fullmatch(r"[\w.+ :-]{1,200}", text) else None
     except (OSError, Refused, UnicodeDecodeError):
         return None
 

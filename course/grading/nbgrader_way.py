@@ -168,7 +168,8 @@ class Collect(ExchangeCollect):
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):
-    """nbgrader's, which stops at who sent no secret, and loses the page of a renamed notebook."""
+    """nbgrader's, which stops at who sent no secret or one that is none, and loses the page of a
+    renamed notebook."""
 
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""
@@ -176,9 +177,10 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         where = Path(self.coursedir.root, self.coursedir.feedback_directory)
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         for page in pages:  # of a submission that came by mail: nbgrader stops there, for everybody
-            for name, text in (("timestamp.txt", ""), (SECRET, secrets.token_hex(16))):
-                if not (page.parent / name).exists():
-                    files.write(page.parent / name, text)
+            if not (page.parent / "timestamp.txt").exists():
+                files.write(page.parent / "timestamp.txt", "")
+            if intake.exchange_secret(page.parent) is None:
+                files.write(page.parent / SECRET, secrets.token_hex(16))
         super().copy_files()
         for page in pages:
             secret = (page.parent / SECRET).read_text(encoding="ascii")
@@ -186,7 +188,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"
             )
-            for other in handed.glob("*.ipynb"):
+            for other in sorted(handed.glob("*.ipynb"))[: intake.MOST_NAMED]:
                 if other.stem != chapter and released.is_file():
                     name = notebook_hash(secret=secret, notebook_id=other.stem)
                     shutil.copy(released, released.with_name(f"{name}.html"))

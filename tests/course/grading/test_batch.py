@@ -134,13 +134,18 @@ def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader's open
-def test_feedback_of_what_came_by_mail_stops_no_release(school: School) -> None:
-    # stock: FileNotFoundError, and no feedback for whoever comes after
+@pytest.mark.parametrize("secret", [None, b"", b"\xde\xad", b"x" * 200 + b"\xff"])
+def test_feedback_of_what_came_by_mail_stops_no_release(
+    school: School, secret: bytes | None
+) -> None:
+    # stock: an exception, and no feedback for whoever comes after
     from nbgrader.coursedir import CourseDirectory
 
     page = school.root / "course" / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
     page.parent.mkdir(parents=True)
     page.write_text("feedback")
+    if secret is not None:  # `nbgrader autograde` takes over the learner's, whatever it is
+        (page.parent / "submission_secret.txt").write_bytes(secret)
     config = nbgrader_config()
     config.CourseDirectory.root = str(school.root)
     config.CourseDirectory.assignment_id = CHAPTER
