@@ -34,6 +34,9 @@ _ATTRIBUTES = {
 }
 _SCHEMES = {"http", "https", "mailto", "data"}
 _PICTURE = re.compile(r"data:image/(png|jpeg|gif|svg\+xml);base64,[A-Za-z0-9+/=\s]*")
+_ELSEWHERE = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
+"""Where links lead. Others may lead to a file that was handed in: Formgrader's server shows it as a
+page of its own, scripts included."""
 # Patterns of one tag each: one of a beginning, anything and an end costs the square of a text that
 # repeats the beginning, and the writer waits for it.
 _SVG_TAG = re.compile(r"<svg\b|</svg\s*>", re.IGNORECASE)
@@ -93,11 +96,10 @@ def _drawn(text: str) -> str:
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
-    address = value.strip().lower()
     if name == "src":  # nothing is loaded from elsewhere: that would tell who looks, and when
         return value if _PICTURE.fullmatch(value.strip()) else None
-    if name == "href" and address.startswith("data:"):
-        return None
+    if name == "href":
+        return value if _ELSEWHERE.match(value.strip()) else None
     return value
 
 

@@ -67,6 +67,26 @@ def dangers(html: str) -> list[str]:
     return found
 
 
+ON_THE_SERVER = [
+    "evil.html",
+    "..%2F..%2F..%2Fsubmitted%2Feve%2F01_tensors%2Fevil.html",
+    "/formgrader/submissions/1/evil.html",
+    "//localhost/evil.html",
+    "http:evil.html",
+    "\\evil.html",
+    "?path=evil.html",
+    "file:///evil.html",
+]
+
+
+@pytest.mark.parametrize("address", ON_THE_SERVER)
+def test_no_link_leads_to_a_file_that_was_handed_in(address: str) -> None:
+    # stock: one click on it, and the file's script runs as the instructor
+    for text in (f"[x]({address})", f'<a href="{address}">x</a>', f"[x]\n\n[x]: {address}"):
+        assert "href" not in clean_markdown(text)
+        assert "href" not in clean_html(text)
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_html_runs_and_loads_nothing(text: str) -> None:
     assert dangers(clean_html(text)) == []
