@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorkit import absent, base, creation, dtypes, functional, layout, printing, sampling
 from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, shown, version_of
+from tensorkit.autograd.graph import INFERENCE, AutogradError, Node, shown, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
@@ -1012,7 +1012,8 @@ class Tensor(TensorBase):
 
     def __copy__(self) -> "Tensor":
         copied = base.view_of(self, base.layout_of(self))
-        copied._node = LEAF if self.requires_grad else None
+        if self.requires_grad:
+            history.become_leaf(copied)
         return copied
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> "Tensor":
@@ -1032,7 +1033,8 @@ class Tensor(TensorBase):
                 copied = Storage(storage.flat.copy(), storage.device, storage.dtype)
                 memo[id(storage)] = copied
             found = memo[id(self)] = base.on_storage(copied, base.layout_of(self))
-            found._node = LEAF if self.requires_grad else None
+            if self.requires_grad:
+                history.become_leaf(found)
             if self.grad is not None:
                 found._grad = self.grad.__deepcopy__(memo)
         return found
@@ -1075,7 +1077,8 @@ def _rebuild(
     made = base.on_storage(
         Storage(flat.array, flat.device, dtype), layout.Layout(shape, strides, offset)
     )
-    made._node = LEAF if leaf else None
+    if leaf:
+        history.become_leaf(made)
     return made
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.graph import AutogradError, Node, PairNode, Parts
+from tensorkit.autograd.graph import AutogradError, Node, Parts
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
@@ -52,13 +52,12 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    roots = _several(tensors)
     if inputs is not None and not _several(inputs):
         raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
+    run = _Run(create_graph, retain_graph)
+    starts = run.starts(tensors, grad_tensors)
     wanted = None
     if inputs is not None:
-        for place, root in enumerate(roots):
-            _root_edge(root, place)  # its error comes first
         for x in _several(inputs):
             _need_tensor(x)
             leaves.retain_grad(x)  # raises where x does not require grad
@@ -73,13 +72,11 @@ def backward(
             UserWarning,
             stacklevel=2 + _depth_in_library(),
         )
-    run = _Run(create_graph, retain_graph)
-    for edge, gradient in run.collect(roots, grad_tensors, wanted).values():
-        if not isinstance(edge, Node):
-            if getattr(edge, "_hooks", None) is None:
-                run.work.accumulate(edge, gradient)
-            else:
-                run.accumulate_between_hooks(edge, gradient)
+    for leaf, gradient in run.collect(starts, wanted).values():
+        if leaf._hooks is None:
+            run.work.accumulate(leaf, gradient)
+        else:
+            run.accumulate_between_hooks(leaf, gradient)
 
 
 def grad(
@@ -104,7 +101,7 @@ def grad(
     >>> slope.item(), curvature.item()
     (27.0, 18.0)
     """
-    roots, xs = _several(outputs), _several(inputs)
+    xs = _several(inputs)
     if not xs:
         raise AutogradError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
@@ -117,14 +114,13 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "
             "but got: allow_unused=False."
         )
-    for place, root in enumerate(roots):
-        _root_edge(root, place)  # its error comes first
-    wanted = [_wanted_edge(x) for x in xs]
     run = _Run(create_graph, retain_graph)
-    collected = run.collect(roots, grad_outputs, wanted)
+    starts = run.starts(outputs, grad_outputs)
+    wanted = [_wanted_edge(x) for x in xs]
+    collected = run.collect(starts, wanted)
     results: list[Any] = []
     for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
-        found = collected.get(id(edge))
+        found = collected.get(id(edge)) or run.passed.get(id(edge))
         if found is not None:
             results.append(run.work.result(found[1], x._form))
         elif materialize_grads:
@@ -219,7 +215,7 @@ def _depth_in_library() -> int:
 class _Run:
     """One walk."""
 
-    __slots__ = ("arrived", "create_graph", "heap", "keep", "pending", "private", "work")
+    __slots__ = ("arrived", "create_graph", "heap", "keep", "passed", "pending", "private", "work")
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.work: Any = _ON_TENSORS if create_graph else _ON_ARRAYS
@@ -228,22 +224,26 @@ class _Run:
         self.pending: dict[Any, Any] = {}  # node -> the sum of the gradients that arrived so far
         self.heap: list[tuple[int, Any]] = []  # the same nodes, the youngest first
         self.private: set[Any] = set()  # nodes whose sum is an array that this run made
-        self.arrived: dict[int, tuple[Any, Any]] = {}
+        self.arrived: dict[int, tuple[Any, Any]] = {}  # id of a leaf -> (leaf, gradient)
+        self.passed: dict[int, tuple[Any, Any]] = {}  # the same of nodes that are wanted
 
-    def collect(
-        self, roots: Sequence[Tensor], starting: Any, wanted: list[Any] | None
-    ) -> dict[int, tuple[Any, Any]]:
-        """The gradients that arrive: id of an edge -> (edge, gradient).
-
-        ``starting`` are the gradients that the roots start with, None for ones.
-        """
-        given = (None,) * len(roots) if starting is None else _several(starting)
-        if len(roots) != len(given):
-            raise AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
-        starts = []
+    def starts(self, tensors: Any, given: Any) -> list[tuple[Any, Any]]:
+        """Where the walk begins, and the gradients there; ``given`` is None for ones."""
+        roots = _several(tensors)
+        gradients = (None,) * len(roots) if given is None else _several(given)
+        if len(roots) != len(gradients):
+            raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+        found = []
         for place, root in enumerate(roots):
             edge = _root_edge(root, place)
-            starts.append((edge, _first_gradient(root, given[place], place)))
+            first = _first_gradient(root, gradients[place], place)
+            found.append((edge, self.work.start(first)))
+        return found
+
+    def collect(
+        self, starts: list[tuple[Any, Any]], wanted: list[Any] | None
+    ) -> dict[int, tuple[Any, Any]]:
+        """The gradients that arrive at leaves: id of a leaf -> (leaf, gradient)."""
         grad_before, reports_before = state.grad, reports.set(SILENT)
         state.grad = self.create_graph
         try:
@@ -257,18 +257,16 @@ class _Run:
             reports.reset(reports_before)
 
     def _walk(  # noqa: C901 - one loop, through which every node goes
-        self, starts: list[tuple[Any, Tensor]], wanted: list[Any] | None
+        self, passed: Any, wanted: list[Any] | None
     ) -> None:
         work, pending, arrived, heap = self.work, self.pending, self.arrived, self.heap
-        on_arrays, careful = not self.create_graph, state.anomaly is not None
-        wanted_ids: set[int] | None = None
+        keep, on_arrays, careful = self.keep, not self.create_graph, state.anomaly is not None
         passing: Any = None
         if wanted is not None:
             wanted_ids = {id(edge) for edge in wanted}
-            passing = _leading_to(wanted_ids, [edge for edge, _ in starts])
+            passing = _leading_to(wanted_ids, [edge for edge, _ in passed])
         node: Any = None
         alone: Any = None  # the only node that a gradient has reached: most are, once
-        passed: Any = starts if self.create_graph else [(edge, x._array) for edge, x in starts]
         while True:
             for edge, value in passed:
                 if edge is None:
@@ -283,10 +281,11 @@ class _Run:
                         value = work.as_needed(value, form)
                 # the first to arrive, without a call
                 if isinstance(edge, Node):
-                    if alone is None and not heap:
-                        alone, gradient = edge, value
-                        continue
-                    if alone is not None:
+                    if alone is None:
+                        if not heap:
+                            alone, gradient = edge, value
+                            continue
+                    else:
                         pending[alone] = gradient
                         heappush(heap, (-alone.order, alone))
                         alone = None
@@ -300,10 +299,10 @@ class _Run:
                         self._deliver(edge, value)
                     else:
                         arrived[id(edge)] = edge, value
-            if node is not None and not self.keep:
+            if not (keep or node is None):
                 node.release()
             # The last reference goes before the next node runs: its memory can be used again.
-            edge = value = values = passed = None
+            edge = value = passed = None
             if alone is not None:
                 node, alone = alone, None
             elif heap:
@@ -314,29 +313,24 @@ class _Run:
             attached = node.hooks
             if attached is not None and gradient is not None:
                 gradient = self._after_hooks(attached, node._form, gradient)
-            if wanted_ids is not None:
+            if passing is not None:
                 if id(node) in wanted_ids and gradient is not None:
-                    arrived[id(node)] = node, gradient
-                if passing is not None and node not in passing:
+                    self.passed[id(node)] = node, gradient
+                if node not in passing:
                     node, passed = None, ()
                     continue
             if gradient is None:  # a user's function gave None on every way here
-                values = (None,) * len(node.edges)
+                passed = ((edge, None) for edge in node.edges)
             elif careful or attached is not None:
                 run = node.gradients if on_arrays else node.tensor_gradients
-                values = self._with_care(node, run, gradient)
+                passed = zip(node.edges, self._with_care(node, run, gradient), strict=False)
             elif not on_arrays:
-                values = node.tensor_gradients(gradient)
+                passed = zip(node.edges, node.tensor_gradients(gradient), strict=False)
             elif node.rule.reads_window:
                 self._add_to_part(node.edges[0], node.value("target"), gradient)
-                values = (None,)
-            elif node.__class__ is PairNode:  # twice as fast as the general way
-                values = node.gradients(gradient)
-                passed = (node.left, values[0]), (node.right, values[1])
-                continue
+                passed = ()
             else:
-                values = node.gradients(gradient)
-            passed = zip(node.edges, values, strict=False)
+                passed = node.passed(gradient)
 
     def _add_to_part(self, edge: Any, target: Layout, gradient: Any) -> None:
         """Add the gradient of a view to its part of the gradient of the whole.
@@ -415,24 +409,21 @@ class _Run:
         return tuple(None if each is None else work.start(each) for each in changed)
 
     def _found(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
-        """The gradients that are wanted, those of leaves after their hooks."""
+        """The gradients of leaves that are wanted, after their hooks."""
         found = self.arrived
         if wanted is not None:
             keys = {id(edge) for edge in wanted}
             found = {key: pair for key, pair in found.items() if key in keys}
-        self.arrived = {}
-        for key, (edge, gradient) in found.items():
-            if isinstance(edge, Node):
-                continue
-            device = edge._form.device
+        for key, (leaf, gradient) in found.items():
+            device = leaf._form.device
             if gradient.__class__ is _ndarray:
                 if device is not CPU:
-                    raise _moved(edge, "cpu")
+                    raise _moved(leaf, "cpu")
             elif not self.create_graph and backend_of(gradient) is not device.backend:
-                raise _moved(edge, f"cuda:{backend_of(gradient).index}")
-            attached = getattr(edge, "_hooks", None)
+                raise _moved(leaf, f"cuda:{backend_of(gradient).index}")
+            attached = leaf._hooks
             if attached is not None:
-                found[key] = (edge, self._after_hooks(attached, edge._form, gradient))
+                found[key] = (leaf, self._after_hooks(attached, leaf._form, gradient))
         return found
 
     def accumulate_between_hooks(self, leaf: Any, gradient: Any) -> None:
@@ -453,7 +444,7 @@ _ndarray = np.ndarray
 def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted.
 
-    None if from every node one can.
+    None if from every node one can, and no node is wanted itself.
     """
     found: set[Any] = set()
     ends: set[int] = set()
@@ -465,7 +456,7 @@ def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
                 waiting += edge.edges
         elif edge is not None:
             ends.add(id(edge))
-    if ends and ends <= wanted:
+    if ends == wanted:
         return None
     leading: set[Any] = set()
     for node in sorted(found, key=_ORDER):
@@ -542,11 +533,13 @@ class _OnArrays:
                 gradient = gradient.copy()
         elif gradient.base is not None or sys.getrefcount(gradient) > 3:
             gradient = gradient.copy()
+        if form.is_whole and gradient.flags.c_contiguous:
+            return base.new(gradient, form)
         strides = layout.contiguous_strides(gradient.shape)
         return base.place(gradient, form.device, form.dtype, strides)
 
     def accumulate(self, leaf: Tensor, gradient: Any) -> None:
-        have = getattr(leaf, "_grad", None)
+        have = leaf._grad
         if have is not None:
             quietly(have._form.xp.add, have._array, gradient, out=have._array)
             base.storage_of(have).version += 1
@@ -597,7 +590,7 @@ class _OnTensors:
         return gradient
 
     def accumulate(self, leaf: Tensor, gradient: Tensor) -> None:
-        have = getattr(leaf, "_grad", None)
+        have = leaf._grad
         with enable_grad():
             leaf._grad = (
                 copying.laid_out(gradient, _grad_strides(leaf._form))

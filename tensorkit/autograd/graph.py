@@ -19,8 +19,8 @@ needs its own result keeps the array and the storage, not the tensor.
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Mark:
 
 
 LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
+NOTHING: dict[str, Any] = {}  # what most nodes with options save beside them; never written to
 FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
 
 
@@ -133,9 +134,16 @@ class Node:
         """Where the gradients go: a Node, a leaf tensor or None for each input."""
         raise NotImplementedError
 
+    # A kind of node defines one of the next two.
+
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradient for each edge, from the gradient of the result: arrays."""
-        raise NotImplementedError
+        found = [value for _, value in self.passed(g)]
+        return (*found, *[None] * (len(self.edges) - len(found)))
+
+    def passed(self, g: Any) -> Iterable[tuple[Any, Any]]:
+        """Each edge with its gradient; the last ones may be missing if they are None."""
+        return zip(self.edges, self.gradients(g), strict=False)
 
     def value(self, name: str) -> Any:
         """A saved value: a tensor, a number, an option; None where nothing has a name."""
@@ -145,13 +153,14 @@ class Node:
 
     def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
         """The gradient for each edge as tensors, computed by recorded operations."""
-        needs = self.rule.needs
+        formulas, needs = self.rule.formulas, self.rule.needs
         found: list[Any] = []
         for place, edge in enumerate(self.edges):
             if edge is None:
                 found.append(None)
             else:
-                found.append(self._formula(place)(g, *map(self.value, needs[place])))
+                formula = formulas[place] or self._refuse()
+                found.append(formula(g, *map(self.value, needs[place])))
         return tuple(found)
 
     def attached(self) -> Attached:
@@ -160,13 +169,7 @@ class Node:
             self.hooks = Attached()
         return self.hooks
 
-    def _formula(self, place: int) -> Callable[..., Any]:
-        formula = self.rule.formulas[place]
-        if formula is None:
-            self._refuse()
-        return formula  # type: ignore[return-value]
-
-    def _refuse(self) -> None:
+    def _refuse(self) -> NoReturn:
         name = self.rule.name
         raise AutogradError(
             f"derivative for aten::{name} is not implemented",
@@ -340,13 +343,17 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
-def _picked(needs: tuple[str, ...], x: Any, y: Any) -> Any:
+def _applied(formula: Callable[..., Any], needs: tuple[str, ...], g: Any, x: Any, y: Any) -> Any:
+    if needs is X:
+        return formula(g, x)
+    if needs is Y:
+        return formula(g, y)
     if not needs:
-        return ()
+        return formula(g)
     if needs is XY:
-        return x, y
+        return formula(g, x, y)
     # an alpha other than 1 makes a GeneralNode
-    return [x if name == "x" else y if name == "y" else 1 for name in needs]
+    return formula(g, *[x if name == "x" else y if name == "y" else 1 for name in needs])
 
 
 class PairNode(Node):
@@ -369,50 +376,47 @@ class PairNode(Node):
         """One or two edges."""
         return (self.left,) if len(self.rule.inputs) == 1 else (self.left, self.right)
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradients for both edges."""
+    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
+        """Both edges with their gradients."""
         rule, x, y = self.rule, self.x, self.y
+        left, right, needs = self.left, self.right, rule.needs
         formulas = rule._on_arrays or rule.on_arrays
         if y is not None:
-            y = y._array if isinstance(y, TensorBase) and y._storage is None else self.array("y")
+            y = y._array if isinstance(y, TensorBase) and y._storage is None else self.array("y", y)
         if x is not None:
-            x = x._array if isinstance(x, TensorBase) and x._storage is None else self.array("x")
-        first = second = None
-        if self.left is not None:
-            needs = rule.needs[0]
-            # the commonest without a list
-            first = formulas[0](g, y) if needs is Y else formulas[0](g, *_picked(needs, x, y))
-        if self.right is not None and y is x and rule.commutes and first is not None:
-            second = first
-        elif self.right is not None:
-            needs = rule.needs[1]
-            second = formulas[1](g, x) if needs is X else formulas[1](g, *_picked(needs, x, y))
-        return first, second
+            x = x._array if isinstance(x, TensorBase) and x._storage is None else self.array("x", x)
+        first = None
+        if left is not None:
+            formula, names = formulas[0], needs[0]  # the commonest without a call
+            first = formula(g, y) if names is Y else _applied(formula, names, g, x, y)
+            if right is None:
+                return ((left, first),)
+            if y is x and rule.commutes:
+                return (left, first), (right, first)
+        formula, names = formulas[1], needs[1]
+        second = formula(g, x) if names is X else _applied(formula, names, g, x, y)
+        return (left, first), (right, second)
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str, saved: Any) -> Any:
         """A saved input as an array; a number as it is."""
-        saved: Any = self.x if name == "x" else self.y
         if isinstance(saved, TensorBase):
             storage, versions = saved._storage, self.versions
-            if storage is not None and storage.version != (versions and versions[name == "y"]):
-                self._check(name, saved)  # raises
+            if storage is not None:
+                version = versions and versions[name == "y"]
+                if storage.version != version:
+                    check_version(self, name, saved, version)  # raises
             return saved._array
         if saved is FREED:
             refuse_freed()
         return saved
 
-    def _check(self, name: str, saved: TensorBase) -> None:
-        check_version(self, name, saved, self.versions and self.versions[name == "y"])
-
     def value(self, name: str) -> Any:
         """A saved input as a tensor or number."""
         # an alpha other than 1 makes a GeneralNode
-        saved = self.x if name == "x" else self.y if name == "y" else 1
-        if saved is FREED:
-            refuse_freed()
-        if not isinstance(saved, TensorBase):
+        saved: Any = self.x if name == "x" else self.y if name == "y" else 1
+        array = self.array(name, saved)  # raises where it was freed, or written to since
+        if array is saved:
             return saved
-        self._check(name, saved)
         return as_it_was(saved, self.left if name == "x" else self.right)
 
     def release(self) -> None:
@@ -429,15 +433,15 @@ class RepeatedNode(PairNode):
 
     __slots__ = ()
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradients for both edges, in their shapes."""
+    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
+        """Both edges with their gradients, in their shapes."""
         summed: Any = self.rule.summed
         first = second = None
         if self.left is not None:
-            first = summed(g, self.array("y"), tuple(self.left._form.shape))
+            first = summed(g, self.array("y", self.y), tuple(self.left._form.shape))
         if self.right is not None:
-            second = summed(g, self.array("x"), tuple(self.right._form.shape))
-        return first, second
+            second = summed(g, self.array("x", self.x), tuple(self.right._form.shape))
+        return (self.left, first), (self.right, second)
 
 
 class ResultNode(Node):
@@ -465,11 +469,11 @@ class ResultNode(Node):
             refuse_stale(self, "out", self._form, self.storage, 0, self)
         return self.saved
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradient for the edge."""
+    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
+        """The edge with its gradient."""
         rule = self.rule
         formula = (rule._on_arrays or rule.on_arrays)[0]
-        return (formula(g, self._checked(), *self.options.values()),)
+        return ((self.left, formula(g, self._checked(), *self.options.values())),)
 
     def value(self, name: str) -> Any:
         """An option, or the saved result as a tensor that this node made."""
@@ -486,38 +490,39 @@ class ResultNode(Node):
 
 
 base.keeper = ResultNode
-_HOLDERS = frozenset((Saved, SavedResult, Mark))
 
 
 class GeneralNode(Node):
     """A node of any number of inputs, with options."""
 
-    __slots__ = ("edges", "saved")
+    __slots__ = ("edges", "known", "saved")
 
     edges: tuple[Any, ...]
-    saved: dict[str, Any]
+    known: Mapping[str, Any]  # options
+    saved: dict[str, Any]  # inputs and the result, those that are needed: Saved, a number, FREED
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradients for all edges."""
-        rule = self.rule
-        formulas = rule._on_arrays or rule.on_arrays
-        needs, saved = rule.needs, self.saved
+    def passed(self, g: Any) -> list[tuple[Any, Any]]:
+        """Each edge with its gradient."""
+        rule, values = self.rule, self.known
+        if self.saved:
+            values = {**values}
+            for name, saved in self.saved.items():
+                values[name] = self._array(name, saved)
+        formulas, needs, value_of = rule._on_arrays or rule.on_arrays, rule.needs, values.get
         found: list[Any] = []
         for place, edge in enumerate(self.edges):
             if edge is None:
-                found.append(None)
-                continue
-            given = [g]
-            for name in needs[place]:
-                value = saved.get(name)
-                given.append(self._array(name, value) if value.__class__ in _HOLDERS else value)
-            found.append((formulas[place] or self._formula(place))(*given))
-        return tuple(found)
+                found.append((None, None))
+            else:
+                formula = formulas[place] or self._refuse()
+                found.append((edge, formula(g, *map(value_of, needs[place]))))
+        return found
 
     def _array(self, name: str, saved: Any) -> Any:
-        """A saved tensor as an array."""
+        """A saved tensor as an array; a number as it is."""
         if saved.__class__ is not Saved:
-            return self._checked(name).array
+            saved = self._checked(name)
+            return saved.array if saved.__class__ is SavedResult else saved
         tensor = saved.tensor
         if tensor._storage is not None and tensor._storage.version != saved.version:
             self._checked(name)
@@ -541,6 +546,8 @@ class GeneralNode(Node):
 
     def value(self, name: str) -> Any:
         """A saved value; tensors as they were."""
+        if name in self.known:
+            return self.known[name]
         saved = self._checked(name)
         if isinstance(saved, Saved):
             return as_it_was(saved.tensor, self._edge(name))
@@ -548,17 +555,8 @@ class GeneralNode(Node):
 
     def release(self) -> None:
         """Forget the saved inputs and result; the options stay."""
-        if self.rule.keeps_no_tensor:
-            return
-        inputs, option = self.rule.inputs, self.rule.option
-        for name, saved in self.saved.items():
-            kind = saved.__class__
-            if (
-                kind is Saved
-                or kind is SavedResult
-                or (name in inputs and name != option and saved is not None)  # a number
-            ):
-                self.saved[name] = FREED
+        if self.saved:
+            self.saved = dict.fromkeys(self.saved, FREED)
 
 
 def as_it_was(saved: TensorBase, edge: Any) -> Any:
@@ -661,23 +659,26 @@ def make_node(
 
     ``result`` is the finished result, kept where a formula needs ``out``.
     """
+    known: dict[str, Any] = {}
     saved: dict[str, Any] = {}
     for name, places in rule.kept:
         value = result if name == "out" else values.get(name)
         if isinstance(value, TensorBase):
             for place in places:
-                if edges[place] is not None:
-                    value = SavedResult(value) if name == "out" else Saved(value)
+                if edges[place] is not None:  # else it is of no use
+                    saved[name] = SavedResult(value) if name == "out" else Saved(value)
                     break
-            else:
-                value = None  # of no use without the gradient of that input
-        saved[name] = value
+        elif value is not None:
+            # PyTorch saves a number that is an input as a tensor
+            is_input = name in rule.inputs and name != rule.option
+            (saved if is_input else known)[name] = value
     node = GeneralNode()
     node.rule = rule
     node._form = form
     node.hooks = None
     node.order = next_order()
     node.edges = edges
+    node.known = known
     node.saved = saved
     if base.watch is not None:
         base.watch.node(node)

@@ -19,6 +19,7 @@ from tensorkit.autograd.graph import (
     HIDDEN_VIEW,
     INFERENCE,
     LEAF,
+    NOTHING,
     VIEW,
     AutogradError,
     GeneralNode,
@@ -69,6 +70,13 @@ def _of_base(view: TensorBase) -> Any:
 def requires_grad(x: TensorBase) -> bool:
     """Whether ``x`` takes part in autograd."""
     return x._node is not None and edge_of(x) is not None
+
+
+def become_leaf(x: TensorBase) -> None:
+    """Let ``x`` require grad; the fields that backward asks for are there from now on."""
+    x._node = LEAF
+    x._grad = getattr(x, "_grad", None)
+    x._hooks = getattr(x, "_hooks", None)
 
 
 # Recording results
@@ -168,7 +176,8 @@ def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
         node.hooks = None
         node.order = next_order()
         node.edges = (edge,)
-        node.saved = known
+        node.known = known
+        node.saved = NOTHING
         if base.watch is not None:
             base.watch.node(node)
         edge = node

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorkit import base
 from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, attached_to
-from tensorkit.autograd.history import edge_of, is_view
+from tensorkit.autograd.history import become_leaf, edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
@@ -51,20 +51,13 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
         _need_floating(x, f"only Tensors of {kinds} can require gradients")
     x._node = None
     if value:
-        _become_leaf(x)
-
-
-def _become_leaf(x: TensorBase) -> None:
-    x._node = LEAF
-    # backward asks for these; a field that was never set is found missing slowly
-    x._grad = getattr(x, "_grad", None)
-    x._hooks = getattr(x, "_hooks", None)
+        become_leaf(x)
 
 
 def make_leaf(x: Tensor) -> Tensor:
     """``x``, just created, as a leaf that requires grad."""
     _need_floating(x, "Only Tensors of floating point and complex dtype can require gradients")
-    _become_leaf(x)
+    become_leaf(x)
     return x
 
 

@@ -15,8 +15,8 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.graph import LEAF, Node
-from tensorkit.autograd.history import requires_grad
+from tensorkit.autograd.graph import Node
+from tensorkit.autograd.history import become_leaf, requires_grad
 from tensorkit.autograd.modes import close_or_open_fast_paths, state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.dtypes import DType
@@ -76,7 +76,8 @@ class Origin:
             watching, state.watching = state.watching, ()
             tensor = base.on_storage(self._storage, self._layout)
             state.watching = watching
-            tensor._node = LEAF if self._tracked else None
+            if self._tracked:
+                become_leaf(tensor)
             tensor._origin = self
             self._tensor = weakref.ref(tensor)
         return tensor  # type: ignore[return-value]

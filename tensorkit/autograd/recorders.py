@@ -11,6 +11,7 @@ from typing import Any
 from tensorkit.autograd.graph import (
     INFERENCE,
     LEAF,
+    NOTHING,
     GeneralNode,
     Mark,
     PairNode,
@@ -63,16 +64,16 @@ def known_recorder(  # noqa: C901 - one way, without calls
         node.hooks = None
         node.order = next_order()
         node.edges = tuple(edges)
-        node.saved = kept
+        node.known = kept
+        node.saved = NOTHING
         if tensors or keeps_result:
-            node.saved = saved = dict(kept)
+            saved: dict[str, Any] = {}
+            node.saved = saved
             for name, place, users in tensors:
                 for user in users:
                     if edges[user] is not None:
                         saved[name] = Saved(inputs[place])
                         break
-                else:
-                    saved[name] = None
             if keeps_result:
                 saved["out"] = SavedResult(result)
         result._node = node
@@ -80,13 +81,16 @@ def known_recorder(  # noqa: C901 - one way, without calls
     return record_known
 
 
-def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., None]:
+def pair_recorder(  # noqa: C901 - one way, without calls
+    rule: Rule, kind: type[PairNode] = PairNode
+) -> Callable[..., None]:
     """The short way for two tensors of one form and formulas that need nothing but them.
 
     Gives a function ``record(result, x, y)``, which is called if one of them may require grad.
     """
     x_for_x, y_for_x = "x" in rule.needs[0], "y" in rule.needs[0]
     x_for_y, y_for_y = "x" in rule.needs[1], "y" in rule.needs[1]
+    keeps = rule.keeps & {"x", "y"}
     is_simple = rule.keeps <= {"x", "y", "alpha"} and all(rule.formulas)
 
     def record_pair(result: Tensor, x: Tensor, y: Tensor) -> None:
@@ -110,12 +114,16 @@ def pair_recorder(rule: Rule, kind: type[PairNode] = PairNode) -> Callable[..., 
         node.order = next_order()
         node.left = left
         node.right = right
-        node.x = x if (x_for_x and left is not None) or (x_for_y and right is not None) else None
-        node.y = y if (y_for_x and left is not None) or (y_for_y and right is not None) else None
+        node.x = node.y = None
         node.versions = 0
-        own, other = x._storage, y._storage
-        if own is not None or other is not None:
-            node.versions = own.version if own else 0, other.version if other else 0
+        if keeps:
+            if (x_for_y and right is not None) or (x_for_x and left is not None):
+                node.x = x
+            if (y_for_x and left is not None) or (y_for_y and right is not None):
+                node.y = y
+            own, other = x._storage, y._storage
+            if own is not None or other is not None:
+                node.versions = own.version if own else 0, other.version if other else 0
         result._node = node
 
     return record_pair

@@ -39,7 +39,6 @@ class Rule:
         self.needs = tuple({X: X, Y: Y, XY: XY}.get(names, names) for names in self.needs)
         self.keeps = {name for needs in self.needs for name in needs}
         self.reads_window = False  # a view of which no element appears twice; for the engine
-        self.keeps_no_tensor = bool(inputs) and not self.keeps & {*inputs, "out"}
         self.commutes = name == "mul"  # both formulas are the same, of the other input
         self.is_pair = inputs == ("x", "y") and self.keeps <= {"x", "y"} and all(self.formulas)
         self._on_arrays: tuple[Any, ...] | None = None
