@@ -15,7 +15,7 @@ or autograd must be asked, it hands the call over to it.
 
 from collections.abc import Callable
 from functools import wraps
-from operator import is_, methodcaller
+from operator import attrgetter, is_, methodcaller
 from typing import Any, ParamSpec, Protocol
 
 from tensorkit import base
@@ -483,10 +483,9 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
         plans: dict[Any, Any] = {}
         planning.tables.append(plans)
 
-        code = choose.__code__
-        always_more = code.co_argcount - len(choose.__defaults__ or ()) > n_tensors
-        factory = {1: _plan_one, 2: _plan_two}.get(n_tensors, _plan_several)
-        factory = _plan_several if n_tensors > 1 and always_more else factory
+        factory = _plan_one if n_tensors == 1 else _plan_several
+        if n_tensors == choose.__code__.co_argcount == 2:
+            factory = _plan_two
         return wraps(choose)(factory(choose, plans, n_tensors))
 
     return define
@@ -600,27 +599,28 @@ def _plan_several(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: 
     def of_several(*args: Any, **options: Any) -> Any:
         try:
             inputs, others = args[:n_tensors], args[n_tensors:]
-            key: Any = tuple([each._form for each in inputs])
+            key: Any = tuple(map(_form_of, inputs))
             if others or options:
                 key = _key(key, others, options)
             form, compute, record = plans[key]
-            array = quiet.run(compute, *[each._array for each in inputs])
+            array = quiet.run(compute, *map(_array_of, inputs))
             if array.__class__ is not _ndarray or not array.flags.c_contiguous:
                 array = _as_array(array, form)
             result = _new(base.public)
             result._array = array
             result._form = form
             result._storage = result._node = None
-            for each in inputs:
-                if each._node is not None:
-                    record(result, *inputs)
-                    break
+            if any(map(_node_of, inputs)):
+                record(result, *inputs)
             return result
         except (AttributeError, KeyError, RuntimeError, TypeError):
             pass
         return _chosen(choose, plans, n_tensors, args, options)
 
     return of_several
+
+
+_form_of, _array_of, _node_of = map(attrgetter, ("_form", "_array", "_node"))
 
 
 def _chosen(
