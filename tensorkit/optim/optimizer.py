@@ -137,7 +137,7 @@ class Optimizer:
         for changes, spare in zip(rounds, spares, strict=True):
             self._launch(changes, spare, writer)
         for param, gradient, group in here:
-            state = self.state.get(param) or {}
+            state = (self.state and self.state.get(param)) or {}
             count, arrays = self._prepared(param, gradient, group, state)
             self._begin(param, state, writer)
             self._change(group, count, arrays)
@@ -149,6 +149,7 @@ class Optimizer:
         if not param._form.is_contiguous:
             writing.check_overlap(param)
         count, tensors = self.prepare(group, state, param)
+        arrays = [param._array, gradient._array]
         for each in tensors:
             if each._form.device is not param._form.device:
                 refuse_mix(
@@ -156,7 +157,8 @@ class Optimizer:
                     each._form.device,
                     repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
                 )
-        return count, [param._array, gradient._array, *(each._array for each in tensors)]
+            arrays.append(each._array)
+        return count, arrays
 
     def _begin(self, param: Tensor, state: dict[str, Any], writer: tuple[str, Any, int]) -> None:
         """Note that a parameter changes now."""
@@ -164,7 +166,7 @@ class Optimizer:
             self.state[param].update(state)
             if "step" in state:
                 state["step"]._array += 1
-        storage = base.storage_of(param)
+        storage = param._storage or base.storage_of(param)
         storage.version += 1
         storage.wrote = writer
 
