@@ -150,15 +150,11 @@ def never_ends(loop: ast.While) -> bool:
     tested = {it.id for it in ast.walk(loop.test) if isinstance(it, ast.Name)}
     if not tested:
         return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    touched = {it.id for it in inside if isinstance(it, ast.Name) and _may_change(it, inside)}
+    # stored, or what it means is written into or asked for a method
+    used = {id(it.value) for it in inside if isinstance(it, ast.Attribute | ast.Subscript)}
+    names = (it for it in inside if isinstance(it, ast.Name))
+    touched = {it.id for it in names if not isinstance(it.ctx, ast.Load) or id(it) in used}
     return not tested & touched
-
-
-def _may_change(name: ast.Name, inside: list[ast.AST]) -> bool:
-    """Whether the body stores a name, or writes into or asks a method of what it means."""
-    if not isinstance(name.ctx, ast.Load):
-        return True
-    return any(isinstance(it, ast.Attribute | ast.Subscript) and it.value is name for it in inside)
 
 
 def _called(node: ast.Call) -> str:

@@ -136,7 +136,8 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
         content = _notebook(descriptor, [it for it in names if it not in links], chapter, notes)
-        return Handed(learner, chapter, content, _timestamp(descriptor), tuple(notes))
+        timestamp = _timestamp(descriptor, notes)
+        return Handed(learner, chapter, content, timestamp, tuple(notes))
 
 
 def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]]) -> list[str]:
@@ -218,7 +219,10 @@ def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str])
     expected = f"{chapter}.ipynb"
     if expected in names:
         return _content(descriptor, expected)
-    found = [it for it in names if it.endswith(".ipynb") and not it.startswith(".")]
+    seen = [it for it in names if not it.startswith(".")]
+    found = [it for it in seen if it.lower().endswith(".ipynb")]
+    # as browsers and mail programs save it
+    found = found or [it for it in seen if it.lower().endswith((".ipynb.txt", ".ipynb.json"))]
     if len(found) == 1:
         notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
         return _content(descriptor, found[0])
@@ -277,20 +281,26 @@ def _mode(descriptor: int, name: str) -> int:
     return os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
 
 
-def _timestamp(descriptor: int) -> str | None:
-    """When it was collected, as the collector noted it."""
+def _timestamp(descriptor: int, notes: list[str]) -> str | None:
+    """When it was collected, as the collector noted it, or whoever put it there by hand."""
     try:
-        text = _content(descriptor, "timestamp.txt")[:100].decode("ascii").strip()
+        text = _content(descriptor, "timestamp.txt")[:100].decode("utf-8-sig").strip()
+    except FileNotFoundError:
+        return None
     except (OSError, Refused, UnicodeDecodeError):
-        return None
-    known = re.match(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?( UTC|\+00:00)?$", text)
-    if known is None:
-        return None
+        text = "?"
     try:
-        moment = datetime.fromisoformat(known[1] + (known[2] or ""))
-    except ValueError:  # the 30th of February
+        moment = datetime.fromisoformat(re.sub(r" (UTC|Z)$", "+00:00", text))
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):  # the 30th of February
+        if text:
+            notes.append(
+                f"timestamp.txt says {_shown(text)}, which is no moment such as "
+                "'2027-03-01 22:10:00 UTC': it counts as in time."
+            )
         return None
-    return moment.replace(tzinfo=UTC).isoformat()
 
 
 def _shown(name: str) -> str:

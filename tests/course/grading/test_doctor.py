@@ -93,6 +93,15 @@ def test_a_loop_that_can_end_is_not_accused(code: str) -> None:
     assert not doctor.never_ends(loop)
 
 
+def test_a_long_loop_is_looked_through_once() -> None:
+    # each name was looked for in all of it: hours, for the longest cell that is read
+    (loop,) = ast.parse("while x:\n" + " y\n" * 20_000).body
+    assert isinstance(loop, ast.While)
+    begun = time.process_time()
+    assert doctor.never_ends(loop)
+    assert time.process_time() - begun < 5
+
+
 def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -> None:
     notebook = klass.honest()
     notebook["cells"].append(dict(cell_of(notebook, ID), id="second"))

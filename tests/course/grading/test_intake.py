@@ -209,9 +209,12 @@ def read(folder: Path) -> intake.Handed:
     return intake.read(folder, "ada", CHAPTER)
 
 
-def test_a_renamed_notebook_is_found(folder: Path) -> None:
-    (folder / FILE).rename(folder / "Copy of mine.ipynb")
-    assert "Copy of mine" in read(folder).repaired[0]
+@pytest.mark.parametrize(
+    "name", ["Copy of mine.ipynb", "MINE.IPYNB", f"{FILE}.txt", "a.ipynb.json"]
+)
+def test_a_renamed_notebook_is_found(folder: Path, name: str) -> None:
+    (folder / FILE).rename(folder / name)
+    assert name in read(folder).repaired[0]
 
 
 def test_an_archive_is_opened(folder: Path) -> None:
@@ -351,8 +354,13 @@ def test_of_what_is_not_collected_the_rest_is(
     ("text", "known"),
     [
         ("2026-03-01 10:00:00 UTC", "2026-03-01T10:00:00+00:00"),
+        ("2026-03-01 10:00:00.25 UTC", "2026-03-01T10:00:00.250000+00:00"),
+        ("\ufeff2026-03-01 10:00 UTC\r\n", "2026-03-01T10:00:00+00:00"),
+        ("2026-03-01T10:00:00Z", "2026-03-01T10:00:00+00:00"),
+        ("2026-03-01 11:00:00+01:00", "2026-03-01T10:00:00+00:00"),
         ("tomorrow", None),
         ("2026-02-30 10:00:00 UTC", None),
+        ("0001-01-01 00:00:00+01:00", None),
         ("", None),
         ("9" * 5000, None),
     ],
@@ -360,6 +368,16 @@ def test_of_what_is_not_collected_the_rest_is(
 def test_the_collectors_time_is_read(folder: Path, text: str, known: str | None) -> None:
     (folder / "timestamp.txt").write_text(text, encoding="utf-8")
     assert read(folder).timestamp == known
+
+
+@pytest.mark.parametrize(
+    "content", [b"1.3.2026, 10 o'clock", b"2026-03-01 10:00 CET", b"\xff\xfe2"]
+)
+def test_a_time_that_cannot_be_read_is_told(folder: Path, content: bytes) -> None:
+    # whoever wrote it by hand believes that late work counts as late
+    (folder / "timestamp.txt").write_bytes(content)
+    (note,) = read(folder).repaired
+    assert "it counts as in time" in note
 
 
 def test_long_cells_without_ids_are_not_read_again_and_again(
