@@ -265,6 +265,7 @@ class Array(Wrapped):
         return self._do("getitem", _read, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        _refuse_lists(value)
         index, value = _unwrapped((index, value), self.memory.device)
         index = _around(index, self.shape)
         quietly(self._host.__setitem__, index, value)
@@ -299,6 +300,7 @@ def _around(index: Any, shape: tuple[int, ...]) -> Any:
     """An index whose arrays of integers lie inside of ``shape``."""
     parts, dim = [], 0
     for part in index if isinstance(index, tuple) else (index,):
+        _refuse_lists(part)
         is_array = isinstance(part, np.ndarray)
         if is_array and part.dtype != bool and shape[dim]:
             part = part % shape[dim]
@@ -349,6 +351,13 @@ def _unwrapped(value: Any, device: "Simulated") -> Any:
     return value
 
 
+def _refuse_lists(*values: Any) -> None:
+    """TypeError for numbers in a list: CuPy refuses them, or sends them to the device unasked."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            raise TypeError(f"Unsupported type {type(value)}: numbers of the host")
+
+
 def _check_keywords(name: str, accepted: str, args: tuple[Any, ...], options: Any) -> None:
     positional, _, by_name = accepted.partition("|")
     known = [*positional.split(), *by_name.split()]
@@ -360,6 +369,8 @@ def _check_keywords(name: str, accepted: str, args: tuple[Any, ...], options: An
 def _call(name: str, array: Array, args: Any, options: Any) -> Any:
     """Call a method on arrays of one device; its result is there, too."""
     _check_keywords(name, METHODS[name], args, options)
+    if name in ("take", "compress"):
+        _refuse_lists(*args[:1])
     if name in _TO_HOST:
         return quietly(_method(name), array._waited(name), *args, **options)
     return array.memory.device.run(name, _method(name), (array, *args), options)
@@ -384,6 +395,7 @@ class _Ufunc:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         _check_keywords(self.name, self.accepted, args, options)
+        _refuse_lists(*args)
         return self.device.run(self.name, self.ufunc, args, options)
 
     def reduce(self, *args: Any, **options: Any) -> Any:

@@ -6,6 +6,7 @@ PyTorch's own sentences are asked of PyTorch where a machine without a GPU can s
 import copy
 import gc
 import io
+import operator
 import os
 import pickle
 import re
@@ -943,6 +944,31 @@ def test_a_simulated_device_shares_no_memory_and_says_so():
         for own in (x, tk.ones(2)):
             with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
                 tk.from_dlpack(own.requires_grad_())
+
+
+STRAY = {
+    "an array beside an operator": lambda xp, x: x + np.ones(2),
+    "an array before an operator": lambda xp, x: np.ones(2) * x,
+    "an array": lambda xp, x: xp.add(x, np.ones(2)),
+    "an array among others": lambda xp, x: xp.concatenate([x, np.ones(2)]),
+    "an array to choose from": lambda xp, x: xp.where(x > 0, x, np.ones(2)),
+    "an array that is written": lambda xp, x: operator.setitem(x, slice(None), np.ones(2)),
+    "positions": lambda xp, x: x[np.array([0])],
+    "a list": lambda xp, x: xp.add(x, [1.0, 2.0]),
+    "a list that is written": lambda xp, x: operator.setitem(x, slice(None), [1.0, 2.0]),
+    "a list of positions": lambda xp, x: x[[0, 1]],
+    "a list of positions to take": lambda xp, x: x.take([0, 1]),
+    "a list that is turned into an array": lambda xp, x: xp.asarray([1.0]),
+    "a keyword that CuPy lacks": lambda xp, x: xp.add(x, x, where=x > 0),
+}
+
+
+@pytest.mark.parametrize("stray", STRAY)
+def test_a_simulated_device_refuses_what_lies_on_the_host(stray):
+    with tk.cuda.simulate():
+        x = tk.ones(2, device="cuda")._array
+        with pytest.raises(TypeError):
+            STRAY[stray](tk.device("cuda:0").backend.xp, x)
 
 
 def test_only_cuda_tensors_have_the_interface_for_cuda_arrays(gpu):
