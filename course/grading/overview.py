@@ -19,7 +19,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from course.grading.similar import Pair
 from course.report import Report
 
 PASSED, PARTLY, FAILED, NOT_STARTED = "passed", "partly", "failed", "not started"
+_FILES = re.compile(r", but '.*'(?=\. )")
+"""What was handed in in place of a notebook: names of files, in which learners write their own."""
 _HINT = re.compile(r"""\bhint\(\s*["']([\w-]+)["']""")
 
 
@@ -182,7 +184,10 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     from course.release import nbgrader_config
 
     known = roster(root, nbgrader_config(own=True) if config is None else config)
-    overview = Overview(chapter, list(_results(root, chapter)), known)
+    results = list(_results(root, chapter))
+    if not names:
+        results = [replace(it, sentence=_FILES.sub("", it.sentence)) for it in results]
+    overview = Overview(chapter, results, known)
     if not overview.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     secret = batch.secret_of(root)
@@ -204,7 +209,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
 def pseudonym(secret: bytes, learner: str) -> str:
     """A name that stays the same for this learner in this course, and tells nothing."""
     digest = hmac.new(secret, b"pseudonym:" + learner.encode("utf-8", "replace"), hashlib.sha256)
-    return f"learner-{digest.hexdigest()[:6]}"
+    return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
 
 
 def _results(root: Path, chapter: str) -> Iterator[Result]:

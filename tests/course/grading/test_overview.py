@@ -14,7 +14,7 @@ from traitlets.config import Config
 
 from course import files
 from course.errors import CourseError
-from course.grading import overview, similar
+from course.grading import intake, overview, similar
 from course.grading.overview_page import _groups
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
@@ -119,6 +119,26 @@ def test_the_page_names_nobody_and_runs_nothing(tmp_path: Path) -> None:
     assert "default-src 'none'" in page
     assert not re.search(r"https?://", page)
     assert page == written(tmp_path)  # the same pseudonyms the next time
+
+
+def test_the_names_of_files_are_no_pseudonyms(tmp_path: Path) -> None:
+    (tmp_path / "handed" / "in").mkdir(parents=True)
+    (tmp_path / "handed" / "in" / "Eve Lovelace (1).pdf").touch()
+    with pytest.raises(intake.Refused) as refused:
+        intake.read(tmp_path / "handed" / "in", "eve", CHAPTER)
+    assert "Lovelace" in str(refused.value)
+    eve = Result("eve", CHAPTER, status="refused", sentence=str(refused.value))
+    page = written(tmp_path, eve)
+    assert "There is no notebook" in page
+    assert "Lovelace" not in page
+    assert "Lovelace" in written(tmp_path, names=True)
+
+
+def test_two_learners_have_two_pseudonyms() -> None:
+    for course in range(5):
+        secret = bytes([course]) * 32
+        names = {overview.pseudonym(secret, f"learner {n}") for n in range(5000)}
+        assert len(names) == 5000
 
 
 def test_names_are_shown_when_they_are_asked_for(tmp_path: Path) -> None:
