@@ -185,6 +185,11 @@ class Play:
         """Run these cells; one that ends the process is dead, those after it run all the same."""
         left = list(positions)
         while left and not self._is_alone:
+            if self._is_over:  # these are not to blame for that
+                self._tell(
+                    "The time for the whole notebook was over; cells after that did not run."
+                )
+                return
             try:
                 if self._session is None:
                     self._session = self._fresh()
@@ -271,7 +276,9 @@ class Play:
     def _trouble(self, cell: Cell, sentence: str) -> None:
         # a terminal and Formgrader show it, and what a learner's code said may be in it
         plain = "".join(it if it.isprintable() else " " for it in sentence)
-        text = f"{intake.named(cell)}: {' '.join(plain.split())}"
+        self._tell(f"{intake.named(cell)}: {' '.join(plain.split())}")
+
+    def _tell(self, text: str) -> None:
         if text not in self.troubles:
             self.troubles.append(text)
 

@@ -13,14 +13,16 @@ import os
 import re
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from classroom import CHAPTER, Class, cell_of, put_first
+from classroom import CHAPTER, LIMITS, Class, cell_of, put_first
 
 import tensorkit as tk
 from course.grading import writer
+from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.session import FIRST_UID, Died, Session, Warm
 from course.grading.values import Decoder, Encoder
@@ -580,6 +582,22 @@ def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
     assert len(result.to_json()) < 20 << 20
     assert "all outputs together are too large" in result.to_json()
     assert result.score == 20
+
+
+def test_cells_that_had_no_time_left_are_not_to_blame(warm_once: Warm, source: Source) -> None:
+    # each had a process of its own that was ended at once, and a sentence: hundreds of them
+    limits = replace(LIMITS, seconds=2.0, cell_seconds=5.0)
+    with Warm(warm_once.profile, limits, number=9) as hurried:
+        klass = Class(hurried, source)
+        notebook = put_first(klass.honest(), "while True: pass")
+        for n in range(50):
+            cell = {"cell_type": "code", "metadata": {}, "id": f"own-{n}", "source": f"x = {n}"}
+            notebook["cells"].insert(5, cell)
+        result = klass.grade(notebook)
+    loop, over = result.troubles
+    assert "while True" in loop
+    assert "time for the whole notebook was over" in over
+    assert all("whole notebook was over" in it.report.message for it in result.exercises)
 
 
 def test_arrays_that_need_no_memory_are_not_given_any() -> None:
