@@ -92,3 +92,5 @@ else:
     for folder in (root / "course", exchange, paths.work(root)):
         with contextlib.suppress(OSError):  # a hub's folders may be read-only
             folder.mkdir(parents=True, exist_ok=True)
+    # the instructor's own, from whatever folder a command is started; it has the last word
+    load_subconfig("nbgrader_config.py", path=str(root))  # noqa: F821  # traitlets' too

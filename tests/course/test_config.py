@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import tiny
 
-from course import paths
+from course import paths, release
 
 ENVIRONMENT = Path(sysconfig.get_path("data"))
 INSTALLED = {
@@ -62,6 +62,19 @@ def test_nbgrader_finds_the_course_from_any_folder(
     assert "Released assignments" in done.stderr
     assert (course / "course" / "exchange").is_dir()
     assert (course / "work").is_dir()
+
+
+def test_a_file_in_the_courses_folder_counts_in_every_folder(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # elsewhere `course grade` wrote into another gradebook than the one that nbgrader read
+    url = "postgresql://grader@host/course"
+    (course / "nbgrader_config.py").write_text(
+        f"c = get_config()\nc.CourseDirectory.db_url = {url!r}\n"
+    )
+    monkeypatch.setenv("COURSE_ROOT", str(course))
+    monkeypatch.chdir(tmp_path)
+    assert release.nbgrader_config().CourseDirectory.db_url == url
 
 
 def test_a_hub_has_its_exchange_elsewhere(course: Path, environment: Mapping[str, str]) -> None:
