@@ -202,7 +202,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if picks:
         plan = base.plan_view(x, part._replace(offset=part.offset - source.offset), ())
         target = history.view(x, plan._replace(steps=_records(x, steps))) if steps else x
-        _put(target, _on(x._form.device, _places(part.shape, picks)), value)
+        _put(target, _places(part.shape, picks), value)
         return
     target = x if part == source else getitem(x, index)
     if isinstance(value, TensorBase):
@@ -262,9 +262,31 @@ def _is_plain_part(part: Any) -> bool:
     return part.__class__ is int
 
 
-def _put(target: Tensor, at: places.Places, value: Any) -> None:
+def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
+    """Write a number on a device where a mask of its own is true; False where nothing was done.
+
+    As in PyTorch the host need not wait to learn how many elements that are.
+    """
+    form, mask = target._form, found[-1]
+    if isinstance(value, TensorBase) or not form.is_contiguous:
+        return False
+    if mask.__class__ is np.ndarray or mask.dtype != bool or form.dtype is bool_:
+        return False
+    if backend_of(mask) is not form.device.backend or history.check_write(target, value):
+        return False
+    shape = [1] * (len(found) - 1) + [*mask.shape]
+    mask = mask.reshape(shape + [1] * (len(form.shape) - len(shape)))
+    at = form.xp.broadcast_to(mask, tuple(form.shape))
+    writing.write(target, copying.stored(value, form.dtype), "index_put", at=at)
+    return True
+
+
+def _put(target: Tensor, found: places.Places, value: Any) -> None:
     """Write a checked number or a tensor at places of ``target``."""
-    dtype = target._form.dtype
+    device, dtype = target._form.device, target._form.dtype
+    if device is not CPU and _filled_where(target, found, value):
+        return
+    at = _on(device, found)
     if not isinstance(value, TensorBase):
         places.put(target, at, copying.stored(value, dtype))
         return

@@ -255,7 +255,7 @@ def test_a_simulation_may_begin_within_a_block_with_a_default_device():
     [
         lambda x, mask: x[mask],
         lambda x, mask: x[:, mask[0]],
-        lambda x, mask: x.__setitem__(mask, 0.0),
+        lambda x, mask: x.__setitem__(mask, x[0, 0]),
         lambda x, mask: x.index_put_((mask,), x[0, 0]),
     ],
 )

@@ -125,6 +125,21 @@ def test_what_is_expanded_without_repeating_can_be_written_to(gpu, write):
     agree(written("cuda"), written("cpu"), 0)
 
 
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_a_number_is_written_through_a_mask_without_waiting(gpu, dtype, rows):
+    def written(device):
+        x = _values(0, "float32").to(getattr(tk, dtype)).contiguous().to(device)
+        mask = x[:, 0] > 0 if rows else x > 0
+        with tk.cuda.record() as ledger:
+            x[mask] = 7
+        return x, [*ledger.transfers, *ledger.synchronisations]
+
+    (found, moved), (expected, _) = written("cuda"), written("cpu")
+    agree(found, expected, 0)
+    assert not moved
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_sign_of_zero_passes_a_relu(dtype):
     with tk.cuda.simulate():  # of two zeros a GPU takes the one that it likes
