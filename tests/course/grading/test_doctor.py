@@ -14,7 +14,7 @@ import pytest
 from classroom import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
 
 from course import cli, doctor
-from course.grading import sandbox, server
+from course.grading import linux, sandbox, server
 from course.grading.intake import Source
 
 ID = "pixels"
@@ -150,6 +150,19 @@ def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
     assert "bob:\n  wrong" in told
     assert told.endswith(f"{CHAPTER}: 2 submissions, 1 with something wrong, 0 with remarks.\n")
     assert "ada" not in told
+
+
+@pytest.mark.skipif(sandbox.best() != sandbox.NAMESPACES, reason="needs namespaces")
+def test_namespaces_in_which_nothing_can_be_mounted_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # as under Ubuntu's AppArmor rule; grading then takes the other sandbox, and does not stop
+    def refuses(target: str, options: str) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(linux, "tmpfs", refuses)
+    assert "not permitted" in (sandbox.why_not(sandbox.NAMESPACES) or "")
+    assert sandbox.best() in (sandbox.LANDLOCK, None)
 
 
 def test_a_server_without_namespaces_is_told_what_to_ask_for(
