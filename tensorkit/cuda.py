@@ -237,6 +237,17 @@ class Stream:
             )
         self.backend = _backend(device)
 
+    @property
+    def device(self) -> Device:
+        """The device whose work it is."""
+        return Device("cuda", self.backend.index)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.backend is self.backend
+
+    def __hash__(self) -> int:
+        return hash(self.backend)
+
     def query(self) -> bool:
         """Whether all is done."""
         return self.record_event().query()

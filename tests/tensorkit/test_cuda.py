@@ -1353,3 +1353,12 @@ def test_the_time_between_events_is_refused_while_the_device_is_at_work(events):
 
 def test_who_asks_an_event_on_and_on_is_answered(events):
     assert any(events[1].query() for _ in range(1000))
+
+
+def test_streams_are_equal_where_they_queue_for_the_same_device() -> None:
+    with tk.cuda.simulate(devices=2):
+        there = tk.cuda.current_stream()
+        assert there == tk.cuda.default_stream()
+        assert there != tk.cuda.Stream(device=1)
+        assert len({there, tk.cuda.Stream(), tk.cuda.Stream(1)}) == 2
+        assert str(tk.cuda.Stream(1).device) == "cuda:1"
