@@ -108,10 +108,7 @@ def total(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> A
     after the other, so it is given few terms at a time.
     """
     if dim is None and not keepdims and x.size <= _MANY and x.dtype.char in "fdl":
-        # the commonest, without questions; of a few numbers BLAS has the sum first
-        if x.size <= _TERMS and x.flags.c_contiguous and x.dtype.char != "l" and xp is np:
-            return x.ravel().dot(ones(x.size, x.dtype.char)) + 0  # of -0.0 it is 0.0
-        return xp.add.reduce(x, None)
+        return xp.add.reduce(x, None)  # the commonest, without questions
     if dim == (0,) and xp is np and x.ndim == 2 and x.size <= _MANY and x.dtype.char == "f":
         # as below, without questions: the gradient of a bias
         return xp.add.reduce(x, 0, xp.float64, None, keepdims).astype(x.dtype)
@@ -190,6 +187,11 @@ sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[
 
 
 def _total_of(x: Form, as_is: bool = False) -> Any:
+    """How plans add up all numbers; if they are few, BLAS has the sum first."""
+    size, char = x.shape.numel(), x.dtype.numpy.char
+    if x.is_contiguous and size <= _TERMS and char in "fd":
+        row = ones(size, char)
+        return lambda x: x.ravel().dot(row) + 0  # of -0.0 it is 0.0
     return partial(total, np) if as_is or x.dtype.is_floating_point else None
 
 
@@ -212,7 +214,13 @@ _sum_along.grad(
 )
 
 
-@op(kind="function")
+def _share_of(x: Form) -> Any:
+    """How plans take the mean of all numbers."""
+    add, size = _total_of(x), x.shape.numel()
+    return lambda x: add(x) / size
+
+
+@op(kind="function", shortcut=_share_of)
 def _mean(xp: Any, x: Any) -> Any:
     return total(xp, x) / x.size
 
