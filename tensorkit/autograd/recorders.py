@@ -42,7 +42,12 @@ def known_recorder(  # noqa: C901 - one way, without calls
         if first == "out":
             return unary_recorder(rule, {name: known[name] for name in options})
     kept = {name: known[name] for name in rule.keeps if name in known}
-    tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
+    tensors = [
+        (name, names.index(name), user)
+        for name, users in rule.kept
+        if name in names
+        for user in users
+    ]
     keeps_result = "out" in rule.keeps
 
     def record_known(result: Tensor, *inputs: Tensor) -> None:
@@ -55,7 +60,8 @@ def known_recorder(  # noqa: C901 - one way, without calls
             if edge.__class__ is Mark:
                 edge = x if edge is LEAF else edge_of(x)
             edges.append(edge)
-            tracked = tracked or edge is not None
+            if edge is not None:
+                tracked = True
         if not tracked:
             return
         node = GeneralNode()
@@ -69,11 +75,9 @@ def known_recorder(  # noqa: C901 - one way, without calls
         if tensors or keeps_result:
             saved: dict[str, Any] = {}
             node.saved = saved
-            for name, place, users in tensors:
-                for user in users:
-                    if edges[user] is not None:
-                        saved[name] = Saved(inputs[place])
-                        break
+            for name, place, user in tensors:
+                if edges[user] is not None:
+                    saved[name] = Saved(inputs[place])
             if keeps_result:
                 saved["out"] = SavedResult(result)
         result._node = node

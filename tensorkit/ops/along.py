@@ -7,6 +7,7 @@ an operation of ``kind="function"`` with them, and gives the formula ``spread`` 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -129,11 +130,9 @@ def axes(x: Any, dim: Ints | None) -> Any:
 
 def count(shape: Ints, dim: Ints | None) -> int:
     """How many elements a reduction takes together."""
-    total = 1
-    for place, size in enumerate(shape):
-        if dim is None or place in dim:
-            total *= size
-    return total
+    if dim is None:
+        return prod(shape)
+    return prod([size for place, size in enumerate(shape) if place in dim])
 
 
 # In formulas, on tensors and arrays
