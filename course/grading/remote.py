@@ -51,7 +51,7 @@ class Caller:
     printed: str = ""
     warned: list[str] = field(default_factory=list)
     received: int = 0
-    """Bytes of memory that came with replies."""
+    """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
 
     def look(self, name: str) -> tuple[bool, Any, str | None]:
@@ -128,6 +128,7 @@ class Caller:
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
         for mine, state in zip(objects, reply["state"], strict=True):
             _take_over(mine, state, decoder)
+        self.received += decoder.shown  # it is kept until all cases are looked at
         return value, _rebuilt(reply["error"]) if reply["ended"] == "raised" else None
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:

@@ -255,7 +255,8 @@ class Decoder:
         self.handle = handle
         self.trusts = trusts
         self._flat: dict[tuple[int, str], tk.Tensor] = {}
-        self._room = 2 * MOST_BYTES
+        self.shown = 0
+        """Bytes of all arrays, if each were written out."""
 
     def decode(self, coded: Any) -> Any:
         """The value that `Encoder.encode` described."""
@@ -320,8 +321,8 @@ class Decoder:
         strides = tuple(_whole(it, negative=True) for it in coded["strides"])
         dtype = np.dtype(coded["dtype"])
         # an expanded one needs no memory, until it is used; nor do a thousand of them
-        self._room -= math.prod(shape) * max(dtype.itemsize, 1)
-        if self._room < 0:
+        self.shown += math.prod(shape) * max(dtype.itemsize, 1)
+        if self.shown > 2 * MOST_BYTES:
             raise WireError("Arrays are too large.")
         offset = _whole(coded["offset"])
         # NumPy checks that all of it lies within the block

@@ -609,6 +609,17 @@ def test_arrays_that_need_no_memory_are_not_given_any() -> None:
         Decoder(blocks, lambda coded: None).decode(coded)
 
 
+def test_a_check_keeps_no_gigabytes_of_them(klass_once: Class) -> None:
+    notebook = klass_once.blank()
+    cell_of(notebook, "private-copy")["source"] = (
+        "import tensorkit as tk\n"
+        "def private_copy(array):\n    return tk.zeros(1).bool().expand(1 << 13, 1 << 13)"
+    )
+    report = report_on("private-copy", klass_once.grade(notebook))
+    assert any("more data than a check looks at" in it.got for it in report.rows)
+    assert report.score == 0
+
+
 def test_many_long_cells_are_no_death(klass_once: Class) -> None:
     # together they are more than one message may hold
     notebook = klass_once.honest()
