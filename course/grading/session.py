@@ -39,6 +39,7 @@ COURSE_FILES = (
     "limited.py",
     "quiet.py",
     "history.py",
+    "tracebacks.py",
     "engine_parts.py",  # chapter 10: what its learners' functions call
 )
 GRADING_FILES = (

@@ -21,6 +21,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from course import tracebacks
 from course.history import message_of
 from course.limited import limited
 
@@ -233,4 +234,5 @@ def make() -> Shell:
     config.PlainTextFormatter.max_seq_length = 1000
     shell = Shell.instance(config=config)
     shell.run_line_magic("matplotlib", "inline")
+    tracebacks.shorten()
     return shell

@@ -238,6 +238,15 @@ def test_an_exception_crosses_with_its_words(session: Session, source: str, kind
     assert report.rows[0].got.startswith(kind), report.rows[0].got
 
 
+def test_a_traceback_shows_no_file_of_this_machine(session: Session) -> None:
+    source = "import tensorkit as tk\ntk.ones(3) + tk.ones(4)"
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    (shown,) = ran["outputs"]
+    text = "".join(shown["traceback"])
+    assert "tk.ones(3) + tk.ones(4)" in text
+    assert ".py" not in text
+
+
 def test_an_endless_answer_is_stopped_and_the_session_goes_on(session: Session) -> None:
     run(session, "def answer():\n  while True: pass")
     report = graded(session, made(lambda f: f()), seconds=0.3)
