@@ -66,6 +66,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     tensor([[3., 4.],
             [3., 4.]])
     """
+    need_tensor("embedding", weight, "weight")
     if weight.dim() != 2:
         raise ShapeError("'weight' must be 2-D", a_shape=tuple(weight.shape))
     need_tensor("embedding", input, "indices", 2)

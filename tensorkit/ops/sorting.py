@@ -196,6 +196,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise DTypeError("minlength should be >= 0")
     if weights is not None:
+        need_tensor("bincount", weights, "weights")
         refuse_mix(device, weights._form.device)
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise ShapeError(

@@ -90,6 +90,8 @@ EDGES = {
     "dropout list": lambda m, x, t: _F(m).dropout(X),
     "layer norm list": lambda m, x, t: _F(m).layer_norm(X, (3,)),
     "embedding list": lambda m, x, t: _F(m).embedding([0], x),
+    "embedding list of rows": lambda m, x, t: _F(m).embedding(t, [[1.0]]),
+    "bincount weights": lambda m, x, t: t.bincount((1.0,)),
     "one hot list": lambda m, x, t: _F(m).one_hot([0]),
     "target shape": lambda m, x, t: _F(m).cross_entropy(x[:, :, None], t[:, None, None]),
     "weight short": lambda m, x, t: _F(m).cross_entropy(x, t, m.ones(2)),
