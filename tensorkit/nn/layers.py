@@ -8,7 +8,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.errors import NotSupportedError
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
-from tensorkit.nn.module import Module
+from tensorkit.nn.module import Member, Module
 from tensorkit.nn.parameter import Parameter
 
 
@@ -31,6 +31,9 @@ class Linear(Module):
     >>> layer(tk.ones(4, 3)).shape
     torch.Size([4, 2])
     """
+
+    weight: Any = Member()
+    bias: Any = Member()
 
     def __init__(
         self,

@@ -497,6 +497,23 @@ class Module:
         return type(self).__name__
 
 
+class Member:
+    """A parameter that layers of a class have: so CPython finds it in a fifth of the time.
+
+    It calls a descriptor at once, but ``__getattr__`` only after it has made an AttributeError.
+    Whatever else a layer has under this name is found as in any module.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, module: Any, owner: type) -> Any:
+        try:
+            return module._parameters[self.name]
+        except (AttributeError, KeyError):  # of the class; of a layer without it
+            raise AttributeError(self.name) from None
+
+
 # What a name may hold once it is a parameter, child or buffer, beside None.
 _FILED = (
     ("_parameters", "parameter '{}' (torch.nn.Parameter or None expected)"),

@@ -303,3 +303,19 @@ def test_clipping_is_pytorchs():
             norms.append(xs[0].grad.tolist())
         found.append(np.hstack([np.ravel(each) for each in norms]))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+def test_a_layer_finds_what_takes_the_place_of_its_weight() -> None:
+    layer = tk.nn.Linear(2, 2)
+    del layer.weight
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'weight'"):
+        layer.weight  # noqa: B018
+    layer.register_buffer("weight", tk.zeros(2, 2))
+    assert layer.weight is layer._buffers["weight"]
+    del layer.weight
+    layer.weight = plain = tk.ones(2, 2)
+    assert layer.weight is plain
+
+
+def test_a_class_of_layers_has_no_weight() -> None:
+    assert not hasattr(tk.nn.Linear, "weight")
