@@ -3,9 +3,11 @@
 A definition says what an operation computes on arrays; everything else comes from here: the dtype
 it computes in, broadcasting, strides, the operators, the in-place form, the error messages.
 
-    @op(kind="binary", dtypes="numeric")
+    @op(kind="binary", symbol="*", ufunc="multiply")
     def mul(xp, x, y):
         return xp.multiply(x, y)
+
+    mul.grad(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 ``kind`` picks one of a few factories. Each returns closures around the definition: ``mul`` itself,
 ``mul.operator`` and ``mul.reflected`` for ``*``, and ``mul.inplace``. A closure looks for the plan
@@ -115,37 +117,12 @@ def op(
     where that is what a view does.
     """
 
+    told = locals()
+
     def define(forward: Callable[..., Any]) -> Operation:
-        definition = Definition(
-            name=forward.__name__.strip("_"),
-            forward=forward,
-            dtypes=dtypes,
-            kernel=kernel or forward.__name__,
-            symbol=symbol,
-            refuse=refuse,
-            result=result,
-            inputs=_positional(forward)[1:],
-            options=tuple(forward.__kwdefaults__ or ()),
-            number_first=number_first,
-            number_is_option=number_is_option,
-            overloaded=overloaded,
-            two_numbers=two_numbers or not overloaded,
-            kind=kind,
-            on_arrays=on_arrays,
-            ufunc=ufunc,
-            exact_number=exact_number,
-            takes_numbers=takes_numbers,
-            shortcut=shortcut,
-            method=method,
-        )
-        return _FACTORIES[kind](definition)
+        return _FACTORIES[kind](Definition(forward, **told))
 
     return define
-
-
-def _positional(forward: Callable[..., Any]) -> tuple[str, ...]:
-    code = forward.__code__
-    return tuple(code.co_varnames[: code.co_argcount])
 
 
 def _dress(call: Any, definition: Definition, on_arrays: Any = None) -> Any:
@@ -377,10 +354,9 @@ def _view(definition: Definition) -> Operation:
     input, so the gradient is zero everywhere else.
     """
     locate = definition.forward
-    names = definition.options = _positional(locate)[1:]
+    names = definition.options = definition.inputs  # what follows the layout
     definition.inputs = ("x",)
-    values = locate.__defaults__ or ()
-    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
+    defaults = dict(zip(names[::-1], (locate.__defaults__ or ())[::-1], strict=False))
 
     def call(input: Tensor, *args: Any, **options: Any) -> Tensor:
         try:

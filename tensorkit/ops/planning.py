@@ -41,8 +41,13 @@ class Definition:
     method: str | None
     window: Callable[[Layout, dict[str, Any]], Layout]
 
-    def __init__(self, **told: Any) -> None:
+    def __init__(self, forward: Callable[..., Any], **told: Any) -> None:
         self.__dict__.update(told)
+        code = forward.__code__
+        self.name, self.forward = forward.__name__.strip("_"), forward
+        self.kernel = self.kernel or forward.__name__
+        self.inputs = code.co_varnames[1 : code.co_argcount]  # without xp
+        self.options = tuple(forward.__kwdefaults__ or ())
         self.rules: dict[str | None, Rule] = {}
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
