@@ -90,7 +90,7 @@ def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
 # What a plain backward calls: the same in blocks, without a temporary array for every sign.
 _gelu_slope.on_arrays = lambda x: in_blocks(backend_of(x).xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
 
-_gelu.grad(node="GeluBackward0", x=kernels.formula(_GELU_SLOPE, lambda g, x: g * _gelu_slope(x)))
+_gelu.grad(x=kernels.formula(_GELU_SLOPE, lambda g, x: g * _gelu_slope(x)))
 
 _GELU_BY_TANH = Kernel(
     "gelu_by_tanh",

@@ -131,7 +131,7 @@ div.grad(
 )
 
 
-def _check_divisor(xp: Any, x: Any, y: Any) -> None:
+def _check_divisor(x: Any, y: Any) -> None:
     if y.dtype.kind not in "iu" or not x.size:
         return
     backend = backend_of(y)
@@ -187,7 +187,7 @@ def _divided_in_double(xp: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
 
 
 def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
-    _check_divisor(xp, x, y)
+    _check_divisor(x, y)
     found = _divided_in_double(xp, x, y)
     if found is not None:
         return found[0]
@@ -227,7 +227,7 @@ def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="trunc")
     tensor([ 3, -3])
     """
-    _check_divisor(xp, x, y)
+    _check_divisor(x, y)
     if y.dtype.kind in "iu":
         towards_minus_infinity = xp.floor_divide(x, y)
         inexact = towards_minus_infinity * y != x
@@ -249,7 +249,7 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.remainder(tk.tensor([7, -7]), 3)
     tensor([1, 2])
     """
-    _check_divisor(xp, x, y)
+    _check_divisor(x, y)
     if y.dtype.kind in "iu":
         return xp.remainder(x, y)
     return in_blocks(xp, _rest, x, y) if x.shape == y.shape else _rest(xp, x, y)
@@ -319,9 +319,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
             return _integer_power(xp, x, y)
         y = y.astype(x.dtype)  # the exponent of a gradient, as it was given
     is_number = isinstance(y, xp.generic)  # not a tensor
-    is_here = (
-        is_number or xp.__name__ == "numpy"
-    )  # for a number on a GPU the host would have to wait
+    # for a number on a GPU the host would have to wait
+    is_here = is_number or xp.__name__ == "numpy"
     if is_here and y.ndim == 0:
         exact = _EXACT_POWERS.get(float(y))
         if exact is not None:
@@ -376,14 +375,14 @@ def _exponent_slope_of_number(g: Any, x: float, y: Any, out: Any) -> Any:
 pow.grad(
     node="PowBackward1",
     x=lambda g, x, y: where(y == 0, 0.0, g * (y * pow(x, y - 1))),
-    y=lambda g, x, y, out: _exponent_slope(g, x, y, out),
+    y=_exponent_slope,
 )
-pow.grad(number="y", node="PowBackward0", option=True, x=lambda g, x, y: _slope(g, x, y))
+pow.grad(number="y", node="PowBackward0", option=True, x=_slope)
 pow.grad(
     number="x",
     node="PowBackward2",
     option=True,
-    y=lambda g, x, y, out: _exponent_slope_of_number(g, x, y, out),
+    y=_exponent_slope_of_number,
 )
 
 

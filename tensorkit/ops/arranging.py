@@ -39,7 +39,7 @@ def _flip(xp: Any, x: Any, *, dims: Ints) -> Any:
     return x[layout.backwards(x.ndim, dims)].copy()
 
 
-_flip.grad(node="FlipBackward0", x=lambda g, dims: _flip(g, dims=dims))
+_flip.grad(x=lambda g, dims: _flip(g, dims=dims))
 
 
 @planned(1)
@@ -83,10 +83,7 @@ def _rolled(xp: Any, x: Any, shift: int, dim: int) -> Any:
     return xp.concatenate((x[(*first, slice(end, None))], x[(*first, slice(end))]), dim)
 
 
-_roll.grad(
-    node="RollBackward0",
-    x=lambda g, shifts, dims: _roll(g, shifts=tuple(-shift for shift in shifts), dims=dims),
-)
+_roll.grad(x=lambda g, shifts, dims: _roll(g, shifts=tuple(-shift for shift in shifts), dims=dims))
 
 
 def repeat(input: Tensor, repeats: Ints) -> Tensor:
@@ -127,10 +124,7 @@ def _fold(xp: Any, x: Any, *, repeats: Ints, size: Ints) -> Any:
     return xp.add.reduce(apart, axis=tuple(range(0, apart.ndim, 2))).reshape(size)
 
 
-_repeat.grad(
-    node="RepeatBackward0",
-    x=lambda g, repeats, shape: _fold(g, repeats=repeats, size=shape),
-)
+_repeat.grad(x=lambda g, repeats, shape: _fold(g, repeats=repeats, size=shape))
 _fold.grad(x=lambda g, repeats: _repeat(g, repeats=repeats))
 
 
@@ -243,8 +237,8 @@ def _below(xp: Any, n_rows: int, n_columns: int, diagonal: int, negated: bool) -
 _MANY = 2**16
 
 
-_tril.grad(node="TrilBackward0", x=lambda g, diagonal: _tril(g, diagonal=diagonal))
-_triu.grad(node="TriuBackward0", x=lambda g, diagonal: _triu(g, diagonal=diagonal))
+_tril.grad(x=lambda g, diagonal: _tril(g, diagonal=diagonal))
+_triu.grad(x=lambda g, diagonal: _triu(g, diagonal=diagonal))
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -311,7 +305,4 @@ def _trace(xp: Any, x: Any) -> Any:
     return xp.add.reduce(x.diagonal(), axis=0, dtype=dtype)
 
 
-_trace.grad(
-    node="TraceBackward0",
-    x=lambda g, shape: spread_diagonal(expand(g, (min(shape),)), diagonal=0, size=shape),
-)
+_trace.grad(x=lambda g, shape: spread_diagonal(expand(g, (min(shape),)), diagonal=0, size=shape))

@@ -96,7 +96,7 @@ def log1p(xp: Any, x: Any) -> Any:
     return xp.log1p(x)
 
 
-log1p.grad(node="Log1PBackward0", x=lambda g, x: g / (x + 1))
+log1p.grad(x=lambda g, x: g / (x + 1))
 
 
 @op(kind="unary", ufunc="sqrt", result="floating")
@@ -270,11 +270,7 @@ def tanh_backward(xp: Any, x: Any, y: Any) -> Any:
 
 
 tanh_backward.on_arrays = lambda g, out: g * (1 - out * out)
-tanh_backward.grad(
-    node="TanhBackwardBackward0",
-    x=lambda g, y: tanh_backward(g, y),
-    y=lambda g, x, y: g * (-2 * y * x),
-)
+tanh_backward.grad(x=lambda g, y: tanh_backward(g, y), y=lambda g, x, y: g * (-2 * y * x))
 tanh.grad(x=kernels.formula(_TANH_SLOPE, lambda g, out: tanh_backward(g, out)))
 
 

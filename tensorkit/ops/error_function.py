@@ -61,14 +61,14 @@ def erf(xp: Any, x: Any) -> Any:
 erf.grad(x=lambda g, x: 2 / sqrt(pi) * g * exp(-x * x))
 
 
-def _fraction(xp: Any, z: Any, coefficients: Any) -> Any:
+def _fraction(z: Any, coefficients: Any) -> Any:
     """A quotient of two polynomials."""
-    numerator, denominator = (_polynomial(xp, z, each) for each in coefficients)
+    numerator, denominator = (_polynomial(z, each) for each in coefficients)
     numerator /= denominator
     return numerator
 
 
-def _polynomial(xp: Any, z: Any, coefficients: Any) -> Any:
+def _polynomial(z: Any, coefficients: Any) -> Any:
     """A polynomial by Horner's rule."""
     value = z * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
@@ -80,16 +80,16 @@ def _polynomial(xp: Any, z: Any, coefficients: Any) -> Any:
 
 def _single(xp: Any, x: Any) -> Any:
     if xp is not np:
-        return xp.tanh(x * _polynomial(xp, xp.asarray(x * x), [each[()] for each in _SINGLE]))
-    result = np.asarray(_polynomial(np, np.asarray(x * x), _SINGLE))
+        return xp.tanh(x * _polynomial(xp.asarray(x * x), [each[()] for each in _SINGLE]))
+    result = np.asarray(_polynomial(np.asarray(x * x), _SINGLE))
     np.multiply(result, x, result)
     return np.tanh(result, result)
 
 
 def _double(xp: Any, x: Any) -> Any:
     size = xp.asarray(xp.minimum(xp.absolute(x), 6.0))
-    near = x * _fraction(xp, xp.asarray(xp.minimum(size, 0.5) ** 2), _SMALL)
+    near = x * _fraction(xp.asarray(xp.minimum(size, 0.5) ** 2), _SMALL)
     if xp.__name__ == "numpy" and not (size > 0.46875).any():  # a GPU would have to wait
         return near
-    far = 1 - xp.exp(-size * size) * _fraction(xp, size, _LARGE)
+    far = 1 - xp.exp(-size * size) * _fraction(size, _LARGE)
     return xp.where(size <= 0.46875, near, xp.copysign(far, x))

@@ -177,14 +177,11 @@ def _pass_above(g: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 _clamp.grad(
-    node="ClampBackward0",
-    x=lambda g, x, low, high: _pass_inside(g, x, low, high),
-    low=lambda g, x, low, high: _pass_below(g, x, low, high),
-    high=lambda g, x, low, high: _pass_above(g, x, low, high),
+    x=_pass_inside,
+    low=_pass_below,
+    high=_pass_above,
 )
-_clamp_to_numbers.grad(
-    node="ClampBackward1", x=lambda g, x, low, high: _pass_inside(g, x, low, high)
-)
+_clamp_to_numbers.grad(node="ClampBackward1", x=_pass_inside)
 
 
 # Of all elements, or along dimensions
@@ -246,14 +243,8 @@ def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Ints, keepdim: boo
     return g * is_extreme / sum(is_extreme, dim, True)
 
 
-_amax.grad(
-    node="AmaxBackward0",
-    x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
-)
-_amin.grad(
-    node="AminBackward0",
-    x=lambda g, x, out, shape, dim, keepdim: _equal_shares(g, x, out, shape, dim, keepdim),
-)
+_amax.grad(x=_equal_shares)
+_amin.grad(x=_equal_shares)
 
 
 def max(
@@ -343,8 +334,8 @@ def _shares_of_all(g: Any, x: Any, out: Any) -> Any:
     return where(is_extreme, g / sum(is_extreme), 0.0)
 
 
-_max.grad(node="MaxBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
-_min.grad(node="MinBackward1", x=lambda g, x, out: _shares_of_all(g, x, out))
+_max.grad(node="MaxBackward1", x=_shares_of_all)
+_min.grad(node="MinBackward1", x=_shares_of_all)
 
 
 @op(kind="function")
@@ -362,14 +353,8 @@ def _put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool) -> Any
     return add_along(g, indices, dim=dim, size=shape)
 
 
-_max_along.grad(
-    node="MaxBackward0",
-    x=lambda g, indices, shape, dim, keepdim: _put_back(g, indices, shape, dim, keepdim),
-)
-_min_along.grad(
-    node="MinBackward0",
-    x=lambda g, indices, shape, dim, keepdim: _put_back(g, indices, shape, dim, keepdim),
-)
+_max_along.grad(node="MaxBackward0", x=_put_back)
+_min_along.grad(node="MinBackward0", x=_put_back)
 
 
 @planned(1)

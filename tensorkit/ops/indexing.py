@@ -206,14 +206,14 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         return
     target = x if part == source else getitem(x, index)
     if isinstance(value, TensorBase):
+        wanted = tuple(target._form.shape)
         shape = tuple(value._form.shape)
         while shape and shape[0] == 1:  # leading dimensions of 1 do not count
             shape = shape[1:]
         word = value._form.dtype.word
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
         strides = value._form.strides[len(value._form.shape) - len(shape) :]
-        layout.expand(Layout(shape, strides, 0), tuple(target._form.shape), kind)
-        wanted = tuple(target._form.shape)
+        layout.expand(Layout(shape, strides, 0), wanted, kind)  # raises where it does not fit
         if not value._form.shape:
             copying.copy_(target, value, "FillBackward3")
         elif tuple(value._form.shape) == wanted:
@@ -315,7 +315,7 @@ def _check_assigned(dtype: DType, value: Any) -> None:
     )
 
 
-def locate(source: Layout, index: Any, steps: "list[Step]", picks: Picks) -> Layout:
+def locate(source: Layout, index: Any, steps: list[Step], picks: Picks) -> Layout:
     """The layout of the view that ``x[index]`` is or picks from; ``source`` is that of ``x``.
 
     The view operations that lead there are appended to ``steps``, what picks goes to ``picks``.

@@ -231,7 +231,4 @@ embedding.grad(
         g, index, size=shape, padding_idx=padding_idx
     )
 )
-embedding_rows.grad(
-    node="EmbeddingDenseBackwardBackward0",
-    g=lambda g, index, padding_idx: _without_padding(g, index, padding_idx),
-)
+embedding_rows.grad(node="EmbeddingDenseBackwardBackward0", g=_without_padding)

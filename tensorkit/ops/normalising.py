@@ -159,11 +159,6 @@ def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     return _by_rows(_LOG_SOFTMAX, _log_softmax_along, xp, x, dim)
 
 
-def _without_share(g: Any, powers: Any, dim: int) -> Any:
-    sums: Any = _sums_along(g, dim)
-    return g - powers * sums
-
-
 def _sums_along(x: Any, dim: int) -> Any:
     return sum(x, (dim,), True)
 
@@ -185,18 +180,16 @@ def _along(kernel: Rows) -> Any:
 
 
 _softmax.grad(
-    node="SoftmaxBackward0",
     x=kernels.formula(
         _along(_SOFTMAX_SLOPE),
         lambda g, out, dim: out * (g - _sums_along(g * out, dim)),
-    ),
+    )
 )
 _log_softmax.grad(
-    node="LogSoftmaxBackward0",
     x=kernels.formula(
         _along(_LOG_SOFTMAX_SLOPE),
-        lambda g, out, dim: _without_share(g, exp(out), dim),
-    ),
+        lambda g, out, dim: g - exp(out) * _sums_along(g, dim),
+    )
 )
 
 
@@ -238,10 +231,10 @@ def _logsumexp(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
 def _sums_of_powers(x: Any) -> Any:
     """The sums of exp(x) along rows, a few rows at a time; None where that is not safe."""
     n_rows, length = x.shape
-    step = max(_ROWS // length, 1)
-    sums, powers, sum_by = np.empty(n_rows, x.dtype), np.empty((step, length), x.dtype), None
     if length > 2048:
         return None
+    step = max(_ROWS // length, 1)
+    sums, powers = np.empty(n_rows, x.dtype), np.empty((step, length), x.dtype)
     sum_by = ones(length, x.dtype.char)
     for start in range(0, n_rows, step):
         rows = x[start : start + step]

@@ -196,13 +196,13 @@ def _own(places: Places) -> Places:
 
 def _picked_shape(shape: Ints, places: Places) -> Ints:
     """The shape of ``x[places]``."""
-    picked, block = _block(shape, places)
+    picked, block = _block(places)
     rest = [size for dim, size in enumerate(shape) if dim not in picked]
     lead = _lead(picked)
     return (*rest[:lead], *block, *rest[lead:])
 
 
-def _block(shape: Ints, places: Places) -> tuple[list[int], Ints]:
+def _block(places: Places) -> tuple[list[int], Ints]:
     """The dimensions that places replace, and the shape that stands in for them."""
     picked: list[int] = []
     for dim, place in enumerate(places):
@@ -239,7 +239,7 @@ def _strides(x: TensorBase, places: Places, shape: Ints) -> Ints:
     ):
         return layout.contiguous_strides(shape)
     is_mask = arrays[0].dtype == bool
-    picked, block = _block(tuple(x._form.shape), places)
+    picked, block = _block(places)
     lead, n_block = _lead(picked), len(block)
     rest = [step for dim, step in enumerate(x._form.strides) if dim not in picked]
     after = len(rest) - lead
@@ -267,7 +267,7 @@ def _inside(shape: Ints, places: Places) -> Places:
     if any(is_array(place) and place.__class__ is not np.ndarray for place in places):
         return expect_inside(shape, places)
     found = []
-    picked, block = _block(shape, places)
+    picked, block = _block(places)
     if 0 in _picked_shape(shape, places):  # nothing is read: PyTorch does not look either
         return tuple(p if p.__class__ is slice or p.dtype == bool else p * 0 for p in places)
     for number, dim in enumerate(picked):  # PyTorch's sentence counts the index tensors only
@@ -297,7 +297,7 @@ def outside(size: int) -> str:
 
 
 def _refuse_empty(shape: Ints, places: Places) -> None:
-    picked, block = _block(shape, places)
+    picked, block = _block(places)
     if any(shape[dim] == 0 for dim in picked) and 0 not in block:
         raise IndexRangeError(
             "index is out of bounds for dimension with size 0", index=0, dim=picked[0], size=0

@@ -163,11 +163,7 @@ def _refuse_sizes(n: int, m: int, m2: int, p: int) -> NoReturn:
 
 
 mm.on_arrays = _mm.on_arrays  # type: ignore[attr-defined]
-_mm.grad(
-    node="MmBackward0",
-    x=lambda g, y: mm(g, t(y)),
-    y=lambda g, x: mm(t(x), g),
-)
+_mm.grad(x=lambda g, y: mm(g, t(y)), y=lambda g, x: mm(t(x), g))
 
 
 @planned(3)
@@ -242,10 +238,9 @@ def _right_slope(g: Any, mat1: Any, alpha: float, turned: bool) -> Any:
 
 
 _addmm.grad(
-    node="AddmmBackward0",
     input=lambda g, beta: g if beta == 1 else g * beta,
     mat1=lambda g, mat2, alpha: mm(g, t(mat2)) if alpha == 1 else mm(g, t(mat2)) * alpha,
-    mat2=lambda g, mat1, alpha, turned: _right_slope(g, mat1, alpha, turned),
+    mat2=_right_slope,
 )
 
 
@@ -282,11 +277,7 @@ def _mv(xp: Any, x: Any, y: Any) -> Any:
 
 
 mv.on_arrays = _mv.on_arrays  # type: ignore[attr-defined]
-_mv.grad(
-    node="MvBackward0",
-    x=lambda g, y: unsqueeze(g, 1) * y,
-    y=lambda g, x: mv(t(x), g),
-)
+_mv.grad(x=lambda g, y: unsqueeze(g, 1) * y, y=lambda g, x: mv(t(x), g))
 
 
 @planned(2)
@@ -330,11 +321,7 @@ def _dot(xp: Any, x: Any, y: Any) -> Any:
 
 
 dot.on_arrays = _dot.on_arrays  # type: ignore[attr-defined]
-_dot.grad(
-    node="DotBackward0",
-    x=lambda g, y: g * y,
-    y=lambda g, x: g * x,
-)
+_dot.grad(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
 @planned(2)
@@ -378,11 +365,7 @@ def _bmm(xp: Any, x: Any, y: Any) -> Any:
 
 
 bmm.on_arrays = _bmm.on_arrays  # type: ignore[attr-defined]
-_bmm.grad(
-    node="BmmBackward0",
-    x=lambda g, y: bmm(g, transpose(y, 1, 2)),
-    y=lambda g, x: bmm(transpose(x, 1, 2), g),
-)
+_bmm.grad(x=lambda g, y: bmm(g, transpose(y, 1, 2)), y=lambda g, x: bmm(transpose(x, 1, 2), g))
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -438,7 +421,6 @@ def _baddbmm(xp: Any, z: Any, x: Any, y: Any, *, beta: Any, alpha: Any) -> Any:
 
 
 _baddbmm.grad(
-    node="BaddbmmBackward0",
     z=lambda g, beta: g if beta == 1 else g * beta,
     x=lambda g, y, alpha: bmm(g, transpose(y, 1, 2)) * alpha,
     y=lambda g, x, alpha: bmm(transpose(x, 1, 2), g) * alpha,

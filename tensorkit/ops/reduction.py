@@ -164,7 +164,7 @@ def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
     return tuple(size for place, size in enumerate(shape) if place not in reduced)
 
 
-def _mean_of(xp: Any, x: Any, dim: Ints | None = None, keepdims: bool = False) -> Any:
+def _mean_of(xp: Any, x: Any, dim: Ints | None, keepdims: bool) -> Any:
     sums = total(xp, x, dim, keepdims)
     return sums / (x.size if dim is None else count(x.shape, dim))
 
@@ -200,7 +200,7 @@ def _sum(xp: Any, x: Any, *, as_is: bool = False) -> Any:
     return total(xp, x if as_is else _countable(xp, x))
 
 
-_sum.grad(node="SumBackward0", x=lambda g, shape: expand(g, shape))
+_sum.grad(x=lambda g, shape: expand(g, shape))
 
 
 @op(kind="function")
@@ -208,10 +208,7 @@ def _sum_along(xp: Any, x: Any, *, dim: Ints, keepdim: bool, as_is: bool = False
     return total(xp, x if as_is else _countable(xp, x), dim, keepdim)
 
 
-_sum_along.grad(
-    node="SumBackward1",
-    x=lambda g, shape, dim, keepdim: spread(g, shape, dim, keepdim),
-)
+_sum_along.grad(node="SumBackward1", x=spread)
 
 
 def _share_of(x: Form) -> Any:
@@ -225,7 +222,7 @@ def _mean(xp: Any, x: Any) -> Any:
     return total(xp, x) / x.size
 
 
-_mean.grad(node="MeanBackward0", x=lambda g, shape: _share(g, shape))
+_mean.grad(x=lambda g, shape: _share(g, shape))
 
 
 def _share(g: Any, shape: Ints) -> Any:
@@ -355,11 +352,7 @@ def _var_slope(g: Any, x: Any, shape: Ints, dim: Ints, correction: Any, keepdim:
     return scale * restore(g, shape, dim, keepdim) * (x - mean(x, dim, True))
 
 
-_var.grad(
-    x=lambda g, x, shape, dim, correction, keepdim: _var_slope(
-        g, x, shape, dim, correction, keepdim
-    )
-)
+_var.grad(x=_var_slope)
 _std.grad(
     x=lambda g, x, out, shape, dim, correction, keepdim: _var_slope(
         where(out == 0, 0.0, g / (2 * out)), x, shape, dim, correction, keepdim
@@ -441,7 +434,7 @@ def _slope_of_others(g: Any, x: Any) -> Any:
     return sum(where(diagonal, 0.0, unsqueeze(g, -1) * others), (x.ndim - 1,))
 
 
-_products_of_others.grad(x=lambda g, x: _slope_of_others(g, x))
+_products_of_others.grad(x=_slope_of_others)
 _prod.grad(x=lambda g, x, out, shape: _prod_slope(g, x, out, shape))
 _prod_along.grad(
     node="ProdBackward1",
@@ -475,9 +468,8 @@ def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
     x = x[layout.backwards(x.ndim, (dim,))] if backwards else x
     # in float64, as PyTorch: float32 would lose a digit every few thousand elements
     dtype = xp.float64 if x.dtype.kind == "f" else x.dtype
-    if (
-        xp is np and dim < x.ndim - 1 and x.size >= _LONG * x.shape[dim] > 0
-    ):  # row by row, which NumPy does not
+    # row by row, which NumPy does not
+    if xp is np and dim < x.ndim - 1 and x.size >= _LONG * x.shape[dim] > 0:
         sums = x.astype(dtype)
         for before, row in pairwise(sums.swapaxes(0, dim)):
             row += before

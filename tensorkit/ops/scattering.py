@@ -335,7 +335,6 @@ def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> 
 
 
 _scatter.grad(
-    node="ScatterBackward0",
     x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
     y=lambda g, index, dim: take_along(g, index, dim=dim),
 )
@@ -343,13 +342,8 @@ _scatter_number.grad(
     node="ScatterBackward1",
     x=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
 )
-_scatter_add.grad(
-    node="ScatterAddBackward0",
-    x=lambda g: g,
-    y=lambda g, index, dim: take_along(g, index, dim=dim),
-)
+_scatter_add.grad(x=lambda g: g, y=lambda g, index, dim: take_along(g, index, dim=dim))
 _index_add.grad(
-    node="IndexAddBackward0",
     x=lambda g: g,
     y=lambda g, index, dim, alpha: take_slices(g, index, dim=dim) * alpha,
 )

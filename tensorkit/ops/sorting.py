@@ -178,7 +178,7 @@ def _unique2(xp: Any, x: Any) -> Any:
     return _distinct(xp, x, None)[0]
 
 
-_unique2.grad(node="Unique2Backward0", x=None)
+_unique2.grad(x=None)
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

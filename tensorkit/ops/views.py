@@ -102,10 +102,7 @@ def _as_strided(layout: Layout, target: Layout) -> Layout:
     return target
 
 
-_as_strided.grad(
-    node="AsStridedBackward0",
-    x=lambda g, source, target: add_window(g, source=source, target=target),
-)
+_as_strided.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
 history.rules["as_strided"] = _as_strided.definition.rules[None]
 
 
@@ -380,7 +377,7 @@ def _reshape_alias(layout: Layout, size: Ints) -> Layout:
     return view.definition.forward(layout, size)
 
 
-_reshape_alias.grad(node="ReshapeAliasBackward0", x=lambda g, shape: reshape(g, shape))
+_reshape_alias.grad(x=lambda g, shape: reshape(g, shape))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
@@ -407,7 +404,7 @@ def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
 
 
 reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
-unsafe_view.grad(node="UnsafeViewBackward0", x=lambda g, shape: reshape(g, shape))
+unsafe_view.grad(x=lambda g, shape: reshape(g, shape))
 
 
 @composed

@@ -90,13 +90,9 @@ add_window.grad(
     x=lambda g, source, target: read_window(g, source=source, target=target),
 )
 write_window.grad(
-    x=lambda g, source, target: _without_window(g, source, target),
+    x=lambda g, source, target: write_window(g, 0.0, source=source, target=target),
     y=lambda g, source, target: read_window(g, source=source, target=target),
 )
-
-
-def _without_window(g: Any, source: Layout, target: Layout) -> Any:
-    return write_window(g, 0.0, source=source, target=target)
 
 
 history.use_windows(read_window, write_window)
