@@ -4,6 +4,9 @@ What an operation does is defined in ``tensorkit.ops``; here it only gets its na
 """
 
 import warnings
+from builtins import bool as _bool  # the class has methods of these names
+from builtins import float as _float
+from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn, Self
@@ -12,13 +15,20 @@ import numpy as np
 
 from tensorkit import absent, base, creation, dtypes, functional, layout, printing, sampling
 from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import INFERENCE, AutogradError, Node, shown, version_of
+from tensorkit.autograd.graph import INFERENCE, Node, shown, version_of
 from tensorkit.autograd.history import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, Device, as_device, cuda_device
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be
+from tensorkit.errors import (
+    AutogradError,
+    DTypeError,
+    NotSupportedError,
+    ShapeError,
+    message,
+    must_be,
+)
 from tensorkit.layout import Size
 from tensorkit.ops import (
     arithmetic,
@@ -206,11 +216,11 @@ class Tensor(TensorBase):
         return self._form.device.type == "cuda"
 
     @property
-    def is_cpu(self) -> Any:
+    def is_cpu(self) -> bool:
         """Whether the elements are in the memory of the CPU."""
         return self._form.device is CPU
 
-    def get_device(self) -> Any:
+    def get_device(self) -> int:
         """The number of the CUDA device; -1 on the CPU."""
         return -1 if self._form.device is CPU else self._form.device.index or 0
 
@@ -244,11 +254,11 @@ class Tensor(TensorBase):
         """
         return self._form.dtype.is_floating_point
 
-    def is_complex(self) -> Any:
+    def is_complex(self) -> bool:
         """False: tensorkit has no complex numbers."""
         return False
 
-    def is_signed(self) -> Any:
+    def is_signed(self) -> bool:
         """Whether the elements may be negative."""
         return self._form.dtype.is_signed
 
@@ -425,7 +435,7 @@ class Tensor(TensorBase):
     # Gradients
 
     @property
-    def requires_grad(self) -> Any:
+    def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded; may be set for leaves.
 
         >>> x = tk.ones(2, requires_grad=True)
@@ -448,7 +458,7 @@ class Tensor(TensorBase):
         return self
 
     @property
-    def is_leaf(self) -> Any:
+    def is_leaf(self) -> bool:
         """Whether no recorded operation made this tensor.
 
         >>> x = tk.ones(2, requires_grad=True)
@@ -513,13 +523,13 @@ class Tensor(TensorBase):
     data = property(leaves.get_data, leaves.set_data)
 
     @property
-    def _version(self) -> Any:
+    def _version(self) -> int:
         """How often the memory of this tensor was written to."""
         if self._node is INFERENCE:
             raise AutogradError("Inference tensors do not track version counter.")
         return version_of(self)
 
-    def is_inference(self) -> Any:
+    def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""
         return self._node is INFERENCE
 
@@ -911,7 +921,7 @@ class Tensor(TensorBase):
 
     # Python's protocols
 
-    def __len__(self) -> Any:
+    def __len__(self) -> _int:
         if not self._form.shape:
             raise TypeError("len() of a 0-d tensor")
         return self._form.shape[0]
@@ -924,7 +934,7 @@ class Tensor(TensorBase):
     def __reversed__(self) -> "Tensor":
         return arranging.flip(self, (0,)) if self._form.shape else self
 
-    def __contains__(self, element: Any) -> Any:
+    def __contains__(self, element: Any) -> _bool:
         if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
             raise DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
@@ -936,7 +946,7 @@ class Tensor(TensorBase):
         same = element == self if isinstance(element, TensorBase) else self == element
         return bool(reduction.any(same)._value("in"))
 
-    def is_nonzero(self) -> Any:
+    def is_nonzero(self) -> _bool:
         """Whether the only element is not zero: another name for ``bool(x)``."""
         return self.__bool__()
 
@@ -964,16 +974,16 @@ class Tensor(TensorBase):
             base.watch.leaves(self)
         return self._value(why)
 
-    def __int__(self) -> Any:
+    def __int__(self) -> _int:
         return _int(self._only("int"))
 
-    def __float__(self) -> Any:
+    def __float__(self) -> _float:
         return _float(self._only("float"))
 
     def __complex__(self) -> complex:
         return complex(self._only("complex"))
 
-    def __index__(self) -> Any:
+    def __index__(self) -> _int:
         if self._array.size != 1 or self._form.dtype.is_floating_point:
             raise TypeError(
                 message(
@@ -1007,7 +1017,7 @@ class Tensor(TensorBase):
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in absent.OF_TENSORS]
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> _int:
         return id(self)
 
     def __copy__(self) -> "Tensor":
@@ -1049,10 +1059,6 @@ class Tensor(TensorBase):
             )
         leaf = self.requires_grad
         return _rebuild, (_Flat(flat, self.device), self._form.dtype, *source, leaf)
-
-
-# The class body shadows these names with methods.
-_int, _float, _bool = int, float, bool
 
 
 class _Flat:

@@ -21,8 +21,6 @@ from tensorkit.storage import Storage
 _MOST_FORMS = 10_000
 _MOST_PARTS = 100
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
-
-
 _contiguous_forms: dict[tuple[Device, Any, Ints], "Form"] = {}
 
 

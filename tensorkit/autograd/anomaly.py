@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorkit.autograd import origins
-from tensorkit.autograd.graph import AutogradError, Node
+from tensorkit.autograd.graph import Node
 from tensorkit.autograd.modes import state
 from tensorkit.base import TensorBase
+from tensorkit.errors import AutogradError
 
 
 class set_detect_anomaly:

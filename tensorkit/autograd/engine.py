@@ -22,13 +22,13 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.graph import AutogradError, Node, Parts
+from tensorkit.autograd.graph import Node, Parts
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.errors import DeviceMismatchError, NotSupportedError, ShapeError
+from tensorkit.errors import AutogradError, DeviceMismatchError, NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
 from tensorkit.layout import Layout
 from tensorkit.ops import copying, moving, reduction

@@ -16,7 +16,6 @@ from tensorkit.autograd.graph import (
     FREED,
     INFERENCE,
     LEAF,
-    AutogradError,
     Node,
     Parts,
     Saved,
@@ -28,7 +27,7 @@ from tensorkit.autograd.graph import (
 from tensorkit.autograd.modes import no_grad, state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
-from tensorkit.errors import NotSupportedError, message, sizes
+from tensorkit.errors import AutogradError, NotSupportedError, message, sizes
 from tensorkit.ops import copying, moving, views
 
 

@@ -30,8 +30,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import XY, Rule, X, Y, saved_as
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.errors import AutogradError as AutogradError
-from tensorkit.errors import sizes
+from tensorkit.errors import AutogradError, sizes
 from tensorkit.storage import Storage
 
 

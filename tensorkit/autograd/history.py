@@ -21,7 +21,6 @@ from tensorkit.autograd.graph import (
     LEAF,
     NOTHING,
     VIEW,
-    AutogradError,
     GeneralNode,
     Mark,
     Node,
@@ -32,6 +31,7 @@ from tensorkit.autograd.graph import (
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.errors import AutogradError
 from tensorkit.frames import HOME
 from tensorkit.layout import Layout
 
@@ -252,6 +252,7 @@ def written(x: TensorBase, operation: str) -> None:
     storage.version += 1
     frame = sys._getframe(2)  # of whom called the function that wrote
     code = frame.f_code
+    # frames.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code

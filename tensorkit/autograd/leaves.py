@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import INFERENCE, LEAF, AutogradError, Node, attached_to
+from tensorkit.autograd.graph import INFERENCE, LEAF, Node, attached_to
 from tensorkit.autograd.history import become_leaf, edge_of, is_view
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import message, must_be, sizes, type_name
+from tensorkit.errors import AutogradError, message, must_be, sizes, type_name
 from tensorkit.storage import Storage
 
 

@@ -14,6 +14,11 @@ import numpy as np
 from tensorkit import kernels
 from tensorkit.devices import backend_of
 
+# The commonest needs of a formula; each is one object in all rules, so that ``is`` compares.
+X: tuple[str, ...] = ("x",)
+Y: tuple[str, ...] = ("y",)
+XY: tuple[str, ...] = ("x", "y")
+
 _SAVED_AS = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes"}
 _SAVED_ELSEWHERE = {"pow": "exponent", "mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor"}
 
@@ -56,7 +61,7 @@ class Rule:
     @property
     def kept(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The names in ``keeps``, each with the places of the inputs whose formulas need it."""
-        if len(self._kept) != len(self.keeps):
+        if len(self._kept) != len(self.keeps):  # a view's rule also keeps its options
             self._kept = tuple(
                 (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
                 for name in self.keeps
@@ -121,9 +126,3 @@ def _array_form(value: Any) -> Any:
     if isinstance(value, FunctionType) and value.__module__.startswith("tensorkit.ops."):
         return on_arrays(value)
     return value
-
-
-# each of these is one object in all rules, so that ``is`` compares
-X: tuple[str, ...] = ("x",)
-Y: tuple[str, ...] = ("y",)
-XY: tuple[str, ...] = ("x", "y")

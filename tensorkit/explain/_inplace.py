@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 from tensorkit import base, creation
-from tensorkit.autograd.graph import AutogradError
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
+from tensorkit.errors import AutogradError
 from tensorkit.explain import trial
 from tensorkit.explain.explanation import Explanation
 from tensorkit.viz import reading, words

@@ -9,10 +9,11 @@ import numpy as np
 
 from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
-from tensorkit.autograd.graph import AutogradError, Parts
+from tensorkit.autograd.graph import Parts
 from tensorkit.base import Tensor
 from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
+from tensorkit.errors import AutogradError
 from tensorkit.ops import reduction
 from tensorkit.viz import boxes, folding, reading, table, words
 from tensorkit.viz._graph import FLOW, LEFT, box_of, key

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from tensorkit.autograd.function import FunctionNode
-from tensorkit.autograd.graph import AutogradError
 from tensorkit.autograd.rules import saved_as
 from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
+from tensorkit.errors import AutogradError
 from tensorkit.layout import Layout
 from tensorkit.viz import words
 
