@@ -3,6 +3,21 @@
 >>> import tensorkit as tk
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
+
+Where to begin reading:
+
+    base, layout      what a tensor is; shapes, strides and offsets as plain numbers
+    ops.arithmetic    ``a + b``: forward, gradient and example together, as for every operation
+    ops.notation      what ``@op`` makes of such a definition: the function, ``+``, ``add_``
+    ops.general       the first call on tensors of some forms: dtypes, broadcasting, strides, and
+                      the plan by which later calls are quick
+    ops.views         ``x.view(2, 3)``: a layout made of a layout; ops.indexing has ``x[index]``
+    autograd.graph    what is recorded of an operation; ``history`` and ``recorders`` do so
+    autograd.engine   ``backward()``: the way back through what was recorded
+    devices           where memory is, and which array library computes there
+    nn, optim         modules and optimizers, made of all this
+
+A file imports only what stands above it in the list of tests/tensorkit/test_package.py.
 """
 
 import types

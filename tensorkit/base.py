@@ -41,9 +41,9 @@ class Form:
         "xp",
     )
 
-    parts: "dict[tuple[int, int] | None, Form]"  # of x[i] under None, of x[a:b:step]
+    parts: "dict[tuple[int, int] | None, Form]"  # those of x[i] and x[a:b:step]: see part_form
     rows: dict[Any, tuple[Any, ...]]  # the plans of some x[i], and of x[a:b:step] by (a, b, step)
-    views: dict[Any, tuple[Any, ...]]
+    views: dict[Any, tuple[Any, ...]]  # those of other views, by operation and arguments
     whole: Layout  # of a contiguous tensor of this shape
     is_whole: bool  # these are its strides
     xp: Any  # the array library of the device

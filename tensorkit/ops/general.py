@@ -476,6 +476,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     x, y = joining(x, y)
     key = key_of(x, y, options)
     plan = definition.writes.get(key)
+    # as in PyTorch, what is no operand is refused first, then the write, then what does not fit
     operands = _operands(definition, x, y, "in place") if plan is None else ()
     tracked = history.check_write(x, y)
     if plan is None:

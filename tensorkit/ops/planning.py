@@ -54,6 +54,7 @@ class Definition:
         tables.extend((self.plans, self.writes))
         # The short ways to record a result; without a gradient there is nothing to record.
         self.record: Callable[..., None] = no_record
+        # of a tensor and a number, by whether the number stands first
         self.record_number: dict[bool, Callable[..., None]] = {True: no_record, False: no_record}
 
     def set_rule(self, number: str | None, rule: Rule) -> None:
@@ -109,8 +110,6 @@ class Plan:
 
 
 _MOST_PLANS = 1000
-
-
 tables: list[dict[Any, Any]] = []  # of all operations
 
 
@@ -125,15 +124,17 @@ dtypes.when_default_changes.append(forget_plans)
 
 
 def remember(plans: dict[Any, Any], key: Any, plan: Any) -> None:
+    """Keep a plan; a table that has grown too large begins anew."""
     if len(plans) >= _MOST_PLANS:
         plans.clear()
     plans[key] = plan
 
 
 def key_of(x: Any, y: Any, options: dict[str, Any]) -> Any:
-    """What plans depend on. Numbers that are equal but not the same must differ here.
+    """What plans depend on. Fast paths look for the same keys: a form, two forms, and a number.
 
-    Fast paths look for the same keys: a form, two forms, a form and a number.
+    Numbers that are equal but not the same must differ: hence the class (1 and True), and the
+    ``repr`` of zeros (0.0 and -0.0).
     """
     if isinstance(x, TensorBase) and isinstance(y, TensorBase):
         key: Any = x._form if x._form is y._form else (x._form, y._form)
