@@ -47,7 +47,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """Power ``input ** exponent``, element by element.
+    """Power ``input ** exponent``: ``arithmetic.pow`` under PyTorch's name of the exponent.
 
     Raises RuntimeError for an integer tensor with a negative integer number as exponent.
 

@@ -17,15 +17,16 @@ from tensorkit.errors import (
     sizes,
 )
 from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
-from tensorkit.ops.activations import gelu, leaky_relu, silu, softplus
+from tensorkit.ops.activations import gelu as gelu
+from tensorkit.ops.activations import leaky_relu as leaky_relu
+from tensorkit.ops.activations import silu as silu
+from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
 from tensorkit.random import source_for
-
-__all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
 # Layers
 
@@ -218,14 +219,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return elementary.relu.inplace(input) if inplace else elementary.relu(input)
 
 
-def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent of each element."""
-    return elementary.tanh(input)
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """``1 / (1 + exp(-x))``, element by element."""
-    return elementary.sigmoid(input)
+tanh, sigmoid = elementary.tanh, elementary.sigmoid
 
 
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:

@@ -26,6 +26,7 @@ from tensorkit.ops.reshaping import movedim
 from tensorkit.quiet import quiet
 
 _DOTS = "..."
+_Named = tuple[list[str], Tensor]  # an operand and the names of its dimensions
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
@@ -86,9 +87,6 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
             key = (equation, *[x._form for x in operands])
             planning.remember(_plans, key, (result._form, multiply))
     return result
-
-
-_Named = tuple[list[str], Tensor]
 
 
 def _on_arrays(left: _Named, right: _Named, out: list[str], summed: list[str], result: Form) -> Any:
@@ -153,11 +151,11 @@ def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
     """The names of each operand's dimensions, and of the result's unless they are implied."""
     left, arrow, right = equation.partition("->")
     inputs: list[list[str]] = [[]]
-    for place, name in _letters(left, 0):
+    for _, name in _letters(left, 0):
         if name == ",":
             inputs.append([])
         else:
-            _add(inputs[-1], name, place)
+            _add(inputs[-1], name)
     if not arrow:
         return inputs, None
     output: list[str] = []
@@ -174,7 +172,7 @@ def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
                 f"einsum(): output subscript {name} does not appear in the equation for any "
                 "input operand"
             )
-        _add(output, name, place)
+        _add(output, name)
     return inputs, output
 
 
@@ -200,25 +198,21 @@ def _refuse_character(place: int) -> None:
     )
 
 
-def _add(names: list[str], name: str, place: int) -> None:
+def _add(names: list[str], name: str) -> None:
     if name == _DOTS and _DOTS in names:
         raise ShapeError("einsum(): found a second ellipsis")
     names.append(name)
 
 
-def _named(names: list[str], x: Tensor, place: int) -> tuple[list[str], Tensor]:
+def _named(names: list[str], x: Tensor, place: int) -> _Named:
     """One name for each dimension: those under ``...`` are ".1" for the last, ".2" before it."""
     n_dims, n_letters = x.dim(), len(names) - (_DOTS in names)
     if n_letters > n_dims or (_DOTS not in names and n_letters != n_dims):
-        more = "" if _DOTS not in names else "more than "
+        is_more = _DOTS in names
         raise ShapeError(
             f"einsum(): the number of subscripts in the equation ({n_letters}) "
-            + (
-                f"does not match the number of dimensions ({n_dims}) for operand {place} and "
-                "no ellipsis was given"
-                if not more
-                else f"is {more}the number of dimensions ({n_dims}) for operand {place}"
-            ),
+            f"{'is more than' if is_more else 'does not match'} the number of dimensions "
+            f"({n_dims}) for operand {place}{'' if is_more else ' and no ellipsis was given'}",
             a_shape=tuple(x.shape),
         )
     dots = [f".{number}" for number in range(n_dims - n_letters, 0, -1)]
@@ -229,7 +223,7 @@ def _named(names: list[str], x: Tensor, place: int) -> tuple[list[str], Tensor]:
 
 
 def _order(
-    named: list[tuple[list[str], Tensor]], output: list[str] | None, n_dots: int
+    named: list[_Named], output: list[str] | None, n_dots: int
 ) -> tuple[list[str], list[str]]:
     """The names of the result's dimensions, and these followed by the summed ones."""
     dots = [f".{number}" for number in range(n_dots, 0, -1)]

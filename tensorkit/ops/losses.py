@@ -305,9 +305,8 @@ def nll_spread(
     return result
 
 
-for _operation, _node in ((nll_loss, "NllLossBackward0"), (nll_loss2d, "NllLoss2DBackward0")):
+for _operation in (nll_loss, nll_loss2d):
     _operation.grad(
-        node=_node,
         x=lambda g, target, weight, shape, reduction, ignore_index: nll_spread(
             g, target, weight, size=shape, reduction=reduction, ignore_index=ignore_index
         ),

@@ -261,9 +261,7 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
 
 def _with_options(definition: Definition, otherwise: Callable[..., Any]) -> Any:
     """The same with options, for those who call it by its name."""
-    plain = _of_two(definition, otherwise)
-
-    plans = definition.plans
+    plain, plans = _of_two(definition, otherwise), definition.plans
 
     def apply(input: Any, other: Any, **options: Any) -> Any:
         if not options:

@@ -27,19 +27,13 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any 
     >>> tk.sort(tk.tensor([3., 1., 2.])).values, tk.sort(tk.tensor([3., 1., 2.])).indices
     (tensor([1., 2., 3.]), tensor([1, 2, 0]))
     """
-    place = one_dim("sort", input, dim)
-    descending = need_bool("sort", "descending", 3, descending)
-    if stable is not None:
-        need_bool("sort", "stable", 4, stable)
-    shape = tuple(input._form.shape)
-    strides = layout.dense_strides(shape, input._form.strides)
-    indices = results.run(_order, input._form.xp, input._array, place, descending)
-    values = results.run(take_along.on_arrays, input._array, indices, dim=place)
+    place, found = _sorted_places("sort", input, dim, descending, stable)
+    form, strides = input._form, found._form.strides
+    values = results.run(take_along.on_arrays, input._array, found._array, dim=place)
     operation = _sort if stable is None else _sort_stable
-    made = base.place(values, input._form.device, input._form.dtype, strides)
-    found = base.place(indices, input._form.device, dtypes.int64, strides)
-    known = {"x": input, "indices": found, "dim": place, "shape": shape}
-    return _Sorted(results.recorded(operation.definition, made, known), results.finished(found))
+    made = base.place(values, form.device, form.dtype, strides)
+    known = {"x": input, "indices": found, "dim": place, "shape": tuple(form.shape)}
+    return _Sorted(results.recorded(operation.definition, made, known), found)
 
 
 def argsort(
@@ -50,13 +44,20 @@ def argsort(
     >>> tk.argsort(tk.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
-    place, form = one_dim("argsort", input, dim), input._form
-    descending = need_bool("argsort", "descending", 3, descending)
+    return _sorted_places("argsort", input, dim, descending, stable)[1]
+
+
+def _sorted_places(
+    function: str, x: Tensor, dim: Any, descending: Any, stable: Any
+) -> tuple[int, Tensor]:
+    """The dimension, and where each element in order was; they lie in memory as ``x`` does."""
+    place, form = one_dim(function, x, dim), x._form
+    descending = need_bool(function, "descending", 3, descending)
     if stable is not None:
-        need_bool("argsort", "stable", 4, stable)
-    indices = results.run(_order, form.xp, input._array, place, descending)
+        need_bool(function, "stable", 4, stable)
+    indices = results.run(_order, form.xp, x._array, place, descending)
     strides = layout.dense_strides(tuple(form.shape), form.strides)
-    return results.finished(base.place(indices, form.device, dtypes.int64, strides))
+    return place, results.finished(base.place(indices, form.device, dtypes.int64, strides))
 
 
 def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:

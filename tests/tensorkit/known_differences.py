@@ -41,7 +41,8 @@ Differences that no expression below can show:
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
 - `hvp` is `vhp`: the Hessian is taken to be symmetric.
-- Second derivatives show the nodes of our formulas, not PyTorch's TanhBackwardBackward and such.
+- Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such
+  (tanh has PyTorch's).
 
 Keys are expressions that the differential tests would otherwise compare; a test checks that each
 of them still differs, so that this list cannot rot.
