@@ -48,6 +48,7 @@ FUNCTIONS = {
     "concatenate": "tup axis out | dtype casting",
     "copyto": "dst src casting where",
     "count_nonzero": "a axis",
+    "cumprod": "a axis dtype out",
     "cumsum": "a axis dtype out",
     "einsum": "*operands",
     "empty": "shape dtype order",

@@ -38,8 +38,8 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
             f"you can only change requires_grad flags of leaf variables.{advice}",
             repair=None if value else "x = x.detach()",
         )
-    if x._node is INFERENCE:
-        if value and not state.inference:
+    if x._node is INFERENCE and not (value and state.inference):
+        if value:
             raise AutogradError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed.",

@@ -3,7 +3,9 @@
 from functools import partial
 from typing import Any
 
+from tensorkit.autograd.rules import Rule
 from tensorkit.ops.notation import op
+from tensorkit.ops.selection import zeros_as
 
 _logic = partial(op, kind="comparison", result="bool", takes_numbers=False)
 _comparison = partial(op, kind="comparison", result="bool", number_first=False, overloaded=True)
@@ -67,6 +69,19 @@ def ge(xp: Any, x: Any, y: Any) -> Any:
     tensor([False,  True,  True])
     """
     return xp.greater_equal(x, y)
+
+
+def _forgets(definition: Any, number: str | None, overload: int) -> None:
+    """In place the answers, 0 and 1, replace numbers, on which they do not depend smoothly."""
+    node = f"{definition.name.title()}Backward{overload}"
+    zeros: Any = dict.fromkeys("xy", lambda g: zeros_as(g))
+    rule = Rule(definition.name, node, ("x", "y"), zeros, number)
+    definition.write_rules[number] = rule
+
+
+for _each in (eq, ne, lt, le, gt, ge):
+    _forgets(_each.definition, "y", 0)
+    _forgets(_each.definition, None, 1)
 
 
 @_logic(ufunc="logical_and")

@@ -478,7 +478,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     plan = definition.writes.get(key)
     # as in PyTorch, what is no operand is refused first, then the write, then what does not fit
     operands = _operands(definition, x, y, "in place") if plan is None else ()
-    tracked = history.check_write(x, y)
+    tracked = history.check_write(x, y) and x._form.dtype.is_floating_point
     if plan is None:
         plan = quietly(_plan, definition, device_of(x), operands, options, (x, y))
         remember(definition.writes, key, plan)

@@ -49,6 +49,7 @@ class Definition:
         self.inputs = code.co_varnames[1 : code.co_argcount]  # without xp
         self.options = tuple(forward.__kwdefaults__ or ())
         self.rules: dict[str | None, Rule] = {}
+        self.write_rules: dict[str | None, Rule] = {}  # where only the in-place form has a gradient
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
         tables.extend((self.plans, self.writes))
@@ -82,7 +83,8 @@ class Definition:
         """The rule of a call in which ``number`` ("x", "y", "reflected" or None) is a number."""
         if number == "reflected" and number not in self.rules:
             number = "x"
-        return self.rules.get(number) or self.rules.get(None)
+        rules = self.rules or self.write_rules
+        return rules.get(number) or rules.get(None)
 
 
 def no_record(*_: Any) -> None:

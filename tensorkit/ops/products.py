@@ -16,7 +16,7 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
-from tensorkit.ops.views import expand, reshape, t, transpose, unsafe_view, unsqueeze
+from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
 
 _ndarray: Any = CPU.backend.xp.ndarray
 
@@ -65,9 +65,9 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         return mv.__wrapped__(input, other)  # type: ignore[attr-defined]
     if n_left == 1 and n_right == 2:
         return _squeeze_row(mm(unsqueeze(input, 0), other))
-    if n_right <= 2:
+    if n_right <= 2 and (other._node is not None or _folds(input, other, True)):
         return _folded(input, other)
-    if n_left <= 2:
+    if n_left <= 2 and (input._node is not None or _folds(other, input, False)):
         return _folded_right(input, other)
     return _batched(input, other)
 
@@ -94,6 +94,20 @@ def _squeeze_row(xp: Any, x: Any) -> Any:
 _squeeze_row.grad(node="SqueezeBackward4", x=lambda g: unsqueeze(g, 0))
 
 
+def _folds(many: Tensor, one: Tensor, is_left: bool) -> bool:
+    """Whether all rows become one tall matrix, as PyTorch decides it (should_fold).
+
+    It does so if it costs no copy, and for a gradient of ``one``, which is then a single product.
+    """
+    sizes, steps = list(many._form.shape), list(many._form.strides)
+    if not is_left:
+        if len(one._form.shape) == 2:
+            return False
+        sizes[-2:], steps[-2:] = sizes[:-3:-1], steps[:-3:-1]
+    pairs = zip(steps[:-2], steps[1:-1], sizes[1:-1], strict=True)
+    return 0 in sizes or all(step == inner * size for step, inner, size in pairs)
+
+
 def _folded(x: Tensor, y: Tensor) -> Tensor:
     """Many matrices times one: all rows become one tall matrix."""
     shape = tuple(x._form.shape)
@@ -112,15 +126,18 @@ def _folded_right(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _batched(x: Tensor, y: Tensor) -> Tensor:
-    """Matrices times matrices, one by one."""
-    (*left, n, m), (*right, m2, p) = x._form.shape, y._form.shape
+    """Matrices times matrices, one by one; a vector on the right is a column, on the left a row."""
+    is_row, is_column = len(x._form.shape) == 1, len(y._form.shape) == 1
+    y = unsqueeze(y, 1) if is_column else y
+    (*left, n, m), (*right, m2, p) = (1, *x._form.shape) if is_row else x._form.shape, y._form.shape
     batch = layout.broadcast_shapes(tuple(left), tuple(right))
     count = prod(batch)
     pairs = _in_pairs(
         reshape(expand(x, (*batch, n, m)), (count, n, m)),
         reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
     )
-    return unsafe_view(_bmm(*pairs), size=(*batch, n, p))
+    products = squeeze(_bmm(*pairs), -1) if is_column else _bmm(*pairs)
+    return unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
 
 
 @op(kind="function", shortcut=_dot_of, on_arrays=_product)

@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import layout
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
-from tensorkit.dtypes import DType, as_dtype, bool_, uint8
+from tensorkit.dtypes import DType, as_dtype, bool_, float16, uint8
 from tensorkit.errors import DTypeError, NotSupportedError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
@@ -165,6 +165,8 @@ def _left(shape: Ints, dim: Ints | None, keepdims: bool) -> Ints:
 
 
 def _mean_of(xp: Any, x: Any, dim: Ints | None, keepdims: bool) -> Any:
+    if x.dtype.char == "e":  # the sum may be too large for float16
+        return _mean_of(xp, wide(xp, x), dim, keepdims).astype(x.dtype)
     sums = total(xp, x, dim, keepdims)
     return sums / (x.size if dim is None else count(x.shape, dim))
 
@@ -213,13 +215,15 @@ _sum_along.grad(node="SumBackward1", x=spread)
 
 def _share_of(x: Form) -> Any:
     """How plans take the mean of all numbers."""
+    if x.dtype is float16:
+        return None
     add, size = _total_of(x), x.shape.numel()
     return lambda x: add(x) / size
 
 
 @op(kind="function", shortcut=_share_of)
 def _mean(xp: Any, x: Any) -> Any:
-    return total(xp, x) / x.size
+    return _mean_of(xp, x, None, False)
 
 
 _mean.grad(x=lambda g, shape: _share(g, shape))
@@ -415,11 +419,10 @@ def _prod_slope(g: Any, x: Any, out: Any, shape: Ints, dim: Ints | None = None) 
 @op(kind="function")
 def _products_of_others(xp: Any, x: Any) -> Any:
     """For each element the product of all others along the last dimension, zeros among them."""
-    is_zero = x == 0
-    n_zeros = xp.add.reduce(is_zero, axis=-1, keepdims=True)
-    factors = xp.where(is_zero, x.dtype.type(1), x)
-    rest = xp.multiply.reduce(factors, axis=-1, keepdims=True)
-    return xp.where(n_zeros - is_zero == 0, rest / factors, x.dtype.type(0))
+    one = xp.ones((*x.shape[:-1], 1), x.dtype)
+    before = xp.cumprod(xp.concatenate((one, x[..., :-1]), -1), -1)
+    after = xp.cumprod(xp.concatenate((one, x[..., :0:-1]), -1), -1)[..., ::-1]
+    return before * after
 
 
 @op(kind="function")

@@ -479,6 +479,48 @@ torch.tensor(-inf)**-.5
 torch.tensor(-inf)**torch.tensor(-.5)
 torch.tensor(-inf)**.5
 """
+COMPARISONS_IN_PLACE = r"""
+x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.ge_(0);torch.autograd.grad((y*3).sum(),x)[0]
+x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.lt_(torch.ones(2));torch.autograd.grad((y*3).sum(),x)[0]
+x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y[1:].eq_(0);torch.autograd.grad((y*3).sum(),x)[0]
+x=torch.tensor([1.,-2.],requires_grad=True);repr((x*2).ge_(0))
+x=torch.tensor([1.,-2.],requires_grad=True);(x*2).ne_(torch.ones(2)).grad_fn.name()
+x=torch.tensor([1.,-2.],requires_grad=True);repr(torch.ones(2).gt_(x))
+x=torch.tensor([1.,-2.],requires_grad=True);x>0
+"""
+ONE_NUMBER_FOR_A_MASK = r"""
+x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor(2);x
+x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor([[4]]);x
+x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor([4,5]);x
+x=torch.zeros(3);x[torch.tensor([0,1])]=torch.tensor([7]);x
+x=torch.zeros(3);x[x==0]=torch.tensor(2.5,dtype=torch.float64);x
+x=torch.zeros(2,2,dtype=torch.int64);x[x==0]=torch.tensor([1.7]);x
+x=torch.zeros(2,2);x[0,torch.tensor([True,False])]=torch.tensor([3]);x
+"""
+PRODUCTS_OF_THE_OTHERS = r"""
+x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
+x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
+x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
+"""
+MEANS_OF_HALVES = r"""
+torch.tensor([60000.,60000.],dtype=torch.half).mean()
+torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
+"""
+NODES_OF_PRODUCTS = r"""
+repr(torch.ones(5,3)@torch.ones(2,3,4,requires_grad=True))
+(torch.ones(3)@torch.ones(2,3,4,requires_grad=True)).grad_fn.next_functions[0][0].name()
+(torch.ones(3,2,4,requires_grad=True).transpose(0,1)@torch.ones(4,5)).grad_fn.next_functions[0][0].name()
+(torch.ones(3,2,4,requires_grad=True).transpose(0,1)@torch.ones(4)).grad_fn.next_functions[0][0].name()
+(torch.ones(2,3,4,requires_grad=True)@torch.ones(4)).grad_fn.next_functions[0][0].name()
+(torch.ones(1,3)@torch.ones(2,3,4)).stride()
+"""
+ARGUMENTS_OF_GRAD = r"""
+x=torch.ones(2,requires_grad=True);torch.autograd.grad((x*x).sum(),x,None,True,False,True,None)[0]
+x=torch.ones(2,requires_grad=True);torch.autograd.grad((x*x).sum(),x,create_graph=True,only_inputs=True)[0].detach()
+"""
+INFERENCE = r"""
+mode=torch.inference_mode();mode.__enter__();x=torch.ones(2).requires_grad_();mode.__exit__(None,None,None);x.requires_grad
+"""
 
 
 def _run(line, library):
