@@ -343,7 +343,7 @@ class Tensor(TensorBase):
             result = views.permute(self, (1, 0))
             plan = base.ViewPlan(*form.views[views.permute.definition.forward, ((1, 0),)])
             if plan.take is not None:
-                plan = plan._replace(take=attrgetter("T"))
+                plan = plan._replace(take=attrgetter("T"))  # NumPy's quickest way to say it
             base.remember_view(form, "T", plan)
             return result
         warnings.warn(

@@ -267,7 +267,7 @@ def _fill_number(function: str, value: Any) -> Any:
     return number
 
 
-def _size(function: str, args: tuple[Any, ...], size: Any = _ABSENT) -> Ints:
+def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
     if size is _ABSENT:
         size = given_sizes(function, "size", args)

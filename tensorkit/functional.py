@@ -7,13 +7,13 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.dtypes import DType, bool_, of_number
+from tensorkit.dtypes import DType, bool_
 from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
-from tensorkit.ops.arguments import as_number, need_tensor, no_such_call
+from tensorkit.ops.arguments import need_tensor, need_two, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
-from tensorkit.ops.operands import Operand, promoted_type
+from tensorkit.ops.operands import as_operand, promoted_type
 from tensorkit.quiet import quietly
 
 _DIVISIONS: dict[str | None, Operation] = {
@@ -63,7 +63,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
     True
     """
-    _two_tensors("equal", input, other)
+    need_two("equal", input, other)
     form = input._form
     if form is other._form and form.device is CPU:
         own, its = input._array, other._array
@@ -85,7 +85,7 @@ def isclose(
     >>> tk.isclose(tk.tensor([1., 2.]), tk.tensor([1., 2.1]))
     tensor([ True, False])
     """
-    _two_tensors("isclose", input, other)
+    need_two("isclose", input, other)
     if input.dtype is not other.dtype:
         raise DTypeError(
             f"{input.dtype.word} did not match {other.dtype.word}",
@@ -126,7 +126,7 @@ def allclose(
     >>> tk.allclose(tk.tensor([0.1]) + 0.2, tk.tensor([0.3]))
     True
     """
-    _two_tensors("allclose", input, other)
+    need_two("allclose", input, other)
     close = isclose(input, other, rtol, atol, equal_nan)
     return bool(close.device.backend.item(close._array.all(), "allclose"))
 
@@ -157,23 +157,11 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     >>> tk.result_type(tk.tensor([1, 2]), 1.0)
     torch.float32
     """
-    operands = []
     if isinstance(tensor1, TensorBase) and isinstance(tensor2, TensorBase):  # noqa: SIM102
-        if tensor1._form.dtype is tensor2._form.dtype:
+        if tensor1._form.dtype is tensor2._form.dtype:  # nearly always
             return tensor1._form.dtype
-    for value in (tensor1, tensor2):
-        if isinstance(value, TensorBase):
-            form = value._form
-            operands.append(Operand(None, form.dtype, tuple(form.shape), form.strides, False))
-            continue
-        number = as_number(value)
-        if number is None:
-            signature = "(Tensor or Number tensor1, Tensor or Number tensor2)"
-            raise no_such_call("result_type", (tensor1, tensor2), signature)
-        operands.append(Operand(number, of_number(number), (), (), True))
-    return promoted_type(tuple(operands))
-
-
-def _two_tensors(function: str, input: Any, other: Any) -> None:
-    need_tensor(function, input)
-    need_tensor(function, other, "other", 2)
+    first, second = as_operand(tensor1), as_operand(tensor2)
+    if first is None or second is None:
+        signature = "(Tensor or Number tensor1, Tensor or Number tensor2)"
+        raise no_such_call("result_type", (tensor1, tensor2), signature)
+    return promoted_type((first, second))

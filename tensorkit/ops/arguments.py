@@ -23,6 +23,12 @@ def need_tensor(function: str, value: Any, argument: str = "input", position: in
         raise must_be(function, argument, position, "Tensor", value)
 
 
+def need_two(function: str, input: Any, other: Any, name: str = "other") -> None:
+    """TypeError with PyTorch's words unless both are tensors."""
+    need_tensor(function, input)
+    need_tensor(function, other, name, 2)
+
+
 def need_tensors(values: Any, argument: int) -> None:
     """TypeError with PyTorch's words unless all elements of an argument are tensors."""
     for place, value in enumerate(values):

@@ -20,7 +20,7 @@ class _LinAlgError(TensorkitError, RuntimeError):
     """A matrix that has no inverse."""
 
 
-LinAlgError = _LinAlgError
+LinAlgError = _LinAlgError  # PyTorch's class prints with the underscore, too
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:

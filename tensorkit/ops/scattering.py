@@ -48,7 +48,8 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any
     """
     if isinstance(src, TensorBase) and not more:
         return _with_tensor(input, index, src, dim)
-    return _call(*_scattered("scatter", input, dim, index, src, more))
+    operation, inputs, options = _scattered("scatter", input, dim, index, src, more)
+    return operation(*inputs, **options)
 
 
 @planned(3)
@@ -125,10 +126,6 @@ def _if_short(operation: Operation, inputs: tuple[Any, ...], options: dict[str, 
 
 
 _Call = tuple[Operation, tuple[Any, ...], dict[str, Any]]
-
-
-def _call(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
-    return operation(*inputs, **options)
 
 
 def _in_place(
