@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorkit import layout
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
 
 
@@ -51,9 +52,9 @@ class Backend:
 
     def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
-        slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
-        dense = self.xp.empty([shape[dim] for dim in slowest_first], dtype)
-        return dense.transpose([slowest_first.index(dim) for dim in range(len(shape))])
+        order = layout.slowest_first(strides)
+        dense = self.xp.empty([shape[dim] for dim in order], dtype)
+        return dense.transpose(layout.inverse(order))
 
     def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """An array that looks at the memory of the one-dimensional array ``flat``."""
@@ -85,8 +86,7 @@ class Backend:
 
     def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
         """The memory of a dense array of its own, as a one-dimensional array."""
-        slowest_first = sorted(range(array.ndim), key=lambda dim: strides[dim], reverse=True)
-        return array.transpose(slowest_first).reshape(-1)
+        return array.transpose(layout.slowest_first(strides)).reshape(-1)
 
 
 class Accelerator(Backend):

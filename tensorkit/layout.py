@@ -141,6 +141,21 @@ def _has_no_gaps(fastest_first: Iterable[tuple[int, int]]) -> bool:
     return True
 
 
+def slowest_first(strides: Sequence[int]) -> list[int]:
+    """The dimensions in their order in memory, that of the largest stride first."""
+    return sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+
+
+def inverse(order: Sequence[int]) -> Ints:
+    """The order of dimensions that undoes another one.
+
+    >>> from tensorkit import layout
+    >>> layout.inverse((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple([order.index(dim) for dim in range(len(order))])
+
+
 def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
     """How many elements of storage lie between the first and the last element, both included."""
     if 0 in shape:

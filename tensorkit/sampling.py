@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, dtypes
+from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.modes import no_grad
 from tensorkit.autograd.rules import Rule
@@ -91,11 +91,10 @@ def _write(x: Tensor, values: Any, stream: Generator, name: str, overload: int =
     node = f"{name[:-1].title()}Backward{overload}"
     rule = Rule(name, node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     writing.check_overlap(x)
-    strides, shape = x._form.strides, x._form.shape
-    slowest_first = sorted(range(len(shape)), key=lambda dim: strides[dim], reverse=True)
-    stacked = values.reshape([shape[dim] for dim in slowest_first])
-    ordered = stacked.transpose([slowest_first.index(dim) for dim in range(len(shape))])
-    on_device = _there(ordered, x._form.device, stream, name[:-1])
+    order = layout.slowest_first(form.strides)
+    stacked = values.reshape([form.shape[dim] for dim in order])
+    ordered = stacked.transpose(layout.inverse(order))
+    on_device = _there(ordered, form.device, stream, name[:-1])
     writing.write(x, on_device, name[:-1], rule, (x,), {})
     return x
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base
+from tensorkit import base, layout
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU
@@ -327,4 +327,4 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     shape = (*sizes["batch"], *sizes["rows"], *[1] * len(summed), *sizes["columns"])
     order = [*batch, *rows, *summed, *columns]
     result = views.view(bmm(left, right), shape)
-    return views.permute(result, tuple(order.index(dim) for dim in range(len(order))))
+    return views.permute(result, layout.inverse(order))

@@ -160,10 +160,9 @@ def _plan(
             compute = partial(_copied, compute)  # a ufunc writes by itself
     elif isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
         if not (shape and all_contiguous):
-            order = tuple(sorted(range(len(shape)), key=lambda dim: -strides[dim]))
-            slowest_first = tuple(shape[dim] for dim in order)
-            back = tuple(order.index(dim) for dim in range(len(shape)))
-            compute = _into(compute, slowest_first, form.dtype.numpy, back)
+            order = layout.slowest_first(strides)
+            in_memory = tuple(shape[dim] for dim in order)
+            compute = _into(compute, in_memory, form.dtype.numpy, layout.inverse(order))
     elif not (shape and all_contiguous):
         itemsize = form.dtype.itemsize
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
@@ -187,8 +186,11 @@ def _recorder(
 _LARGE = 2**14
 
 
-def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:
-    """A function that writes what ``ufunc`` gives to an array laid out as the result should be."""
+def _into(ufunc: Any, in_memory: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:
+    """A function that writes what ``ufunc`` gives to an array laid out as the result should be.
+
+    ``in_memory`` is its shape, the slowest dimension first, ``back`` the way to its own order.
+    """
     empty = np.empty
     order = {(*range(len(back)),): "C", (*reversed(range(len(back))),): "F"}.get(back)
     if not back:  # without dimensions: a ufunc alone would give a number
@@ -200,8 +202,8 @@ def _into(ufunc: Any, slowest_first: Ints, dtype: Any, back: Ints) -> Callable[.
             return lambda x: ufunc(x, order=order)
         return lambda x, y: ufunc(x, y, order=order)
     if ufunc.nin == 1:
-        return lambda x: ufunc(x, out=empty(slowest_first, dtype).transpose(back))
-    return lambda x, y: ufunc(x, y, out=empty(slowest_first, dtype).transpose(back))
+        return lambda x: ufunc(x, out=empty(in_memory, dtype).transpose(back))
+    return lambda x, y: ufunc(x, y, out=empty(in_memory, dtype).transpose(back))
 
 
 def _copied(compute: Callable[..., Any], *arrays: Any) -> None:

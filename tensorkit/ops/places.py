@@ -67,8 +67,7 @@ def add_places(xp: Any, x: Any, *, places: Places, size: Ints) -> Any:
     if picked[-1] == len(picked) - 1:  # they are the first dimensions
         return total.reshape(size)
     order = [*picked, *rest]
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return total.reshape([size[dim] for dim in (*picked, *rest)]).transpose(inverse)
+    return total.reshape([size[dim] for dim in order]).transpose(layout.inverse(order))
 
 
 @op(kind="function")

@@ -13,7 +13,7 @@ from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, ShapeError, sizes
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import need_tensor, no_kernel
+from tensorkit.ops.arguments import need_tensor, need_two, no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
@@ -244,7 +244,7 @@ def _plain_sum(input: Form, mat1: Form, mat2: Form, *, beta: float, alpha: float
 def _addmm(
     xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float, turned: bool
 ) -> Any:
-    return _sum_of(xp, input, _product(mat1, mat2), beta, alpha)
+    return _sum_of(input, _product(mat1, mat2), beta, alpha)
 
 
 def _right_slope(g: Any, mat1: Any, alpha: float, turned: bool) -> Any:
@@ -424,7 +424,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     return _baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha}
 
 
-def _sum_of(xp: Any, z: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _sum_of(z: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if alpha != 1:
         product *= product.dtype.type(alpha)
     if beta:  # with 0, nan and inf in z do not count
@@ -434,7 +434,7 @@ def _sum_of(xp: Any, z: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 @op(kind="function")
 def _baddbmm(xp: Any, z: Any, x: Any, y: Any, *, beta: Any, alpha: Any) -> Any:
-    return _sum_of(xp, z, _batch_product(xp, x, y), beta, alpha)
+    return _sum_of(z, _batch_product(xp, x, y), beta, alpha)
 
 
 _baddbmm.grad(
@@ -465,12 +465,6 @@ def _wide(x: Any, y: Any) -> Any:
         if prod(largest) * x.shape[-1] < 2**53:
             return dtypes.float64.numpy
     return x.dtype
-
-
-def need_two(function: str, input: Any, other: Any, name: str = "other") -> None:
-    """TypeError with PyTorch's words unless both are tensors."""
-    need_tensor(function, input, "input", 1)
-    need_tensor(function, other, name, 2)
 
 
 def _check_dtypes(

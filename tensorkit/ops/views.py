@@ -332,12 +332,7 @@ def permute(layout: Layout, dims: Ints) -> Layout:
     return _reordered(layout, order)
 
 
-permute.grad(x=lambda g, dims: permute(g, _inverse(dims)))
-
-
-def _inverse(dims: Ints) -> Ints:
-    order = [dim % len(dims) for dim in dims]
-    return tuple(order.index(place) for place in range(len(dims)))
+permute.grad(x=lambda g, dims: permute(g, rules.inverse([dim % len(dims) for dim in dims])))
 
 
 def _reordered(layout: Layout, order: Sequence[int]) -> Layout:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from tensorkit import layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.viz import words
 from tensorkit.viz.drawing import WIDEST, Canvas, Picture, shortened, text_width
@@ -238,7 +239,7 @@ def _index_of(distance: int, shape: tuple[int, ...], strides: tuple[int, ...]) -
     """
     if 0 in shape:
         return None
-    slowest_first = sorted(range(len(shape)), key=lambda dim: -strides[dim])
+    slowest_first = layout.slowest_first(strides)
 
     def find(remaining: int, dims: list[int]) -> dict[int, str] | None:
         if not dims:
