@@ -411,8 +411,8 @@ class Tensor(TensorBase):
         return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
 
     repeat_interleave = arranging.repeat_interleave
-    tril = arranging.tril
-    triu = arranging.triu
+    tril, tril_ = arranging.tril, arranging.tril_
+    triu, triu_ = arranging.triu, arranging.triu_
     diag = arranging.diag
     trace = arranging.trace
 

@@ -4,11 +4,12 @@ from functools import lru_cache
 from typing import Any
 
 from tensorkit import base, dtypes, layout
+from tensorkit.autograd import history
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, gathering, results, views
+from tensorkit.ops import copying, gathering, results, views, writing
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_kernel
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
@@ -197,6 +198,26 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
             [0., 0., 1.]])
     """
     return _triu, (input,), {"diagonal": _border("triu", input, diagonal)}
+
+
+def tril_(x: Tensor, diagonal: int = 0) -> Tensor:
+    """``tril``, in place."""
+    return _written(_tril, x, diagonal=_border("tril", x, diagonal))
+
+
+def triu_(x: Tensor, diagonal: int = 0) -> Tensor:
+    """``triu``, in place."""
+    return _written(_triu, x, diagonal=_border("triu", x, diagonal))
+
+
+def _written(operation: Any, x: Tensor, **options: Any) -> Tensor:
+    """Write the result into ``x``, on whose values the gradient does not depend."""
+    definition = operation.definition
+    rule = definition.rules[None] if history.check_write(x) else None
+    writing.check_overlap(x)
+    array = results.run(definition.forward, x._form.xp, x._array, **options)
+    writing.write(x, array, definition.name, rule, (x,), options)
+    return x
 
 
 def _border(function: str, x: Any, diagonal: Any) -> int:

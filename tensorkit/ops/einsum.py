@@ -5,6 +5,7 @@ those that are summed. Pairs are then multiplied from the left. The steps, and s
 PyTorch's (aten/src/ATen/native/Linear.cpp, einsum and sumproduct_pair).
 """
 
+import string
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
@@ -14,7 +15,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd.modes import state
-from tensorkit.base import Form, Tensor
+from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import ShapeError
 from tensorkit.ops import planning, reduction, results, views
@@ -42,7 +43,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     >>> tk.einsum("ii", x)
     tensor(5.)
     """
-    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)) and isinstance(equation, str):
         operands = tuple(operands[0])
     try:
         form, multiply = _plans[equation, *[x._form for x in operands]]
@@ -61,6 +62,8 @@ _UNTRACKED = [None, None]
 
 def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
     """The result by steps that are recorded; how arrays give it, without them, is remembered."""
+    if isinstance(equation, TensorBase) and operands:
+        equation, operands = _spelled((equation, *operands))
     if not isinstance(equation, str) or not operands:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -87,6 +90,27 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
             key = (equation, *[x._form for x in operands])
             planning.remember(_plans, key, (result._form, multiply))
     return result
+
+
+def _spelled(parts: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The equation and operands of ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+
+    def letter(dim: Any) -> str:
+        if dim is not Ellipsis and not 0 <= dim < len(_LETTERS):
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+        return _DOTS if dim is Ellipsis else _LETTERS[dim]
+
+    def word(dims: Any) -> str:
+        return "".join(map(letter, dims))
+
+    words = [word(dims) for dims in parts[1::2]]
+    result = f"->{word(parts[-1])}" if len(parts) % 2 else ""
+    return ",".join(words) + result, parts[: 2 * len(words) : 2]
+
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
 def _on_arrays(left: _Named, right: _Named, out: list[str], summed: list[str], result: Form) -> Any:

@@ -419,8 +419,10 @@ def _round(xp: Any, x: Any) -> Any:
 
 @op(kind="function")
 def _round_to(xp: Any, x: Any, *, decimals: int) -> Any:
-    scale = x.dtype.type(10.0 ** abs(decimals))
-    return xp.rint(x * scale) / scale if decimals > 0 else xp.rint(x / scale) * scale
+    own = x.astype(xp.float32) if x.dtype == xp.float16 else x
+    scale = own.dtype.type(10.0 ** abs(decimals))
+    rounded = xp.rint(own * scale) / scale if decimals > 0 else xp.rint(own / scale) * scale
+    return rounded.astype(x.dtype, copy=False)
 
 
 for _step in (floor, ceil, trunc, _round):

@@ -614,7 +614,7 @@ def _norm_slope(g: Any, x: Any, out: Any, dim: Ints, p: float) -> Any:
     if p == 1:
         return g * sign(x)
     if p in (inf, -inf):
-        is_extreme = abs(x) == out
+        is_extreme = (abs(x) == out) | (x != x)
         return g * sign(x) * (is_extreme / sum(is_extreme, dim, True))
     if p == 2:
         return where(out == 0, 0.0, g * (x / out))

@@ -502,7 +502,30 @@ x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0
 x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
 """
+SUBSCRIPTS_AS_LISTS = r"""
+torch.einsum(torch.arange(6.).view(2,3),[0,1],torch.arange(12.).view(3,4),[1,2],[0,2])
+torch.einsum(torch.arange(6.).view(2,3),[0,1],torch.arange(12.).view(3,4),[1,2])
+torch.einsum(torch.arange(6.).view(2,3),[...,30],[30,...])
+torch.einsum(torch.arange(6.).view(2,3),[3,1],[])
+torch.einsum(torch.ones(2),[60])
+torch.einsum(torch.ones(2,2),[3,3])
+torch.einsum(torch.ones(2))
+"""
+TRIANGLES_IN_PLACE = r"""
+x=torch.full((3,3),-inf);x.triu_(1);x
+x=torch.arange(12.).view(3,4).t();x.tril_(-1)
+x=torch.arange(12.).view(2,2,3);x[1].tril_();x
+x=torch.ones(2,2,requires_grad=True);y=x*3;y.triu_(1);torch.autograd.grad(y.sum(),x)[0]
+x=torch.ones(2,2,requires_grad=True);repr((x*3).tril_())
+x=torch.ones(2,2,requires_grad=True);x.tril_()
+torch.ones(3).triu_()
+"""
+NAN_OF_THE_LARGEST = r"""
+x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]
+"""
 MEANS_OF_HALVES = r"""
+torch.tensor([-2.05,1.45,2.675],dtype=torch.half).round(decimals=1)
+torch.tensor([1234.5,15.],dtype=torch.half).round(decimals=-1)
 torch.tensor([60000.,60000.],dtype=torch.half).mean()
 torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
 """
