@@ -17,6 +17,7 @@ from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
+from tensorkit.ops.arithmetic import remainder
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
@@ -294,6 +295,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     dim = layout.wrap_dim(need_int("take_along_dim", "dim", 3, dim), max(input.dim(), 1))
     own, other = tuple(input.shape), tuple(indices.shape)
+    if not own:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    indices = remainder(indices, own[dim])  # -1 is the last; PyTorch wraps all others, too
     if input._node is None and own[:dim] == other[:dim] and own[dim + 1 :] == other[dim + 1 :]:
         return gather(input, dim, indices)
     shape = layout.broadcast_shapes(

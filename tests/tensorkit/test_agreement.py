@@ -511,6 +511,14 @@ torch.einsum(torch.ones(2),[60])
 torch.einsum(torch.ones(2,2),[3,3])
 torch.einsum(torch.ones(2))
 """
+POSITIONS_FROM_THE_END = r"""
+torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-1]]),1)
+torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-4],[5]]),1)
+x=torch.ones(2,3,requires_grad=True);torch.autograd.grad((x*x).take_along_dim(torch.tensor([[-1],[0]]),-1).sum(),x)[0]
+torch.zeros(0).take_along_dim(torch.tensor([0]),0)
+torch.tensor(1.).take_along_dim(torch.tensor(0),0)
+torch.arange(3.).take_along_dim(torch.tensor([-1]))
+"""
 TRIANGLES_IN_PLACE = r"""
 x=torch.full((3,3),-inf);x.triu_(1);x
 x=torch.arange(12.).view(3,4).t();x.tril_(-1)
