@@ -19,7 +19,7 @@ from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguo
 from tensorkit.storage import Storage
 
 _MOST_FORMS = 10_000
-_MOST_PARTS = 100
+_MOST_KEPT = 100  # parts, or plans of views, of one form
 _forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
 _contiguous_forms: dict[tuple[Device, Any, Ints], "Form"] = {}
 
@@ -93,7 +93,7 @@ def part_form(form: Form, length_and_step: tuple[int, int] | None) -> Form:
         if length_and_step is not None:
             length, step = length_and_step
             shape, strides = (length, *shape), (form.strides[0] * step, *strides)
-        if len(form.parts) >= _MOST_PARTS:
+        if len(form.parts) >= _MOST_KEPT:
             form.parts.clear()
         part = form.parts[length_and_step] = form_of(form.device, form.dtype, shape, strides)
     return part
@@ -216,7 +216,7 @@ class ViewPlan(NamedTuple):
 
 def remember_view(form: Form, key: Any, plan: Any) -> None:
     """Keep a plan with the form it is for."""
-    if len(form.views) >= _MOST_PARTS:
+    if len(form.views) >= _MOST_KEPT:
         form.views.clear()
     form.views[key] = tuple(plan) if isinstance(plan, ViewPlan) else plan  # unpacked faster
 

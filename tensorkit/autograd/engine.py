@@ -128,7 +128,7 @@ def grad(
     collected = run.collect(starts, wanted)
     results: list[Any] = []
     for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
-        found = collected.get(id(edge)) or run.passed.get(id(edge))
+        found = collected.get(id(edge)) or run.nodes.get(id(edge))
         if found is not None:
             results.append(run.work.result(found[1], x._form))
         elif materialize_grads:
@@ -223,7 +223,7 @@ def _depth_in_library() -> int:
 class _Run:
     """One walk."""
 
-    __slots__ = ("arrived", "create_graph", "heap", "keep", "passed", "pending", "private", "work")
+    __slots__ = ("arrived", "create_graph", "heap", "keep", "nodes", "pending", "private", "work")
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.work: Any = _ON_TENSORS if create_graph else _ON_ARRAYS
@@ -233,7 +233,7 @@ class _Run:
         self.heap: list[tuple[int, Any]] = []  # the same nodes, the youngest first
         self.private: set[Any] = set()  # nodes whose sum is an array that this run made
         self.arrived: dict[int, tuple[Any, Any]] = {}  # id of a leaf -> (leaf, gradient)
-        self.passed: dict[int, tuple[Any, Any]] = {}  # the same of nodes that are wanted
+        self.nodes: dict[int, tuple[Any, Any]] = {}  # the same of nodes that are wanted
 
     def starts(self, tensors: Any, given: Any) -> list[tuple[Any, Any]]:
         """Where the walk begins, and the gradients there; ``given`` is None for ones."""
@@ -323,7 +323,7 @@ class _Run:
                 gradient = self._after_hooks(attached, node._form, gradient)
             if passing is not None:
                 if id(node) in wanted_ids and gradient is not None:
-                    self.passed[id(node)] = node, gradient
+                    self.nodes[id(node)] = node, gradient
                 if node not in passing:
                     node, passed = None, ()
                     continue

@@ -29,60 +29,49 @@ from tensorkit.base import Tensor
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-def known_recorder(  # noqa: C901 - one way, without calls
-    rule: Rule, names: tuple[str, ...], known: dict[str, Any]
-) -> Callable[..., None]:
-    """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
+def unary_recorder(rule: Rule, options: Mapping[str, Any] = _NONE) -> Callable[..., None]:
+    """The short way for one plain tensor, ``record(result, x)``.
 
-    Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
+    A formula of the result may take ``options`` after it.
     """
-    places = [names.index(name) for name in rule.inputs]
-    if len(names) == len(places) == 1 and rule.keeps - known.keys() == {"out"}:
-        first, *options = rule.needs[0]
-        if first == "out":
-            return unary_recorder(rule, {name: known[name] for name in options})
-    kept = {name: known[name] for name in rule.keeps if name in known}
-    tensors = [
-        (name, names.index(name), user)
-        for name, users in rule.kept
-        if name in names
-        for user in users
-    ]
-    keeps_result = "out" in rule.keeps
+    keeps = rule.keeps - options.keys()
+    if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
 
-    def record_known(result: Tensor, *inputs: Tensor) -> None:
-        if not (state.grad and result._form.dtype.is_floating_point):
+        def record_any(result: Tensor, x: Tensor) -> None:
+            if state.grad and (edge := edge_of(x)) is not None:
+                result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
+
+        return record_any
+
+    keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
+
+    def record_one(result: Tensor, x: Tensor) -> None:
+        if not state.grad:
             return
-        edges, tracked = [], False
-        for place in places:
-            x = inputs[place]
-            edge = x._node
-            if edge.__class__ is Mark:
-                edge = x if edge is LEAF else edge_of(x)
-            edges.append(edge)
-            if edge is not None:
-                tracked = True
-        if not tracked:
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None:
             return
-        node = GeneralNode()
+        if keeps_result:
+            node: Any = ResultNode()
+            node.saved = result._array
+            node.options = options
+            node.storage = None
+        else:
+            node = PairNode()
+            node.right = node.y = None
+            node.x = x if keeps_x else None
+            version = 0 if x._storage is None else x._storage.version
+            node.versions = version and (version, 0)
         node.rule = rule
         node._form = result._form
         node.hooks = None
         node.order = next_order()
-        node.edges = tuple(edges)
-        node.known = kept
-        node.saved = NOTHING
-        if tensors or keeps_result:
-            saved: dict[str, Any] = {}
-            node.saved = saved
-            for name, place, user in tensors:
-                if edges[user] is not None:
-                    saved[name] = Saved(inputs[place])
-            if keeps_result:
-                saved["out"] = SavedResult(result)
+        node.left = edge
         result._node = node
 
-    return record_known
+    return record_one
 
 
 def pair_recorder(  # noqa: C901 - one way, without calls
@@ -171,46 +160,57 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
     return record_number
 
 
-def unary_recorder(rule: Rule, options: Mapping[str, Any] = _NONE) -> Callable[..., None]:
-    """The short way for one plain tensor, ``record(result, x)``.
+def known_recorder(  # noqa: C901 - one way, without calls
+    rule: Rule, names: tuple[str, ...], known: dict[str, Any]
+) -> Callable[..., None]:
+    """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
 
-    A formula of the result may take ``options`` after it.
+    Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
     """
-    keeps = rule.keeps - options.keys()
-    if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
+    places = [names.index(name) for name in rule.inputs]
+    if len(names) == len(places) == 1 and rule.keeps - known.keys() == {"out"}:
+        first, *options = rule.needs[0]
+        if first == "out":
+            return unary_recorder(rule, {name: known[name] for name in options})
+    kept = {name: known[name] for name in rule.keeps if name in known}
+    tensors = [
+        (name, names.index(name), user)
+        for name, users in rule.kept
+        if name in names
+        for user in users
+    ]
+    keeps_result = "out" in rule.keeps
 
-        def record_any(result: Tensor, x: Tensor) -> None:
-            if state.grad and (edge := edge_of(x)) is not None:
-                result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
-
-        return record_any
-
-    keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
-
-    def record_one(result: Tensor, x: Tensor) -> None:
-        if not state.grad:
+    def record_known(result: Tensor, *inputs: Tensor) -> None:
+        if not (state.grad and result._form.dtype.is_floating_point):
             return
-        edge = x._node
-        if edge.__class__ is Mark:
-            edge = x if edge is LEAF else edge_of(x)
-        if edge is None:
+        edges, tracked = [], False
+        for place in places:
+            x = inputs[place]
+            edge = x._node
+            if edge.__class__ is Mark:
+                edge = x if edge is LEAF else edge_of(x)
+            edges.append(edge)
+            if edge is not None:
+                tracked = True
+        if not tracked:
             return
-        if keeps_result:
-            node: Any = ResultNode()
-            node.saved = result._array
-            node.options = options
-            node.storage = None
-        else:
-            node = PairNode()
-            node.right = node.y = None
-            node.x = x if keeps_x else None
-            version = 0 if x._storage is None else x._storage.version
-            node.versions = version and (version, 0)
+        node = GeneralNode()
         node.rule = rule
         node._form = result._form
         node.hooks = None
         node.order = next_order()
-        node.left = edge
+        node.edges = tuple(edges)
+        node.known = kept
+        node.saved = NOTHING
+        if tensors or keeps_result:
+            saved: dict[str, Any] = {}
+            node.saved = saved
+            for name, place, user in tensors:
+                if edges[user] is not None:
+                    saved[name] = Saved(inputs[place])
+            if keeps_result:
+                saved["out"] = SavedResult(result)
         result._node = node
 
-    return record_one
+    return record_known

@@ -115,8 +115,8 @@ def _is_known(part: Any) -> bool:
     return part.__class__ in _BOUNDS or part is Ellipsis
 
 
-_BOUNDS = frozenset((int, type(None)))
-_ALONE = frozenset((type(None), type(...)))
+_BOUNDS = frozenset((int, type(None)))  # what the ends of a slice may be
+_ALONE = frozenset((type(None), type(...)))  # what may be an index by itself
 
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it

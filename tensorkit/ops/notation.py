@@ -465,13 +465,6 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
     return define
 
 
-def _as_array(result: Any, form: Form) -> Any:
-    """A result that is a number, or lies otherwise in memory, as the array it should be."""
-    if isinstance(result, _xp.generic):
-        return _xp.asarray(result)
-    return form.xp.asarray(result, order="C")
-
-
 def composed(choose: Callable[..., Any]) -> Callable[..., Any]:
     """Turn a function that chooses a view operation and its arguments into one that applies it.
 
@@ -592,6 +585,13 @@ def _plan_several(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: 
         return _chosen(choose, plans, n_tensors, args, options)
 
     return of_several
+
+
+def _as_array(result: Any, form: Form) -> Any:
+    """A result that is a number, or lies otherwise in memory, as the array it should be."""
+    if isinstance(result, _xp.generic):
+        return _xp.asarray(result)
+    return form.xp.asarray(result, order="C")
 
 
 _form_of, _array_of, _node_of = map(attrgetter, ("_form", "_array", "_node"))
