@@ -24,7 +24,6 @@ from tensorkit import base
 from tensorkit.autograd import history
 from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.layout import Layout
@@ -50,27 +49,7 @@ class Operation(Protocol):
     inplace: Callable[..., Tensor]
     inplace_operator: Callable[[Any, Any], Tensor]
     on_arrays: Callable[..., Any]
-
-    def grad(
-        self,
-        *,
-        node: str | None = None,
-        number: str | None = None,
-        option: bool = False,
-        **formulas: Callable[..., Any] | None,
-    ) -> None:
-        """Give the gradient formulas, one per input.
-
-        A formula's first parameter is the gradient of the result; the others name what it needs:
-        inputs, options, ``out`` (the result) or ``shape`` (of the first input). It is written in
-        operations and operators only, so that it runs on tensors and on arrays.
-
-        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``. ``number`` is
-        "x", "y" or "reflected" (a number before the operator) if these formulas are for a call in
-        which that argument is a number; ``option`` tells that to PyTorch the number is no input.
-        Without formulas, or with None for one, the result has a node, but backward refuses to
-        pass it.
-        """
+    grad: Callable[..., None]  # see Definition.grad
 
     def __call__(self, *args: Any, **options: Any) -> Tensor:
         """Apply the operation to tensors and numbers."""
@@ -132,25 +111,7 @@ def _dress(call: Any, definition: Definition, on_arrays: Any = None) -> Any:
     call.__doc__ = definition.forward.__doc__
     call.definition = definition
     call.on_arrays = on_arrays or _array_form(definition)
-
-    def grad(
-        *,
-        node: str | None = None,
-        number: str | None = None,
-        option: bool = False,
-        **formulas: Callable[..., Any] | None,
-    ) -> None:
-        camel = definition.name.title().replace("_", "")
-        no_edge = ("x" if number == "reflected" else number) if option else None
-        inputs = definition.inputs
-        if definition.kind == "function":  # a condition, say, has no gradient and no edge
-            inputs = tuple(name for name in inputs if name in formulas)
-        rule = Rule(definition.name, node or f"{camel}Backward0", inputs, formulas, no_edge)
-        if definition.kind == "view":
-            rule.keeps.update(definition.options)
-        definition.set_rule(number, rule)
-
-    call.grad = grad
+    call.grad = definition.grad
     return call
 
 

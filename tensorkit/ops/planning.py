@@ -58,15 +58,41 @@ class Definition:
         # of a tensor and a number, by whether the number stands first
         self.record_number: dict[bool, Callable[..., None]] = {True: no_record, False: no_record}
 
-    def set_rule(self, number: str | None, rule: Rule) -> None:
-        """Use ``rule`` for calls in which ``number`` is a number."""
+    def grad(
+        self,
+        *,
+        node: str | None = None,
+        number: str | None = None,
+        option: bool = False,
+        **formulas: Callable[..., Any] | None,
+    ) -> None:
+        """Give the gradient formulas, one per input.
+
+        A formula's first parameter is the gradient of the result; the others name what it needs:
+        inputs, options, ``out`` (the result) or ``shape`` (of the first input). It is written in
+        operations and operators only, so that it runs on tensors and on arrays.
+
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``. ``number`` is
+        "x", "y" or "reflected" (a number before the operator) if these formulas are for a call in
+        which that argument is a number; ``option`` tells that to PyTorch the number is no input.
+        Without formulas, or with None for one, the result has a node, but backward refuses to
+        pass it.
+        """
+        camel = self.name.title().replace("_", "")
+        no_edge = ("x" if number == "reflected" else number) if option else None
+        inputs = self.inputs
+        if self.kind == "function":  # a condition, say, has no gradient and no edge
+            inputs = tuple(name for name in inputs if name in formulas)
+        rule = Rule(self.name, node or f"{camel}Backward0", inputs, formulas, no_edge)
+        if self.kind == "view":
+            rule.keeps.update(self.options)
         self.rules[number] = rule
         if number is None:
             recorder: Any = {1: recorders.unary_recorder, 2: recorders.pair_recorder}.get(
-                len(rule.inputs)
+                len(inputs)
             )
             self.record = recorder(rule) if recorder else no_record
-        for number_first in (False, True) if len(rule.inputs) == 2 else ():
+        for number_first in (False, True) if len(inputs) == 2 else ():
             found = self.rule_for("reflected" if number_first else "y")
             if found is not None:
                 self.record_number[number_first] = recorders.number_recorder(found, number_first)
