@@ -294,10 +294,11 @@ def _put(target: Tensor, found: places.Places, value: Any) -> None:
         value = views.select(value, 0, 0)
     if value._form.shape:
         refuse_mix(target._form.device, value._form.device, into=target._form.device)
-    elif any(place.__class__ is not slice and place.dtype == bool for place in found):
-        value = copying.to(
-            value, dtype, None
-        )  # one number for a mask takes the dtype, as in a fill
+    elif value._form.dtype is not dtype and any(
+        place.__class__ is not slice and place.dtype == bool for place in found
+    ):  # for a mask one number is cast, as in a fill
+        check_value(value.item(), dtype)
+        value = copying.to(value, dtype, None)
     places.put(target, at, moved(value, target._form.device))
 
 

@@ -495,6 +495,10 @@ x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor([4,5]);x
 x=torch.zeros(3);x[torch.tensor([0,1])]=torch.tensor([7]);x
 x=torch.zeros(3);x[x==0]=torch.tensor(2.5,dtype=torch.float64);x
 x=torch.zeros(2,2,dtype=torch.int64);x[x==0]=torch.tensor([1.7]);x
+x=torch.zeros(2,dtype=torch.uint8);x[x==0]=torch.tensor(300);x
+x=torch.zeros(2,dtype=torch.int64);x[x==0]=torch.tensor(nan);x
+x=torch.zeros(2,dtype=torch.bool);x[~x]=torch.tensor(3);x
+x=torch.zeros(2);x[x==0]=torch.tensor(inf,dtype=torch.double);x
 x=torch.zeros(2,2);x[0,torch.tensor([True,False])]=torch.tensor([3]);x
 """
 PRODUCTS_OF_THE_OTHERS = r"""
