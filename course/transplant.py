@@ -188,7 +188,7 @@ def _engine_order(mine: Any) -> list[Undo]:
 
     def walk(run: Any, starts: list[Any], wanted: list[Any] | None) -> None:
         for edge, gradient in starts:
-            run._deliver(edge, run.work.start(gradient))
+            run._deliver(edge, gradient)
         names = _names([edge for edge, _ in starts])
         inputs = {name: [names[it] for it in _nodes(node.edges)] for node, name in names.items()}
         inputs[""] = [names[edge] for edge in _nodes(edge for edge, _ in starts)]
@@ -222,7 +222,7 @@ def _run_node(run: Any, node: Any, wanted: list[Any] | None) -> None:
     if gradient is None:  # the order was wrong: nothing has arrived yet
         return
     if any(node is edge for edge in wanted or ()):
-        run.arrived[id(node)] = (node, gradient)
+        run.nodes[id(node)] = node, gradient
     values = (node.tensor_gradients if run.create_graph else node.gradients)(gradient)
     for edge, value in zip(node.edges, values, strict=False):
         if edge is not None and value is not None:

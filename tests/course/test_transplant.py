@@ -94,6 +94,14 @@ USES = {
 }
 
 
+def test_an_engine_in_the_learners_order_gives_gradients_of_results_on_the_way():
+    x = tk.tensor([1.0, 2.0], requires_grad=True)
+    with transplant(ch05.backward_order):
+        y = x * x
+        found = tk.autograd.grad((y * y).sum(), [y, x])
+    assert [gradient.tolist() for gradient in found] == [[2.0, 8.0], [4.0, 32.0]]
+
+
 def test_every_place_is_tried_here():
     assert set(USES) == set(PLACES)
 
