@@ -6,7 +6,7 @@ Whoever implements one takes it off the list; a test reminds of it.
 from typing import NoReturn
 
 FUNCTIONS = frozenset({"median", "rsub"})
-ATTRIBUTES = frozenset({"median", "squeeze_", "transpose_", "unfold", "unsqueeze_"})
+ATTRIBUTES = frozenset({"median", "unfold"})
 # what to write -> the names that PyTorch has for it
 _FAMILIES = {
     "two real tensors (there are no complex numbers)": "complex32 complex64 complex128 cfloat "
@@ -39,6 +39,11 @@ _FAMILIES = {
     "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
     "x.reshape, or a new tensor": "resize_ resize_as_ set_",
+    "x = x.squeeze(), x.mT or another view": "squeeze_ unsqueeze_ transpose_ swapaxes_ "
+    "swapdims_ t_ as_strided_",
+    "x.copy_(x.cumsum(dim))": "cumsum_",
+    "x.copy_(x.addmm(a, b))": "addmm_",
+    "x.copy_(x.baddbmm(a, b))": "baddbmm_",
     "operations on the whole tensor": "apply_ map_",
     "x.device.type": "is_xpu is_mps is_meta is_quantized",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",

@@ -270,3 +270,13 @@ def test_what_is_advised_instead_of_a_missing_name_exists():
         for owner, *names in re.findall(r"\b(tk|x)\.(\w+)(?:\.([A-Z]\w+))?", advice):
             start: object = tk if owner == "tk" else tk.ones(2, 2)
             functools.reduce(getattr, filter(None, names), start)
+
+
+def test_what_writes_in_place_is_a_function_where_it_is_one_in_torch():
+    torch = pytest.importorskip("torch")
+    methods = {name for name in dir(torch) if name.endswith("_") and hasattr(tk.Tensor, name)}
+    assert not [name for name in methods if not hasattr(tk, name)]
+    x = tk.tensor([1.0, 4.0])
+    assert tk.sqrt_(x) is x
+    assert x.tolist() == [1.0, 2.0]
+    assert tk.fill_(x, 3).tolist() == [3.0, 3.0]
