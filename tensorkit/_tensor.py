@@ -53,7 +53,7 @@ from tensorkit.ops import (
     splitting,
     views,
 )
-from tensorkit.ops.arguments import as_number, given_sizes, need_tensor, no_such_call
+from tensorkit.ops.arguments import as_number, by_name, given_sizes, need_tensor, no_such_call
 from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
@@ -76,7 +76,9 @@ def _of_integers(
     ``view`` is the view operation that it is on contiguous tensors.
     """
 
-    def method(self: "Tensor", *integers: Any) -> "Tensor":
+    def method(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
+        if given:
+            integers = by_name(operation.__name__, argument, integers, given)
         plans = self._form.views
         # the types, too: 1 and True are equal
         is_one = len(integers) == 1 and integers[0].__class__ is int
@@ -93,15 +95,9 @@ def _of_integers(
                 base.remember_view(self._form, key, plan)
         return result
 
-    def named(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
-        if argument in given and not integers:
-            integers = (given.pop(argument),)
-        return method(self, *integers, **given)
-
-    found = method if view is not None else named
-    method.__qualname__ = found.__qualname__ = operation.__name__
-    found.__doc__ = operation.__doc__
-    return found
+    method.__qualname__ = operation.__name__
+    method.__doc__ = operation.__doc__
+    return method
 
 
 class Tensor(TensorBase):
@@ -310,8 +306,10 @@ class Tensor(TensorBase):
     unsqueeze = views.unsqueeze
     expand = _of_integers(views.expand, "size", views.expand)
 
-    def view(self, *shape: Any) -> "Tensor":
+    def view(self, *shape: Any, **given: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
+        if given:
+            shape = (given["dtype"],) if "dtype" in given else by_name("view", "size", shape, given)
         if shape and isinstance(shape[0], DType):
             raise NotSupportedError(
                 "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
@@ -383,8 +381,9 @@ class Tensor(TensorBase):
         """View repeated to the shape of ``other``."""
         return views.expand(self, _shape_of("expand_as", other))
 
-    def broadcast_to(self, *size: Any) -> "Tensor":
+    def broadcast_to(self, *size: Any, **given: Any) -> "Tensor":
         """View repeated to this shape."""
+        size = by_name("broadcast_to", "size", size, given) if given else size
         return views.expand(self, given_sizes("broadcast_to", "size", size))
 
     ravel = reshaping.ravel
@@ -395,7 +394,11 @@ class Tensor(TensorBase):
     moveaxis = movedim
     diagonal = views.diagonal
     narrow = splitting.narrow
-    split = splitting.split
+
+    def split(self, split_size: Any, dim: int = 0) -> tuple["Tensor", ...]:
+        """Views of ``split_size`` elements along ``dim``, or of as many as a list says."""
+        return splitting.split(self, split_size, dim)
+
     chunk = splitting.chunk
     unbind = splitting.unbind
 
@@ -405,8 +408,9 @@ class Tensor(TensorBase):
     roll = arranging.roll
     repeat = _of_integers(arranging.repeat, "repeats")
 
-    def tile(self, *dims: Any) -> "Tensor":
+    def tile(self, *dims: Any, **given: Any) -> "Tensor":
         """``repeat`` that needs no number for the first dimensions."""
+        dims = by_name("tile", "dims", dims, given) if given else dims
         repeats = given_sizes("tile", "dims", dims)
         return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
 

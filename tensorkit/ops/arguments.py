@@ -115,6 +115,18 @@ def given_sizes(function: str, argument: str, args: tuple[Any, ...]) -> Ints:
     return need_sizes(function, argument, 1, packed)
 
 
+def by_name(function: str, argument: str, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    """The arguments of a call that may name its one sequence: permute(dims=(1, 0))."""
+    for name in given:
+        if name != argument:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+    if args:
+        raise TypeError(f"{function}() got multiple values for argument '{argument}'")
+    if not isinstance(given[argument], (tuple, list)):
+        raise must_be(function, argument, 1, "tuple of ints", given[argument])
+    return (given[argument],)
+
+
 def as_int_or_large(value: Any) -> int | None:
     """``as_int`` that leaves the refusal of large numbers to the caller."""
     try:

@@ -523,6 +523,18 @@ torch.zeros(0).take_along_dim(torch.tensor([0]),0)
 torch.tensor(1.).take_along_dim(torch.tensor(0),0)
 torch.arange(3.).take_along_dim(torch.tensor([-1]))
 """
+SIZES_BY_NAME = r"""
+torch.arange(6.).view(2,3).reshape(shape=(3,2))
+torch.arange(6.).view(2,3).view(size=(6,))
+torch.arange(6.).view(2,3).permute(dims=(1,0))
+torch.arange(6.).view(2,3).expand(size=(2,2,3))
+torch.arange(6.).view(2,3).broadcast_to(size=(2,2,3))
+torch.arange(6.).view(2,3).tile(dims=(2,))
+torch.arange(6.).view(2,3).split(split_size=1)[1]
+torch.split(torch.arange(6.),split_size_or_sections=4)[1]
+torch.ones(6).reshape(2,3,foo=1)
+torch.ones(2,3).permute((0,1),dims=(0,1))
+"""
 TRIANGLES_IN_PLACE = r"""
 x=torch.full((3,3),-inf);x.triu_(1);x
 x=torch.arange(12.).view(3,4).t();x.tril_(-1)
