@@ -60,11 +60,15 @@ class Rule:
 
     @property
     def kept(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The names in ``keeps``, each with the places of the inputs whose formulas need it."""
+        """The names in ``keeps``, each with the places of the inputs whose formulas need it.
+
+        In the order in which formulas ask: the first that is no longer as it was is reported.
+        """
         if len(self._kept) != len(self.keeps):  # a view's rule also keeps its options
+            asked = dict.fromkeys(name for needs in self.needs for name in needs)
             self._kept = tuple(
                 (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
-                for name in self.keeps
+                for name in [*asked, *sorted(self.keeps - asked.keys())]
             )
         return self._kept
 
