@@ -10,7 +10,7 @@ from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_
 from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
-from tensorkit.ops.arguments import need_tensor, need_two, no_such_call
+from tensorkit.ops.arguments import need_tensor, need_two, no_such_call, read
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import Operation
 from tensorkit.ops.operands import as_operand, promoted_type
@@ -92,6 +92,7 @@ def isclose(
             "Both tensors must have the same dtype.",
             repair=f"other.to(tk.{input.dtype.name})",
         )
+    rtol, atol = read(rtol), read(atol)
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")

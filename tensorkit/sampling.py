@@ -37,6 +37,7 @@ from tensorkit.ops.arguments import (
     need_tensor,
     no_kernel,
     no_such_call,
+    read,
 )
 from tensorkit.ops.selection import zeros_as
 from tensorkit.quiet import quietly
@@ -119,6 +120,7 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
     tensor([-0.0075,  0.5364])
     """
     dtype, stream = x._form.dtype, _stream(generator, x._form.device)
+    start, to = read(start), read(to)
     _need_floating(dtype, "check_uniform_bounds")
     if start == 0 and to == 1 and dtype is not dtypes.float16:
         return _write(x, stream.uniform(x._array.size, dtype), stream, "uniform_")

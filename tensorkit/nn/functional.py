@@ -22,7 +22,7 @@ from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.along import first_of_rows
-from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel
+from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel, read
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.notation import planned
@@ -181,7 +181,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise DTypeError(
             "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
         )
-    classes = tensor._array
+    classes, num_classes = tensor._array, read(num_classes)
     count = classes.size
     if 0 < count * num_classes <= _FEW and tensor._form.device is CPU and not base.watch:
         flat = classes.reshape(-1)

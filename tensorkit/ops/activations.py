@@ -16,7 +16,7 @@ from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
-from tensorkit.ops.arguments import need_tensor, no_kernel
+from tensorkit.ops.arguments import need_tensor, no_kernel, read
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
@@ -164,7 +164,8 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Any:
     >>> tk.nn.functional.softplus(tk.tensor([-1., 0., 50.]))
     tensor([ 0.3133,  0.6931, 50.0000])
     """
-    return _on_floats(_softplus, "softplus_cpu", input, beta=beta, threshold=threshold)
+    limits = {"beta": read(beta), "threshold": read(threshold)}
+    return _on_floats(_softplus, "softplus_cpu", input, **limits)
 
 
 @op(kind="function")
@@ -189,8 +190,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> tk.nn.functional.leaky_relu(tk.tensor([-1., 2.]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    into = input if inplace else None
-    return _on_floats(_leaky_relu, "leaky_relu_cpu", input, into, negative_slope=negative_slope)
+    into, slope = input if inplace else None, read(negative_slope)
+    return _on_floats(_leaky_relu, "leaky_relu_cpu", input, into, negative_slope=slope)
 
 
 @op(kind="function")

@@ -60,6 +60,11 @@ def as_scalar(value: Any) -> Number | None:
     return as_number(value)
 
 
+def read(value: Any) -> Any:
+    """The number that a 0-d tensor of any device holds; anything else as it is."""
+    return as_scalar(value) if isinstance(value, TensorBase) and not value._form.shape else value
+
+
 def as_int(value: Any) -> int | None:
     """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
     if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):

@@ -1362,3 +1362,21 @@ def test_streams_are_equal_where_they_queue_for_the_same_device() -> None:
         assert there != tk.cuda.Stream(device=1)
         assert len({there, tk.cuda.Stream(), tk.cuda.Stream(1)}) == 2
         assert str(tk.cuda.Stream(1).device) == "cuda:1"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, t: tk.isclose(x, x + 0.4, rtol=t),
+        lambda x, t: tk.manual_seed(0) and x.uniform_(t, 2),
+        lambda x, t: tk.nn.functional.leaky_relu(-x, t),
+        lambda x, t: tk.nn.functional.softplus(x, t),
+        lambda x, t: tk.nn.functional.one_hot(x.long(), (t * 6).long()),
+    ],
+)
+def test_a_tensor_of_the_device_may_stand_for_a_number(call):
+    expected = call(tk.ones(3), tk.tensor(0.5))
+    with tk.cuda.simulate():
+        found = call(tk.ones(3, device="cuda"), tk.tensor(0.5, device="cuda"))
+        assert found.is_cuda
+        assert found.tolist() == expected.tolist()
