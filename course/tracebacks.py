@@ -6,6 +6,7 @@ library's code above the sentence hide both. `%tb` shows them.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ from typing import Any
 import tensorkit
 from course import history
 
-_HIDDEN = tuple(f"{Path(it).parent}/" for it in (tensorkit.__file__, __file__))
+_HIDDEN = tuple(f"{Path(it).parent}{os.sep}" for it in (tensorkit.__file__, __file__))
 _KINDS = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, MemoryError)
 """What the library raises; the others, SyntaxError among them, are IPython's own business."""
 
@@ -33,13 +34,13 @@ def _show(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    head, own = trace, without_library(trace.tb_next)  # the head is IPython's call of the cell
+    head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
     short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
     shell.showtraceback((kind, error, short), tb_offset, running_compiled_code=True)
     sys.last_traceback = trace  # what `%tb` and `%debug` look at
 
 
-def without_library(trace: TracebackType | None) -> TracebackType | None:
+def _without_library(trace: TracebackType | None) -> TracebackType | None:
     """The same traceback without the frames of `tensorkit` and `course`."""
     kept = []
     while trace is not None:
