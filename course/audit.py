@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.check import fixed_cases, judge, right_outcomes, trials
+from course.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
 from course.exercise import Draw, Exercise, Mistake, Prediction
 from course.quiet import home_of
 from course.runner import Budget, Outcome
@@ -87,6 +87,8 @@ def _few_drawn(exercise: Exercise) -> Iterator[str]:
             f"{len(drawn)} of its {len(cases)} cases have drawn numbers: three are needed, and "
             "half of the points, or its answers can be typed off"
         )
+    if all(meets_the_notebook(exercise, seed) for seed in range(1, 21)):
+        yield "twenty draws have each a number of the notebook's: let them vary more"
 
 
 def _wrong_raises(exercise: Exercise) -> Iterator[str]:

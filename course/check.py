@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import tensorkit as tk
@@ -60,7 +60,7 @@ def judge(
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
-    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, tried, seed)
+    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, tried)
     if may_be_typed_off:
         share = 0.0
     mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
@@ -80,29 +80,17 @@ def judge(
     )
 
 
-def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial], seed: object) -> bool:
-    """Whether all that passed has the notebook's numbers in this draw, though others have not."""
+def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
+    """Whether all that passed has the notebook's numbers in every draw, though others have not."""
     passed = {trial.case.label for trial in tried if trial.is_passed}
     fixed = fixed_cases(exercise)
-    known = fixed if seed == SEED else fixed | _as_in_the_notebook(exercise, tried)
-    if len(known) == len(tried):
-        known = fixed
-    return bool(passed) and passed <= known and len(known) < len(tried)
-
-
-def _as_in_the_notebook(exercise: Exercise, tried: Sequence[Trial]) -> set[str]:
-    """The labels of the cases whose numbers, by chance, one of the notebook's cases has."""
-    shown = [it.args for it in _drawn(exercise, SEED)]
-    drawn = [trial.case for trial in tried]
-    return {
-        it.label for it in drawn if any(compare.difference(it.args, own) is None for own in shown)
-    }
+    return bool(passed) and passed <= fixed and len(fixed) < len(tried)
 
 
 @cache
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
     """The labels of the cases that have the same arguments in every draw."""
-    first, *others = [_drawn(exercise, seed) for seed in range(6)]
+    first, *others = [_cases(exercise, seed) for seed in range(6)]
     return frozenset(
         it.label
         for n, it in enumerate(first)
@@ -189,7 +177,35 @@ def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
 
 
 def _drawn(exercise: Exercise, seed: object) -> list[Case]:
+    return _cases(exercise, seed if seed == SEED else _unlike_the_notebook(exercise, seed))
+
+
+def _cases(exercise: Exercise, seed: object) -> list[Case]:
     return list(exercise.cases(Draw(f"{exercise.id} {seed}")))
+
+
+@lru_cache(maxsize=256)
+def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
+    """A seed made of this one that draws none of the notebook's numbers again by chance.
+
+    With them an honest answer could lose points to the draw: what has the notebook's numbers does
+    not count alone.
+    """
+    others = (f"{seed} {again}" for again in range(1, 100))
+    return next(
+        (one for one in (seed, *others) if not meets_the_notebook(exercise, one)),
+        seed,  # the audit finds such an exercise
+    )
+
+
+def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
+    """Whether a case whose numbers are drawn has those of a case of the notebook."""
+    shown, fixed = _cases(exercise, SEED), fixed_cases(exercise)
+    return any(
+        it.label not in fixed
+        and any(compare.difference(it.args, own.args) is None for own in shown)
+        for it in _cases(exercise, seed)
+    )
 
 
 def _right(exercise: Exercise, case: Case) -> Outcome:

@@ -65,6 +65,14 @@ def test_cases_with_fixed_numbers_count_once_a_drawn_one_passes():
     assert with_a_vector.notes == ()
 
 
+def test_points_do_not_depend_on_the_draw():
+    # a square, or a single row, may be drawn again as the notebook has it
+    board = load()["checkerboard"]
+    only_even_rows = next(it.answer for it in board.mistakes() if it.name == "only even rows")
+    points = {judge(board, only_even_rows, seed=f"grade {n}").score for n in range(40)}
+    assert points == {judge(board, only_even_rows).score} == {2.0}
+
+
 def test_the_same_seed_gives_the_same_report_and_another_seed_other_numbers():
     def rows(seed: int) -> str:
         return str(judge(STRIDES, lambda shape: None, seed=seed).rows)

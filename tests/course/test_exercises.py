@@ -183,9 +183,14 @@ def lucky(self: Exercise, draw: Draw) -> Iterator[Case]:
     yield case(5, label="five")
 
 
+def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield from (case(draw.integer(4, 5), label=f"case {n}") for n in range(12))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
         ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
         ({"hints": ("One.",)}, "it has 1 hints"),
         ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
