@@ -29,7 +29,7 @@ from tensorkit.ops.arguments import (
     no_kernel,
     no_such_call,
 )
-from tensorkit.ops.notation import is_plain
+from tensorkit.ops.planning import is_plain
 from tensorkit.quiet import quietly
 
 _ABSENT: Any = object()  # an argument that was not given, where None is refused

@@ -23,9 +23,9 @@ from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel, read
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
-from tensorkit.ops.notation import planned
 from tensorkit.random import source_for
 
 # Layers

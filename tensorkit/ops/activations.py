@@ -18,9 +18,10 @@ from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel, read
 from tensorkit.ops.blocks import in_blocks
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.notation import Operation, op, planned
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
 

@@ -11,7 +11,8 @@ from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views, writing
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_kernel
-from tensorkit.ops.notation import op, planned
+from tensorkit.ops.choosing import planned
+from tensorkit.ops.notation import op
 from tensorkit.ops.views import expand, wrap_dims
 
 

@@ -16,7 +16,8 @@ from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel
-from tensorkit.ops.notation import op, planned
+from tensorkit.ops.choosing import planned
+from tensorkit.ops.notation import op
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import kept, where, zeros_as
 

@@ -19,8 +19,9 @@ from tensorkit.layout import Ints
 from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
 from tensorkit.ops.arguments import as_int, need_bool, need_tensor, no_such_call
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.gathering import add_along
-from tensorkit.ops.notation import Operation, op, planned
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.operands import as_operand
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where

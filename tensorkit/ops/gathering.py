@@ -18,7 +18,8 @@ from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
 from tensorkit.ops.arithmetic import remainder
-from tensorkit.ops.notation import op, planned
+from tensorkit.ops.choosing import planned
+from tensorkit.ops.notation import op
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
 # Whole slices along one dimension

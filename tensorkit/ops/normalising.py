@@ -23,8 +23,9 @@ from tensorkit.ops.along import (
     wide,
 )
 from tensorkit.ops.arguments import need_bool, need_tensor
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.notation import Operation, op, planned
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.reduction import sum, total
 
 

@@ -175,3 +175,10 @@ def key_of(x: Any, y: Any, options: dict[str, Any]) -> Any:
     if options:
         key = (key, *((name, each.__class__, each or repr(each)) for name, each in options.items()))
     return key
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an argument is what it equals: tensors and what holds them are not."""
+    if value.__class__ is tuple:
+        return all(each.__class__ is int for each in value)
+    return value is None or value.__class__ in (int, bool, float, str)

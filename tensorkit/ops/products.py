@@ -15,7 +15,8 @@ from tensorkit.errors import DTypeError, ShapeError, sizes
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor, need_two, no_kernel
 from tensorkit.ops.arithmetic import mul
-from tensorkit.ops.notation import op, planned
+from tensorkit.ops.choosing import planned
+from tensorkit.ops.notation import op
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
 
 _ndarray: Any = CPU.backend.xp.ndarray

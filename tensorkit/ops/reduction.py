@@ -37,7 +37,8 @@ from tensorkit.ops.arguments import (
     no_such_call,
 )
 from tensorkit.ops.arithmetic import abs, mul, pow, sign
-from tensorkit.ops.notation import Operation, op, planned
+from tensorkit.ops.choosing import planned
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 

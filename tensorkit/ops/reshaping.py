@@ -10,7 +10,7 @@ from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, need_tensors, no_such_call
-from tensorkit.ops.notation import composed
+from tensorkit.ops.choosing import composed
 
 
 @composed

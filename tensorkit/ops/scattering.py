@@ -20,6 +20,7 @@ from tensorkit.ops.arguments import (
     need_tensor,
     no_such_call,
 )
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.gathering import (
     add_along,
     add_slices,
@@ -32,7 +33,7 @@ from tensorkit.ops.gathering import (
     take_slices,
 )
 from tensorkit.ops.moving import joining
-from tensorkit.ops.notation import Operation, op, planned
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.places import refuse_position
 
 

@@ -11,8 +11,9 @@ from tensorkit.errors import DTypeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
+from tensorkit.ops.choosing import planned
 from tensorkit.ops.gathering import add_along, short_gather, take_along
-from tensorkit.ops.notation import op, planned
+from tensorkit.ops.notation import op
 from tensorkit.quiet import quietly
 
 _Sorted = named_result("sort", "values", "indices")

@@ -8,7 +8,8 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Layout
 from tensorkit.ops import views
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
-from tensorkit.ops.notation import Operation, composed, op
+from tensorkit.ops.choosing import composed
+from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.windows import add_window
 
 

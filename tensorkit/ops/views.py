@@ -14,7 +14,8 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_such_call
-from tensorkit.ops.notation import composed, op
+from tensorkit.ops.choosing import composed
+from tensorkit.ops.notation import op
 from tensorkit.ops.windows import add_window
 
 _xp = CPU.backend.xp

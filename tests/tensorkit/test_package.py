@@ -56,6 +56,7 @@ LAYERS = [
     "ops.writing",
     "ops.general",
     "ops.notation",
+    "ops.choosing",
     "ops.selection",
     "ops.windows",
     "ops.blocks",
