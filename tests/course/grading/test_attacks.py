@@ -630,11 +630,15 @@ def test_many_long_cells_are_no_death(klass_once: Class) -> None:
     assert (result.score, result.troubles) == (20, ())
 
 
+ODD_SIDES = "rows % 2 and columns % 2 and 1 < rows < columns"
+"""True in the second case of the checkerboard alone, whatever is drawn."""
+
+
 def test_points_earned_before_the_end_of_the_process_stand(klass: Class) -> None:
     notebook = klass.honest()
     solution = klass.exercises["checkerboard"].solution_source
     dies = solution.replace(
-        "    board = ", "    if rows == 5: import os; os._exit(1)\n    board = ", 1
+        "    board = ", f"    if {ODD_SIDES}: import os; os._exit(1)\n    board = ", 1
     )
     assert dies != solution
     cell_of(notebook, "checkerboard")["source"] = dies
@@ -649,7 +653,7 @@ def test_they_stand_too_where_a_cell_of_the_learners_own_ended_it(klass_once: Cl
     answer = cell_of(notebook, "checkerboard")
     helper = answer["source"].replace("checkerboard", "helper", 1)
     dies = helper.replace(
-        "    board = ", "    if rows == 5: import os; os._exit(1)\n    board = ", 1
+        "    board = ", f"    if {ODD_SIDES}: import os; os._exit(1)\n    board = ", 1
     )
     cell = {"cell_type": "code", "metadata": {}, "id": "mine", "source": dies}
     notebook["cells"].insert(notebook["cells"].index(answer), cell)
