@@ -221,6 +221,10 @@ class Node:
 
     output_nr = 0
 
+    def unfolded(self) -> "Node":
+        """This node as the user sees it; it may have stood for several until now."""
+        return self
+
     def allow_write(self) -> None:
         """Raise where a write to the result of this node would spoil the graph."""
 
@@ -260,6 +264,7 @@ def shown(node: Node) -> Node:
     For that it gets a class of its own, with PyTorch's name. The others have no ``__getattr__``:
     with one, CPython 3.11 would look up every attribute of every node the slow way.
     """
+    node.unfolded()
     kind = type(node)
     if not hasattr(kind, "__getattr__"):
         face = _faces.get((kind, node.rule.node))

@@ -26,6 +26,7 @@ from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel, read
 from tensorkit.ops.choosing import planned
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
+from tensorkit.ops.linear import linear as product_and_sum
 from tensorkit.random import source_for
 
 # Layers
@@ -51,11 +52,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None:
         return products.matmul(input, views.t(weight))
     if len(shape) == 2:
-        return products.addmm(bias, input, views.t(weight))
+        return product_and_sum(input, weight, bias)
     if not input._form.is_contiguous:
         return products.matmul(input, views.t(weight)) + bias
     rows = views.view(input, (-1, shape[-1]))
-    return views.view(products.addmm(bias, rows, views.t(weight)), (*shape[:-1], weight.shape[0]))
+    return views.view(product_and_sum(rows, weight, bias), (*shape[:-1], weight.shape[0]))
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:

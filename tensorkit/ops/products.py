@@ -260,6 +260,7 @@ _addmm.grad(
     mat1=lambda g, mat2, alpha: mm(g, t(mat2)) if alpha == 1 else mm(g, t(mat2)) * alpha,
     mat2=_right_slope,
 )
+addmm_rule = _addmm.definition.rules[None]
 
 
 @planned(2)

@@ -82,6 +82,7 @@ LAYERS = [
     "ops.sorting",
     "ops.normalising",
     "ops.products",
+    "ops.linear",
     "ops.einsum",
     "ops.equations",
     "linalg",

@@ -1,0 +1,127 @@
+"""``linear``: the product and the sum of a layer in one call; most small training consists of it.
+
+To whoever looks it is ``addmm(bias, x, t(weight))``, and ``t`` has a node. Hardly anybody looks, so
+that node is made when somebody does: until then a ``FoldedNode`` stands for both.
+"""
+
+from typing import Any
+
+from tensorkit import base
+from tensorkit.autograd.graph import (
+    FREED,
+    INFERENCE,
+    LEAF,
+    VIEW,
+    GeneralNode,
+    Saved,
+    SavedResult,
+    make_node,
+    next_order,
+    refuse_freed,
+)
+from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.modes import state
+from tensorkit.base import Form, Tensor
+from tensorkit.devices import CPU
+from tensorkit.ops import planning
+from tensorkit.ops.products import addmm, addmm_rule
+from tensorkit.ops.reduction import sum_to_shape
+from tensorkit.ops.views import t
+from tensorkit.quiet import quiet
+
+_forms: dict[Any, Form] = {}  # of the result, by those of the operands
+planning.tables.append(_forms)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """``x @ weight.t() + bias`` of a matrix ``x``, or what ``addmm`` raises."""
+    try:
+        form = _forms[x._form, weight._form, bias._form]
+        if weight._node is LEAF and x._node is not INFERENCE is not bias._node:
+            result = base.new(quiet.run(_sum, x._array, weight._array, bias._array), form)
+            if state.grad:
+                result._node = _folded(form, x, weight, bias)
+            return result
+    except (AttributeError, KeyError, RuntimeError):
+        pass  # no tensors, met for the first time, fast paths closed
+    result = addmm(bias, x, t(weight))
+    form, own = x._form, weight._form
+    is_plain = form.device is CPU and form.dtype.numpy.char in "fd" and own.is_contiguous
+    if is_plain and bias._form.shape == own.shape[:1]:
+        planning.remember(_forms, (form, own, bias._form), result._form)
+    return result
+
+
+def _sum(x: Any, weight: Any, bias: Any) -> Any:
+    product = x.dot(weight.T)
+    product += bias
+    return product
+
+
+def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "FoldedNode":
+    left = None if x._node is None else edge_of(x)
+    node = FoldedNode()
+    node.rule = addmm_rule
+    node._form = form
+    node.hooks = None
+    next_order()  # of the node of `t`
+    node.order = next_order()
+    node.folded = edge_of(bias), left, weight
+    node.saved = {"mat1": Saved(x)}
+    if left is not None:
+        node.saved["mat2"] = SavedResult(weight)
+    return node
+
+
+class FoldedNode(GeneralNode):
+    """A node of ``addmm`` with the leaf that ``t`` was applied to in place of the node of ``t``."""
+
+    __slots__ = ()
+
+    folded: Any = GeneralNode.__dict__["edges"]  # another name for the field
+    edges = property(lambda self: self.unfolded().edges)
+
+    def passed(self, g: Any) -> Any:
+        """Each edge with its gradient."""
+        own, left, leaf = self.folded
+        x = self.saved["mat1"]
+        if x is FREED:
+            refuse_freed()
+        storage = x.tensor._storage
+        if storage is not None and storage.version != x.version:
+            self.unfolded().passed(g)  # raises
+        slope = None
+        if left is not None:
+            weight = self.saved["mat2"]
+            if weight.storage.version != weight.version:
+                self.unfolded().passed(g)  # raises
+            slope = g.dot(weight.array)
+        sums = None if own is None else sum_to_shape.on_arrays(g, to=own._form.shape)
+        return (own, sums), (left, slope), (leaf, g.T.dot(x.tensor._array))
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradient for each edge, that of ``t`` too."""
+        self.unfolded()
+        return GeneralNode.gradients(self, g)
+
+    def value(self, name: str) -> Any:
+        """A saved value."""
+        return self.unfolded().value(name)
+
+    def unfolded(self) -> GeneralNode:
+        """The same node, from now on with one for ``t`` behind it."""
+        own, left, leaf = self.folded
+        (n, m), kept = leaf._form.shape, self.saved.get("mat2")
+        turned = base.form_of(CPU, leaf._form.dtype, (m, n), (1, m))
+        behind = make_node(t.definition.rules[None], turned, (leaf,), {}, None)
+        behind.order = self.order - 1
+        self.__class__ = GeneralNode  # type: ignore[assignment]
+        self.edges = own, left, behind
+        self.known = {"beta": 1, "alpha": 1, "turned": not turned.is_contiguous}
+        if isinstance(kept, SavedResult):
+            view = base.new(kept.array.T, turned)
+            view._storage, view._offset = kept.storage, kept.offset
+            view._base, view._edge, view._seen, view._node = leaf, behind, kept.version, VIEW
+            self.saved["mat2"] = saved = Saved(view)
+            saved.version = kept.version
+        return self
