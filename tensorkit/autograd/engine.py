@@ -237,6 +237,12 @@ class _Run:
 
     def starts(self, tensors: Any, given: Any) -> list[tuple[Any, Any]]:
         """Where the walk begins, and the gradients there; ``given`` is None for ones."""
+        if given is None and not self.create_graph and isinstance(tensors, TensorBase):
+            node, form = tensors._node, tensors._form
+            if isinstance(node, Node) and tensors._array.size == 1:  # nearly always
+                one = form.xp.empty(form.shape, form.dtype.numpy)
+                one.fill(1)
+                return [(node, one)]
         roots = _several(tensors)
         gradients = (None,) * len(roots) if given is None else _several(given)
         if len(roots) != len(gradients):

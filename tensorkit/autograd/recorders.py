@@ -173,15 +173,12 @@ def known_recorder(  # noqa: C901 - one way, without calls
         if first == "out":
             return unary_recorder(rule, {name: known[name] for name in options})
     kept = {name: known[name] for name in rule.keeps if name in known}
-    tensors = [
-        (name, names.index(name), user)
-        for name, users in rule.kept
-        if name in names
-        for user in users
-    ]
+    tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
     keeps_result = "out" in rule.keeps
 
-    def record_known(result: Tensor, *inputs: Tensor) -> None:
+    def record_known(  # noqa: C901 - one way, without calls
+        result: Tensor, *inputs: Tensor
+    ) -> None:
         if not (state.grad and result._form.dtype.is_floating_point):
             return
         edges, tracked = [], False
@@ -206,9 +203,11 @@ def known_recorder(  # noqa: C901 - one way, without calls
         if tensors or keeps_result:
             saved: dict[str, Any] = {}
             node.saved = saved
-            for name, place, user in tensors:
-                if edges[user] is not None:
-                    saved[name] = Saved(inputs[place])
+            for name, place, users in tensors:
+                for user in users:
+                    if edges[user] is not None:
+                        saved[name] = Saved(inputs[place])
+                        break
             if keeps_result:
                 saved["out"] = SavedResult(result)
         result._node = node

@@ -28,7 +28,7 @@ from tensorkit.nn.module import clear_gradients, typename
 from tensorkit.ops import copying, writing
 from tensorkit.quiet import quietly
 
-_BLOCK = 2**16  # elements: a few arrays of this size fit the second-level cache
+BLOCK = 2**16  # elements: a few arrays of this size fit the second-level cache
 _NONE = None, None  # instead of spare arrays
 
 
@@ -137,10 +137,22 @@ class Optimizer:
         for changes, spare in zip(rounds, spares, strict=True):
             self._launch(changes, spare, writer)
         for param, gradient, group in here:
-            state = (self.state and self.state.get(param)) or {}
-            count, arrays = self._prepared(param, gradient, group, state)
-            self._begin(param, state, writer)
-            self._change(group, count, arrays)
+            self._change(param, gradient, group, writer)
+
+    def _change(
+        self, param: Tensor, gradient: Tensor, group: dict[str, Any], writer: tuple[str, Any, int]
+    ) -> None:
+        """Run ``update`` on one parameter, in blocks if it is large and in one piece."""
+        state = (self.state and self.state.get(param)) or {}
+        count, arrays = self._prepared(param, gradient, group, state)
+        self._begin(param, state, writer)
+        size = arrays[0].size
+        if size <= BLOCK or not all(x.flags.c_contiguous for x in arrays):
+            self.update(np, group, count, _NONE, *arrays)
+            return
+        flat = [x.reshape(-1) for x in arrays]
+        for start in range(0, size, BLOCK):
+            self.update(np, group, count, _NONE, *[x[start : start + BLOCK] for x in flat])
 
     def _prepared(
         self, param: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]
@@ -169,16 +181,6 @@ class Optimizer:
         storage = param._storage or base.storage_of(param)
         storage.version += 1
         storage.wrote = writer
-
-    def _change(self, group: dict[str, Any], count: int, arrays: list[Any]) -> None:
-        """Run ``update`` on one parameter, in blocks if it is large and in one piece."""
-        size = arrays[0].size
-        if size <= _BLOCK or not all(x.flags.c_contiguous for x in arrays):
-            self.update(np, group, count, _NONE, *arrays)
-            return
-        flat = [x.reshape(-1) for x in arrays]
-        for start in range(0, size, _BLOCK):
-            self.update(np, group, count, _NONE, *[x[start : start + _BLOCK] for x in flat])
 
     def _launch(self, changes: Any, spare: Any, writer: tuple[str, Any, int]) -> None:
         """Change parameters of CUDA devices, with one launch all that have the same settings.
