@@ -96,7 +96,7 @@ def _write(x: Tensor, values: Any, stream: Generator, name: str, overload: int =
     stacked = values.reshape([form.shape[dim] for dim in order])
     ordered = stacked.transpose(layout.inverse(order))
     on_device = _there(ordered, form.device, stream, name[:-1])
-    writing.write(x, on_device, name[:-1], rule, (x,), {})
+    writing.write(x, on_device, name[:-1], rule, {"x": x})
     return x
 
 
@@ -508,7 +508,7 @@ def _without_gradient(node: str, result: Tensor, x: Tensor) -> Tensor:
     """``result`` with a node through which only zeros pass, if ``x`` is tracked."""
     if x._node is None:
         return results.finished(result)
-    return history.record(Rule("", node, ("x",), {"x": lambda g: zeros_as(g)}), result, (x,), {})
+    return history.record(Rule("", node, ("x",), {"x": lambda g: zeros_as(g)}), result, {"x": x})
 
 
 def normal(

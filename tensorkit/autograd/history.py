@@ -82,12 +82,11 @@ def become_leaf(x: TensorBase) -> None:
 # Recording results
 
 
-def record(
-    rule: Rule | None, result: Tensor, inputs: tuple[Any, ...], values: dict[str, Any]
-) -> Tensor:
-    """Give ``result`` a node if a gradient may be wanted. ``inputs``: what the rule's inputs were.
+def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
+    """Give ``result`` a node if a gradient may be wanted.
 
-    ``values``: the operation's parameters by name, from which the formulas' needs are saved.
+    ``values``: the operation's inputs and options by name, from which the formulas' needs are
+    saved. Every result is recorded here, or in the same way by what ``recorders`` makes of a rule.
     """
     if state.inference:
         result._node = INFERENCE
@@ -95,8 +94,8 @@ def record(
     if not state.grad or rule is None or not result._form.dtype.is_floating_point:
         return result
     edges, tracked = [], False
-    for x in inputs:
-        edge = None
+    for name in rule.inputs:
+        x, edge = values[name], None
         if isinstance(x, TensorBase):
             edge = x._node if x._node.__class__ is not Mark else edge_of(x)
             tracked = tracked or edge is not None

@@ -1,11 +1,12 @@
-"""The short ways to record a result: for each rule a function that makes the node without asking.
+"""The short ways to record a result: for a rule a function that makes the node without asking.
 
-What a call has to find out by ``history.record`` is here found out once, when the operation is
-defined: which inputs have a formula, what these need, which kind of node holds it.
+What ``history.record`` has to find out in every call is here found out once, when a call is
+planned: which inputs have a formula, what these need, which kind of node holds it. Where that is
+not simple the short way is ``history.record`` itself.
 """
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from functools import cache
 from typing import Any
 
 from tensorkit.autograd.graph import (
@@ -18,32 +19,31 @@ from tensorkit.autograd.graph import (
     ResultNode,
     Saved,
     SavedResult,
-    make_node,
     next_order,
 )
-from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.history import edge_of, record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+Recorder = Callable[..., object]  # takes a result and the inputs that have edges
 
 
-def unary_recorder(rule: Rule, options: Mapping[str, Any] = _NONE) -> Callable[..., None]:
-    """The short way for one plain tensor, ``record(result, x)``.
+def no_record(*_: Any) -> None:
+    """The operation has no gradient, and its results do not require grad."""
 
-    A formula of the result may take ``options`` after it.
-    """
-    keeps = rule.keeps - options.keys()
-    if not (keeps <= {"x"} or keeps == {"out"}) or not all(rule.formulas):
 
-        def record_any(result: Tensor, x: Tensor) -> None:
-            if state.grad and (edge := edge_of(x)) is not None:
-                result._node = make_node(rule, result._form, (edge,), {"x": x}, result)
+@cache
+def unary_recorder(rule: Rule) -> Recorder:
+    """The short way for one tensor, ``record(result, x)``."""
+    if (rule.keeps <= {"x"} or rule.keeps == {"out"}) and all(rule.formulas):
+        return _one_recorder(rule, {})
+    return lambda result, x: record(rule, result, {"x": x})
 
-        return record_any
 
-    keeps_x, keeps_result = keeps == {"x"}, keeps == {"out"}
+def _one_recorder(rule: Rule, options: Mapping[str, Any]) -> Recorder:
+    """The short way for a formula of one tensor or of the result, which ``options`` may follow."""
+    keeps_x, keeps_result = "x" in rule.keeps, "out" in rule.keeps
 
     def record_one(result: Tensor, x: Tensor) -> None:
         if not state.grad:
@@ -74,9 +74,10 @@ def unary_recorder(rule: Rule, options: Mapping[str, Any] = _NONE) -> Callable[.
     return record_one
 
 
+@cache
 def pair_recorder(  # noqa: C901 - one way, without calls
     rule: Rule, kind: type[PairNode] = PairNode
-) -> Callable[..., None]:
+) -> Recorder:
     """The short way for two tensors of one form and formulas that need nothing but them.
 
     Gives a function ``record(result, x, y)``, which is called if one of them may require grad.
@@ -97,8 +98,7 @@ def pair_recorder(  # noqa: C901 - one way, without calls
         if left is None and right is None:
             return
         if not is_simple or x._node is INFERENCE or y._node is INFERENCE:
-            values = {"x": x, "y": y, "alpha": 1}
-            result._node = make_node(rule, result._form, (left, right), values, result)
+            record(rule, result, {"x": x, "y": y, "alpha": 1})
             return
         node = kind()
         node.rule = rule
@@ -122,11 +122,13 @@ def pair_recorder(  # noqa: C901 - one way, without calls
     return record_pair
 
 
-def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
-    """The short way for a plain tensor and a number, ``record(result, x, number)``."""
+@cache
+def number_recorder(rule: Rule, number_first: bool) -> Recorder:
+    """The short way for a tensor and a number, ``record(result, x, number)``."""
     place = int(number_first)
-    simple = rule.keeps <= {"x", "y", "alpha"} and rule.formulas[place] is not None
     own, other = ("y", "x") if number_first else ("x", "y")
+    if not rule.keeps <= {"x", "y", "alpha"} or rule.formulas[place] is None:
+        return lambda result, x, number: record(rule, result, {own: x, other: number, "alpha": 1})
     keeps_own, keeps_number = own in rule.needs[place], other in rule.needs[place]
 
     def record_number(result: Tensor, x: Tensor, number: Any) -> None:
@@ -136,11 +138,6 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
         if edge.__class__ is Mark:
             edge = x if edge is LEAF else edge_of(x)
         if edge is None:
-            return
-        if not simple:
-            values = {own: x, other: number, "alpha": 1}
-            edges = (None, edge) if number_first else (edge, None)
-            result._node = make_node(rule, result._form, edges, values, result)
             return
         node = PairNode()
         node.rule = rule
@@ -162,7 +159,7 @@ def number_recorder(rule: Rule, number_first: bool) -> Callable[..., None]:
 
 def known_recorder(  # noqa: C901 - one way, without calls
     rule: Rule, names: tuple[str, ...], known: dict[str, Any]
-) -> Callable[..., None]:
+) -> Recorder:
     """The short way for tensors with these ``names`` and options that are ``known`` beforehand.
 
     Gives a function ``record(result, *inputs)``, which is called if one of them may require grad.
@@ -171,7 +168,7 @@ def known_recorder(  # noqa: C901 - one way, without calls
     if len(names) == len(places) == 1 and rule.keeps - known.keys() == {"out"}:
         first, *options = rule.needs[0]
         if first == "out":
-            return unary_recorder(rule, {name: known[name] for name in options})
+            return _one_recorder(rule, {name: known[name] for name in options})
     kept = {name: known[name] for name in rule.keeps if name in known}
     tensors = [(name, names.index(name), users) for name, users in rule.kept if name in names]
     keeps_result = "out" in rule.keeps

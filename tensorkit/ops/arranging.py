@@ -217,7 +217,7 @@ def _written(operation: Any, x: Tensor, **options: Any) -> Tensor:
     rule = definition.rules[None] if history.check_write(x) else None
     writing.check_overlap(x)
     array = results.run(definition.forward, x._form.xp, x._array, **options)
-    writing.write(x, array, definition.name, rule, (x,), options)
+    writing.write(x, array, definition.name, rule, {"x": x, **options})
     return x
 
 

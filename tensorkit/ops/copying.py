@@ -6,7 +6,6 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
@@ -69,7 +68,7 @@ _FILLS = {
 
 
 def _recorded(rule: Rule, result: Tensor, x: TensorBase) -> Tensor:
-    return results.finished(result) if x._node is None else record(rule, result, (x,), {})
+    return results.finished(result) if x._node is None else history.record(rule, result, {"x": x})
 
 
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tensor:
@@ -113,7 +112,7 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         rule = _COPY if history.check_write(target) else None
         writing.check_overlap(target)
         # cast as a tensor would be, without a check
-        writing.write(target, np.asarray(number), "copy", rule, (target, number), {})
+        writing.write(target, np.asarray(number), "copy", rule, {"x": target, "y": number})
         return target
     form, other_form = target._form, source._form
     if (
@@ -139,7 +138,7 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     own, other = tuple(target._form.shape), tuple(source._form.shape)
     writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
-    writing.write(target, source._array, "copy", rule, (target, source), {})
+    writing.write(target, source._array, "copy", rule, {"x": target, "y": source})
     return target
 
 
@@ -151,7 +150,7 @@ def zero_(target: Tensor) -> Tensor:
     if writing.write_plainly(target, _NOUGHT, "zero_"):
         return target
     rule = _ZERO if history.check_write(target) else None
-    writing.write(target, stored(0, target._form.dtype), "zero", rule, (target,), {})
+    writing.write(target, stored(0, target._form.dtype), "zero", rule, {"x": target})
     return target
 
 
@@ -172,7 +171,7 @@ def fill_(target: Tensor, value: Any) -> Tensor:
         array = value._array
         if value._form.device is not CPU and value._form.device is not target._form.device:
             array = value._form.device.backend.to_host(array, "fill_")
-        writing.write(target, array, "fill", rule, (target, value), {})
+        writing.write(target, array, "fill", rule, {"x": target, "y": value})
         return target
     number = as_number(value)
     if number is None:
@@ -187,7 +186,7 @@ def fill_(target: Tensor, value: Any) -> Tensor:
     if writing.write_plainly(target, stored(number, dtype), "fill_"):
         return target
     rule = _FILLS["FillBackward2"] if tracked else None
-    writing.write(target, stored(number, dtype), "fill", rule, (target, value), {})
+    writing.write(target, stored(number, dtype), "fill", rule, {"x": target, "y": value})
     return target
 
 
@@ -207,7 +206,7 @@ def assign_number(target: Tensor, number: Number) -> None:
     writing.check_overlap(target)
     rule = _FILLS["FillBackward3"] if tracked else None
     values = stored(number, target._form.dtype)
-    writing.write(target, values, "fill", rule, (target, number), {})
+    writing.write(target, values, "fill", rule, {"x": target, "y": number})
 
 
 def stored(number: Number, dtype: DType) -> Any:

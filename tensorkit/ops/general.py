@@ -172,15 +172,21 @@ def _plan(
 
 def _recorder(
     definition: Definition, device: Device, operands: tuple[Operand, ...], form: Form
-) -> Callable[..., None]:
-    """How results of two tensors are recorded: large ones of which one was repeated, specially."""
-    rule = definition.rules.get(None)
-    if rule is None or rule.summed is None or device is not CPU or len(operands) != 2:
-        return definition.record
-    is_large = form.shape.numel() >= _LARGE and form.is_contiguous
-    if is_large and any(each.shape != form.shape for each in operands):
+) -> recorders.Recorder:
+    """How results are recorded: large ones of two tensors of which one was repeated, specially."""
+    # only operators look for the plan of a call in which a number stands first
+    place = "reflected" if operands[0].is_number else "y" if operands[-1].is_number else None
+    rule = definition.rule_for(place) if definition.rules else None
+    if rule is None:
+        return recorders.no_record
+    if len(operands) == 1:
+        return recorders.unary_recorder(rule)
+    if place is not None:
+        return recorders.number_recorder(rule, place == "reflected")
+    is_large = form.shape.numel() >= _LARGE and form.is_contiguous and device is CPU
+    if is_large and rule.summed and any(each.shape != form.shape for each in operands):
         return recorders.pair_recorder(rule, RepeatedNode)
-    return definition.record
+    return recorders.pair_recorder(rule)
 
 
 _LARGE = 2**14
@@ -335,7 +341,8 @@ def _for_any_number(definition: Definition, key: Any, plan: Plan) -> tuple[Any, 
         and key[1] is float
         and key[0].dtype.is_floating_point
     ):
-        return key[:2], Plan(plan.form, plan.compute, partial(np.array, dtype=plan.number.dtype))
+        to_array = partial(np.array, dtype=plan.number.dtype)
+        return key[:2], Plan(plan.form, plan.compute, to_array, plan.record)
     return key, plan
 
 
@@ -348,7 +355,7 @@ def _recorded(
     if not definition.rules or not (_may_be_tracked(x) or _may_be_tracked(y)):
         return finished(result)
     rule = definition.rule_for(_number_place(x, y, called))
-    return history.record(rule, result, (x, y), _values(definition, x, y, options))
+    return history.record(rule, result, _values(definition, x, y, options))
 
 
 def _may_be_tracked(value: Any) -> bool:
@@ -378,7 +385,7 @@ def unary(definition: Definition, x: Any) -> Tensor:
     result = base.new(quietly(plan.compute, x._array), plan.form)
     if x._node is None or not definition.rules:
         return finished(result)
-    return history.record(definition.rule_for(None), result, (x,), {"x": x})
+    return history.record(definition.rule_for(None), result, {"x": x})
 
 
 def elementwise(
@@ -411,8 +418,7 @@ def elementwise(
         check_output_dtype(dtype, into._form.dtype)
         array = run(definition.forward, device.backend.xp, *arrays, **options)
         rule = definition.rule_for(None) if tracked else None
-        edges = () if rule is None else tuple(values[name] for name in rule.inputs)
-        write(into, array, definition.name, rule, edges, {**values, **options})
+        write(into, array, definition.name, rule, {**values, **options})
         return into
     array = run(definition.forward, device.backend.xp, *arrays, **options)
     pairs = [(each.shape, converted_strides(each, dtype)) for each in given if not each.is_number]
@@ -487,7 +493,7 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     check_overlap(x, y)
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
     values = _values(definition, x, y, options) if tracked else {}
-    write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, (x, y), values)
+    write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, values)
     return x
 
 
@@ -500,5 +506,5 @@ def unary_inplace(definition: Definition, x: Any) -> Tensor:
         plan = quietly(_plan, definition, device_of(x), (as_operand(x),), {}, (x,))
         remember(definition.writes, x._form, plan)
     rule = definition.rule_for(None) if tracked else None
-    write(x, partial(plan.compute, x._array), definition.name, rule, (x,), {"x": x})
+    write(x, partial(plan.compute, x._array), definition.name, rule, {"x": x})
     return x

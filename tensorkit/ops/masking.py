@@ -50,7 +50,8 @@ def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     array = value._array if is_tensor else value
     at = x._form.xp.broadcast_to(mask._array, own)
     rule = operation.definition.rules[None] if tracked else None
-    writing.write(x, array, "masked_fill", rule, (x, value)[: 1 + is_tensor], {"mask": mask}, at)
+    values = {"x": x, "mask": mask, "value": value}
+    writing.write(x, array, "masked_fill", rule, values, at)
     return x
 
 

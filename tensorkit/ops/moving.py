@@ -88,4 +88,4 @@ def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     result = base.place(array, device, form.dtype, layout.dense_strides(shape, form.strides))
     if x._node is None:
         return finished(result)
-    return history.record(_MOVE, result, (x,), {"origin": form.device})
+    return history.record(_MOVE, result, {"x": x, "origin": form.device})

@@ -20,7 +20,7 @@ from operator import methodcaller
 from typing import Any, Protocol
 
 from tensorkit import base
-from tensorkit.autograd import history
+from tensorkit.autograd import history, recorders
 from tensorkit.autograd.graph import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
@@ -146,7 +146,7 @@ def _unary(definition: Definition) -> Operation:
             result._form = plan.form
             result._storage = result._node = None
             if input._node is not None:
-                definition.record(result, input)
+                plan.record(result, input)
             return result
         except (AttributeError, KeyError, RuntimeError):
             pass  # no tensor, no plan, fast paths closed, autograd refuses: the general path tells
@@ -197,19 +197,18 @@ def _of_two(definition: Definition, otherwise: Callable[..., Any]) -> Any:
                 else:
                     number = plan.number
                 array = quiet.run(plan.compute, input._array, number)
-                record = None if input._node is None else definition.record_number[False]
+                tracked = input._node is not None
             else:
                 right = other._form
                 plan = plans[form if form is right else (form, right)]
                 array = quiet.run(plan.compute, input._array, other._array)
                 tracked = input._node is not None or other._node is not None
-                record = plan.record if tracked else None
             result = _new(base.public)
             result._array = array
             result._form = plan.form
             result._storage = result._node = None
-            if record is not None:
-                record(result, input, other)
+            if tracked:
+                plan.record(result, input, other)
             return result
         except (AttributeError, KeyError, RuntimeError):
             pass  # no tensor, no plan, fast paths closed, autograd refuses
@@ -254,7 +253,7 @@ def _reflected(definition: Definition) -> Any:
             plan = plans[kind, other or repr(other), self._form]
             result = base.new(quiet.run(plan.compute, plan.number, self._array), plan.form)
             if self._node is not None:
-                definition.record_number[True](result, self, other)
+                plan.record(result, self, other)
             return result
         except (KeyError, RuntimeError):
             pass
@@ -393,7 +392,7 @@ def _function(definition: Definition) -> Operation:
                     and rule.is_pair
                     and not (options or state.inference or base.watch)
                 ):
-                    definition.record(result, *inputs)
+                    recorders.pair_recorder(rule)(result, *inputs)
                     return result
                 values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = tuple(inputs[0]._form.shape)

@@ -182,7 +182,8 @@ def put(x: Tensor, places: Places, value: Any, accumulate: bool = False) -> None
         full = xp.broadcast_to(array, wanted)
         array, at = x._array + add_places.definition.forward(xp, full, places=places, size=own), ...
     try:
-        writing.write(x, array, "index_put", rule, (x, value), {"places": places}, at)
+        values = {"x": x, "y": value, "places": places}
+        writing.write(x, array, "index_put", rule, values, at)
     except IndexError:
         _inside(own, places)
         raise

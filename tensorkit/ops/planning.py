@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from tensorkit import base, dtypes
-from tensorkit.autograd import recorders
+from tensorkit.autograd.recorders import Recorder
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, TensorBase
 from tensorkit.devices import CPU, Device
@@ -53,10 +53,6 @@ class Definition:
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
         self.writes: dict[Any, Plan] = {}  # the same for the in-place form
         tables.extend((self.plans, self.writes))
-        # The short ways to record a result; without a gradient there is nothing to record.
-        self.record: Callable[..., None] = no_record
-        # of a tensor and a number, by whether the number stands first
-        self.record_number: dict[bool, Callable[..., None]] = {True: no_record, False: no_record}
 
     def grad(
         self,
@@ -87,15 +83,6 @@ class Definition:
         if self.kind == "view":
             rule.keeps.update(self.options)
         self.rules[number] = rule
-        if number is None:
-            recorder: Any = {1: recorders.unary_recorder, 2: recorders.pair_recorder}.get(
-                len(inputs)
-            )
-            self.record = recorder(rule) if recorder else no_record
-        for number_first in (False, True) if len(inputs) == 2 else ():
-            found = self.rule_for("reflected" if number_first else "y")
-            if found is not None:
-                self.record_number[number_first] = recorders.number_recorder(found, number_first)
 
     def compute_for(self, device: Device, *forms: Any, **options: Any) -> Callable[..., Any]:
         """The forward for arrays of tensors with these forms, by the shortcut if it has one."""
@@ -113,23 +100,19 @@ class Definition:
         return rules.get(number) or rules.get(None)
 
 
-def no_record(*_: Any) -> None:
-    """The operation has no gradient, and its results do not require grad."""
-
-
 class Plan:
     """How an operation is computed on operands of certain forms.
 
     The general path finds it out once, with all checks; from then on fast paths look it up.
     ``compute`` takes the operands' arrays, and for a number among them ``number``; a write also
-    takes the array to write to. ``form`` is that of the result; ``record`` records one of two
-    tensors.
+    takes the array to write to. ``form`` is that of the result, which ``record(result, *operands)``
+    records; see ``autograd.recorders``.
     """
 
     __slots__ = ("compute", "form", "number", "record")
 
     def __init__(
-        self, form: Form, compute: Callable[..., Any], number: Any, record: Any = None
+        self, form: Form, compute: Callable[..., Any], number: Any, record: Recorder
     ) -> None:
         self.form = form
         self.compute = compute

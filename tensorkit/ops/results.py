@@ -13,7 +13,7 @@ from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import Device, is_array
 from tensorkit.layout import Layout
-from tensorkit.ops.planning import Definition, no_record
+from tensorkit.ops.planning import Definition
 from tensorkit.quiet import quiet, quietly
 
 
@@ -44,20 +44,18 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 def recorded(definition: Definition, result: Tensor, values: dict[str, Any]) -> Tensor:
     """``result`` with a node if one of the inputs among ``values`` is tracked."""
-    rule = definition.rules.get(None)
-    inputs = () if rule is None else tuple(values[name] for name in rule.inputs)
-    return history.record(rule, result, inputs, values)
+    return history.record(definition.rules.get(None), result, values)
 
 
 def recorder(
     definition: Definition, tensors: tuple[Any, ...], known: dict[str, Any]
-) -> Callable[..., None]:
+) -> recorders.Recorder:
     """How results are recorded of an operation of kind "function" with these options."""
     rule = definition.rules.get(None)
     if rule is None:
-        return no_record
+        return recorders.no_record
     if rule.is_pair and not known:
-        return definition.record
+        return recorders.pair_recorder(rule)
     names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
     known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
     return recorders.known_recorder(rule, names, known)

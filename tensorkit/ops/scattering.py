@@ -140,9 +140,7 @@ def _in_place(
     xp = x.device.backend.xp
     array = results.run(definition.forward, xp, *[each._array for each in inputs], **options)
     values = {**dict(zip(definition.inputs, inputs, strict=True)), **options}
-    rule = definition.rules[None]
-    edges = tuple(values[each] for each in rule.inputs)
-    writing.write(x, array, name, rule if tracked else None, edges, values)
+    writing.write(x, array, name, definition.rules[None] if tracked else None, values)
     return x
 
 

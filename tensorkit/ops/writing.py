@@ -57,7 +57,6 @@ def write(
     array: Any,
     operation: str,
     rule: Rule | None = None,
-    inputs: tuple[Any, ...] = (),
     values: dict[str, Any] | None = None,
     at: Any = ...,
 ) -> None:
@@ -66,7 +65,7 @@ def write(
     ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
     index of the elements to write; without it, all are. Every write goes through here, after all
     checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
-    recorded; ``inputs`` and ``values`` are those of ``history.record``.
+    recorded; ``values`` are those of ``history.record``.
     """
     if x._form.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
@@ -81,11 +80,12 @@ def write(
     node = None
     if rule is not None:
         assert values is not None
+        inputs = [values[name] for name in rule.inputs]
+        edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
         if "x" in rule.keeps:
             # clone first: a formula needs x as it was before this write
             before = contiguous_result(x._array.copy(), x._form.device)
             values = {**values, "x": before}
-        edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
         node = make_node(rule, x._form, edges, values, None)
     if base.watch is not None:
         base.watch.writes(x)
