@@ -8,7 +8,8 @@ Where to begin reading:
 
     base, layout      what a tensor is; shapes, strides and offsets as plain numbers
     ops.arithmetic    ``a + b``: forward, gradient and example together, as for every operation
-    ops.notation      what ``@op`` makes of such a definition: the function, ``+``, ``add_``
+    ops.notation      what ``@op`` makes of such a definition: the function, ``+``, ``add_``;
+                      ops.planning lists what can be told to it
     ops.choosing      what ``x.sum(0)`` is: a function that says which operation a call means
     ops.general       the first call on tensors of some forms: dtypes, broadcasting, strides, and
                       the plan by which later calls are quick

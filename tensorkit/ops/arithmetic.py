@@ -150,8 +150,7 @@ def _check_divisor(x: Any, y: Any) -> None:
     symbol="//",
     dtypes="numeric",
     kernel="div_floor_cpu",
-    overloaded=True,
-    two_numbers=True,
+    takes="overloads",
     exact_number=True,
 )
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
@@ -242,7 +241,7 @@ trunc_divide.grad(
 )
 
 
-@op(kind="binary", symbol="%", dtypes="numeric", kernel="remainder_cpu", overloaded=True)
+@op(kind="binary", symbol="%", dtypes="numeric", takes="one tensor")
 def remainder(xp: Any, x: Any, y: Any) -> Any:
     """What is left of ``x`` after ``floor_divide``; it has the sign of ``y``.
 
@@ -298,10 +297,8 @@ def _as_square(x: Operand, y: Operand) -> Any:
 @op(
     kind="binary",
     symbol="** or pow()",
-    kernel="pow",
     refuse=_check_exponent,
-    overloaded=True,
-    number_is_option=True,
+    takes="exponent",
     shortcut=_as_square,
 )
 def pow(xp: Any, x: Any, y: Any) -> Any:
@@ -430,7 +427,7 @@ def neg(xp: Any, x: Any) -> Any:
 neg.grad(x=lambda g: -g)
 
 
-@op(kind="unary", dtypes="numeric", kernel="abs_cpu", ufunc="absolute")
+@op(kind="unary", dtypes="numeric", ufunc="absolute")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value of each element.
 

@@ -8,7 +8,7 @@ from tensorkit.ops.notation import op
 from tensorkit.ops.operands import Operand
 
 
-@op(kind="binary", symbol="&", dtypes="integral", kernel="bitwise_and_cpu", overloaded=True)
+@op(kind="binary", symbol="&", dtypes="integral", takes="one tensor")
 def bitwise_and(xp: Any, x: Any, y: Any) -> Any:
     """And: of bools, or of the bits of integers.
 
@@ -18,7 +18,7 @@ def bitwise_and(xp: Any, x: Any, y: Any) -> Any:
     return xp.bitwise_and(x, y)
 
 
-@op(kind="binary", symbol="|", dtypes="integral", kernel="bitwise_or_cpu", overloaded=True)
+@op(kind="binary", symbol="|", dtypes="integral", takes="one tensor")
 def bitwise_or(xp: Any, x: Any, y: Any) -> Any:
     """Or: of bools, or of the bits of integers.
 
@@ -28,7 +28,7 @@ def bitwise_or(xp: Any, x: Any, y: Any) -> Any:
     return xp.bitwise_or(x, y)
 
 
-@op(kind="binary", symbol="^", dtypes="integral", kernel="bitwise_xor_cpu", overloaded=True)
+@op(kind="binary", symbol="^", dtypes="integral", takes="one tensor")
 def bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
     """Exclusive or: of bools, or of the bits of integers.
 
@@ -48,7 +48,7 @@ def _check_inversion(operands: tuple[Operand, ...], promoted: DType) -> None:
         )
 
 
-@op(kind="unary", symbol="~", dtypes="integral", refuse=_check_inversion)
+@op(kind="unary", symbol="~", refuse=_check_inversion)
 def bitwise_not(xp: Any, x: Any) -> Any:
     """Not: of bools, or of the bits of integers.
 

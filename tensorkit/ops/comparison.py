@@ -7,8 +7,8 @@ from tensorkit.autograd.rules import Rule
 from tensorkit.ops.notation import op
 from tensorkit.ops.selection import zeros_as
 
-_logic = partial(op, kind="comparison", result="bool", takes_numbers=False)
-_comparison = partial(op, kind="comparison", result="bool", number_first=False, overloaded=True)
+_logic = partial(op, kind="binary", result="bool", takes="tensors")
+_comparison = partial(op, kind="binary", result="bool", takes="tensor first")
 
 
 @_comparison(symbol="==", ufunc="equal")

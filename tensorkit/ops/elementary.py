@@ -226,7 +226,7 @@ sinh.grad(x=lambda g, x: g * cosh(x))
 cosh.grad(x=lambda g, x: g * sinh(x))
 
 
-@op(kind="binary", ufunc="arctan2", result="floating", takes_numbers=False)
+@op(kind="binary", ufunc="arctan2", result="floating", takes="tensors")
 def atan2(xp: Any, x: Any, y: Any) -> Any:
     """The angle of the points ``(y, x)``: ``input`` is the height, ``other`` the distance.
 
@@ -259,7 +259,7 @@ def tanh(xp: Any, x: Any) -> Any:
 _TANH_SLOPE = Kernel("tanh_slope", "T g, T out", "T slope", "slope = g * (1 - out * out);")
 
 
-@op(kind="binary", takes_numbers=False)
+@op(kind="binary", takes="tensors")
 def tanh_backward(xp: Any, x: Any, y: Any) -> Any:
     """The gradient of ``tanh``: ``x`` is that of its result ``y``. One step of a graph, not three.
 

@@ -29,7 +29,7 @@ from tensorkit.ops.selection import where
 # Of two
 
 
-@op(kind="binary", ufunc="maximum", takes_numbers=False)
+@op(kind="binary", ufunc="maximum", takes="tensors")
 def maximum(xp: Any, x: Any, y: Any) -> Any:
     """The larger of two elements; nan if one of them is nan.
 
@@ -39,7 +39,7 @@ def maximum(xp: Any, x: Any, y: Any) -> Any:
     return xp.maximum(x, y)
 
 
-@op(kind="binary", ufunc="minimum", takes_numbers=False)
+@op(kind="binary", ufunc="minimum", takes="tensors")
 def minimum(xp: Any, x: Any, y: Any) -> Any:
     """The smaller of two elements; nan if one of them is nan.
 

@@ -51,22 +51,21 @@ def _operands(definition: Definition, x: Any, y: Any, called: str) -> tuple[Oper
     ``called`` is how the caller wrote it: "function", "method" or "in place".
     """
     first, second = as_operand(x), as_operand(y)
-    n_tensors = isinstance(x, TensorBase) + isinstance(y, TensorBase)
-    name = definition.name + ("_" if called == "in place" else "")
-    if definition.overloaded:
-        if (
-            first is None
-            or second is None
-            or (n_tensors == 0 and not definition.two_numbers)
-            or not (definition.number_first or isinstance(x, TensorBase))
-        ):
-            _refuse_combination(name, (x, y) if called == "function" else (y,))
-    elif first is None or (first.is_number and not definition.takes_numbers):
-        raise must_be(name, "input", 1, "Tensor", x)
-    elif second is None or (second.is_number and not definition.takes_numbers):
-        raise must_be(name, "other", 2 if called == "function" else 1, "Tensor", y)
-    assert first is not None
-    assert second is not None
+    name, takes = definition.name + ("_" if called == "in place" else ""), definition.takes
+    if takes in ("any", "tensors"):
+        if first is None or (first.is_number and takes == "tensors"):
+            raise must_be(name, "input", 1, "Tensor", x)
+        if second is None or (second.is_number and takes == "tensors"):
+            raise must_be(name, "other", 2 if called == "function" else 1, "Tensor", y)
+        return first, second
+    n_numbers = sum(each is not None and each.is_number for each in (first, second))
+    if (
+        first is None
+        or second is None
+        or (n_numbers == 2 and takes != "overloads")
+        or (first.is_number and takes == "tensor first")
+    ):
+        _refuse_combination(name, (x, y) if called == "function" else (y,))
     return first, second
 
 
@@ -138,7 +137,8 @@ def _plan(
         check_output_shape(tuple(into[0]._form.shape), shape)
         check_output_dtype(result_dtype, into[0]._form.dtype)
     check_category(definition, dtype)
-    if definition.number_is_option and operands[0].is_number:
+    number_is_option = definition.takes == "exponent"
+    if number_is_option and operands[0].is_number:
         strides = layout.contiguous_strides(shape)
     else:
         strides = layout.result_strides(
@@ -146,7 +146,7 @@ def _plan(
             [
                 (own.shape, converted_strides(own, dtype))
                 for own in operands
-                if not (own is operands[-1] and own.is_number and definition.number_is_option)
+                if not (own is operands[-1] and own.is_number and number_is_option)
             ],
         )
     form = base.form_of(device, result_dtype, shape, strides)

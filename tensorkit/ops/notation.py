@@ -56,48 +56,12 @@ class Operation(Protocol):
         """An operation in the body of a class is a method, as every function is."""
 
 
-def op(
-    *,
-    kind: str,
-    dtypes: str = "any",
-    kernel: str | None = None,
-    symbol: str | None = None,
-    refuse: Callable[..., None] | None = None,
-    result: str = "promoted",
-    number_first: bool = True,
-    number_is_option: bool = False,
-    overloaded: bool = False,
-    two_numbers: bool = False,
-    on_arrays: Callable[..., Any] | None = None,
-    ufunc: str | None = None,
-    exact_number: bool = False,
-    takes_numbers: bool = True,
-    shortcut: Callable[..., Any] | None = None,
-    method: str | None = None,
-) -> Callable[[Callable[..., Any]], Operation]:
-    """Define an operation.
-
-    ``kind``: unary, binary, comparison, view or function. ``dtypes``: any, numeric (not bool) or
-    integral (no floating point). ``kernel``: the name in PyTorch's "not implemented for" message.
-    ``symbol``: the operator. ``refuse``: raises for dtypes that need words of their own.
-    ``result``: promoted, floating (integers become the default dtype) or bool.
-    ``number_first`` and ``two_numbers``: whether the function takes a Python number as its first
-    argument, and numbers only. ``overloaded``: PyTorch has several signatures for it and words
-    its TypeErrors differently. ``number_is_option``: with a number as second argument it is a
-    unary operation, with one as first argument its result is contiguous. ``exact_number``: in
-    float16, a number as second argument is not rounded first. ``takes_numbers``: False where both
-    must be tensors. ``on_arrays``: what a view or function does to arrays, where that is more
-    direct than the forward. ``ufunc``: the array function that the forward is without options;
-    fast paths call it directly, which takes 8 % less time. ``shortcut``: gives
-    for the forms of tensors on the CPU and options a shorter forward, which takes their arrays, or
-    None; it may raise RuntimeError for values that it leaves to the forward. ``method``: of arrays,
-    where that is what a view does.
-    """
-
-    told = locals()
+def op(**told: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Define an operation; what may be told of it is listed in ``Definition``."""
 
     def define(forward: Callable[..., Any]) -> Operation:
-        return _FACTORIES[kind](Definition(forward, **told))
+        definition = Definition(forward, **told)
+        return _FACTORIES[definition.kind](definition)
 
     return define
 
@@ -405,7 +369,6 @@ def _function(definition: Definition) -> Operation:
 _FACTORIES: dict[str, Callable[[Definition], Any]] = {
     "unary": _unary,
     "binary": _binary,
-    "comparison": _binary,
     "view": _view,
     "function": _function,
 }

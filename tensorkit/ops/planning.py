@@ -13,41 +13,44 @@ from tensorkit.layout import Layout
 
 
 class Definition:
-    """What ``@op`` was told about an operation; see ``tensorkit.ops.notation.op``.
+    """What is known of an operation. First come the options of ``@op``, with their defaults.
+
+    ``takes`` says what two arguments may be. "any": tensors and numbers, in any mixture;
+    "tensors": no numbers. Where PyTorch has several signatures, which its TypeError then lists:
+    "overloads" (any mixture), "one tensor" (at least), "tensor first"; "exponent" is as "one
+    tensor", and a number is an option: as the second argument it leaves a unary operation, as the
+    first one a contiguous result.
 
     ``rules`` holds its gradients: for tensors under None; under "x", "y" or "reflected" for calls
     in which that argument is a number, where they differ.
     """
 
-    name: str
-    kind: str
-    forward: Callable[..., Any]
-    dtypes: str
-    kernel: str
-    symbol: str | None
-    refuse: Callable[..., None] | None
-    result: str
-    inputs: tuple[str, ...]
-    options: tuple[str, ...]
-    number_first: bool
-    number_is_option: bool
-    overloaded: bool
-    two_numbers: bool
-    exact_number: bool
-    takes_numbers: bool
-    on_arrays: Callable[..., Any] | None
-    ufunc: str | None
-    shortcut: Callable[..., Any] | None
-    method: str | None
-    window: Callable[[Layout, dict[str, Any]], Layout]
+    kind: str  # unary, binary, view or function; see tensorkit.ops.notation
+    symbol: str | None = None  # the operator
+    takes: str = "any"
+    dtypes: str = "any"  # or numeric (not bool), integral (no floating point)
+    kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
+    refuse: Callable[..., None] | None = None  # raises for dtypes that need words of their own
+    result: str = "promoted"  # the dtype; or floating (integers become the default dtype), bool
+    exact_number: bool = False  # in float16, a number as second argument is not rounded first
+    # The array function that the forward is without options: plans call it, which is quicker.
+    ufunc: str | None = None
+    # Gives for the forms of tensors on the CPU and options a quicker forward, which takes their
+    # arrays, or None; it may raise RuntimeError for values that it leaves to the forward.
+    shortcut: Callable[..., Any] | None = None
+    # What a view or function does to arrays, where that is more direct than the forward.
+    on_arrays: Callable[..., Any] | None = None
+    method: str | None = None  # of arrays, where that is what a view does
 
     def __init__(self, forward: Callable[..., Any], **told: Any) -> None:
+        assert told.keys() <= Definition.__annotations__.keys(), told
+        self.name, self.forward = forward.__name__.strip("_"), forward
+        self.kernel = f"{self.name}_cpu"
         self.__dict__.update(told)
         code = forward.__code__
-        self.name, self.forward = forward.__name__.strip("_"), forward
-        self.kernel = self.kernel or forward.__name__
         self.inputs = code.co_varnames[1 : code.co_argcount]  # without xp
         self.options = tuple(forward.__kwdefaults__ or ())
+        self.window: Callable[[Layout, dict[str, Any]], Layout]  # of a view
         self.rules: dict[str | None, Rule] = {}
         self.write_rules: dict[str | None, Rule] = {}  # where only the in-place form has a gradient
         self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
