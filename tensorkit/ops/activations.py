@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import kernels
+from tensorkit import base, kernels
+from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import on_arrays
-from tensorkit.base import Tensor
-from tensorkit.devices import backend_of
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
@@ -24,6 +25,7 @@ from tensorkit.ops.error_function import erf
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
+from tensorkit.quiet import quietly
 
 
 def refuse_integers(kernel: str) -> Any:
@@ -46,7 +48,20 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise DTypeError("approximate argument must be either none or tanh.")
-    return (_gelu if approximate == "none" else _gelu_by_tanh)(input)
+    if approximate == "tanh":
+        return _gelu_by_tanh(input)
+    if isinstance(input, TensorBase) and _is_worth_keeping(input):
+        below = quietly(in_blocks, np, _below, input._array)
+        return _gelu_by_part(input, base.new(below, input._form))
+    return _gelu(input)
+
+
+def _is_worth_keeping(x: Tensor) -> bool:
+    """Whether the part below ``x`` had better be kept for backward than computed again there."""
+    form = x._form
+    is_tracked = x._node is not None and state.grad and not (state.inference or base.watch)
+    is_plain = form.device is CPU and form.is_contiguous and form.dtype.numpy.char in "fd"
+    return is_tracked and is_plain and x._array.size >= 4096
 
 
 _GELU = Kernel("gelu", "T x", "T y", "y = x * T(0.5) * erfc(-x * T(0.7071067811865476));")
@@ -74,24 +89,32 @@ def _below(xp: Any, x: Any) -> Any:
     return below
 
 
-def _gelu_slope(x: Any) -> Any:
+@op(kind="function")
+def _gelu_by_part(xp: Any, x: Any, below: Any) -> Any:
+    return x * below
+
+
+def _gelu_slope(x: Any, below: Any = None) -> Any:
     return 0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(x * x * -0.5) * (1 / sqrt(2 * pi))
 
 
-def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
+def _gelu_slope_of_block(xp: Any, x: Any, below: Any = None) -> Any:
     density = xp.asarray(x * x)
     density *= x.dtype.type(-0.5)
-    density = xp.asarray(xp.exp(density))
+    density = xp.exp(density, density)
     density *= x.dtype.type(1 / sqrt(2 * pi))
     density *= x
-    density += _below(xp, x)
+    density += _below(xp, x) if below is None else below
     return density
 
 
 # What a plain backward calls: the same in blocks, without a temporary array for every sign.
-_gelu_slope.on_arrays = lambda x: in_blocks(backend_of(x).xp, _gelu_slope_of_block, x)  # type: ignore[attr-defined]
+_gelu_slope.on_arrays = lambda *given: in_blocks(  # type: ignore[attr-defined]
+    backend_of(given[0]).xp, _gelu_slope_of_block, *given
+)
 
 _gelu.grad(x=kernels.formula(_GELU_SLOPE, lambda g, x: g * _gelu_slope(x)))
+_gelu_by_part.grad(node="GeluBackward0", x=lambda g, x, below: g * _gelu_slope(x, below))
 
 _GELU_BY_TANH = Kernel(
     "gelu_by_tanh",

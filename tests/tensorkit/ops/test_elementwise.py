@@ -142,3 +142,19 @@ def test_erf_is_exact_to_the_last_digits(dtype):
     rtol = 1e-15 if dtype == "float64" else 3e-7
     np.testing.assert_allclose(tk.erf(x).numpy(), wanted, rtol=rtol, atol=0)
     assert math.isnan(tk.erf(tk.tensor(tk.nan)))
+
+
+def _gelu_and_derivatives(x):
+    y = tk.nn.functional.gelu(x)
+    (slope,) = tk.autograd.grad(y.sum(), x, create_graph=True)
+    (curvature,) = tk.autograd.grad((slope**2).sum(), x)
+    (plain,) = tk.autograd.grad(tk.nn.functional.gelu(x).sum(), x)
+    return [each.detach() for each in (y, slope, curvature, plain)]
+
+
+def test_gelu_of_many_numbers_has_the_derivatives_of_gelu_of_few():
+    # of many, backward finds what forward kept; of few, it computes it again
+    many = tk.linspace(-6, 6, 5000, dtype=tk.float64, requires_grad=True)
+    few = many.detach()[::100].clone().requires_grad_()
+    pairs = zip(_gelu_and_derivatives(many), _gelu_and_derivatives(few), strict=True)
+    assert all(tk.allclose(one[::100], other) for one, other in pairs)
