@@ -252,9 +252,9 @@ _LATER = {
 
 # Of the methods that write in place PyTorch has these as functions, too.
 _IN_PLACE = (
-    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ index_put_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ square_ tan_ "
-    "tanh_ trunc_ zero_"
+    "abs_ acos_ as_strided_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "square_ tan_ tanh_ trunc_ zero_"
 )
 
 

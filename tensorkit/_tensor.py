@@ -302,8 +302,9 @@ class Tensor(TensorBase):
         """
         return views.strided(self, size, stride, storage_offset, 1)
 
+    as_strided_ = views.in_place(as_strided)
     select = views.select
-    unsqueeze = views.unsqueeze
+    unsqueeze, unsqueeze_ = views.unsqueeze, views.in_place(views.unsqueeze)
     expand = _of_integers(views.expand, "size", views.expand)
 
     def view(self, *shape: Any, **given: Any) -> "Tensor":
@@ -320,10 +321,10 @@ class Tensor(TensorBase):
 
     reshape = _of_integers(views.reshape, "shape", views.view)
     flatten = views.flatten
-    squeeze = views.squeeze
+    squeeze, squeeze_ = views.squeeze, views.in_place(views.squeeze, 3)
     permute = _of_integers(views.permute, "dims", views.permute)
-    transpose = views.transpose
-    t = views.t
+    transpose, transpose_ = views.transpose, views.in_place(views.transpose)
+    t, t_ = views.t, views.in_place(views.t)
 
     @property
     def T(self) -> "Tensor":
@@ -391,6 +392,7 @@ class Tensor(TensorBase):
     movedim = reshaping.movedim
 
     swapaxes = swapdims = transpose
+    swapaxes_ = swapdims_ = transpose_
     moveaxis = movedim
     diagonal = views.diagonal
     narrow = splitting.narrow
@@ -774,7 +776,7 @@ class Tensor(TensorBase):
     var = reduction.var
     std = reduction.std
     prod = reduction.prod
-    cumsum = reduction.cumsum
+    cumsum, cumsum_ = reduction.cumsum, reduction.cumsum_
     all, any = reduction.all, reduction.any
     count_nonzero = reduction.count_nonzero
     norm = reduction.norm
@@ -797,8 +799,8 @@ class Tensor(TensorBase):
     dot = products.dot
     bmm = products.bmm
     outer = products.outer
-    addmm = products.addmm
-    baddbmm = products.baddbmm
+    addmm, addmm_ = products.addmm, products.addmm_
+    baddbmm, baddbmm_ = products.baddbmm, products.baddbmm_
     inverse = equations.inv
     det = equations.det
 

@@ -39,11 +39,6 @@ _FAMILIES = {
     "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
     "x.reshape, or a new tensor": "resize_ resize_as_ set_",
-    "x = x.squeeze(), x.mT or another view": "squeeze_ unsqueeze_ transpose_ swapaxes_ "
-    "swapdims_ t_ as_strided_",
-    "x.copy_(x.cumsum(dim))": "cumsum_",
-    "x.copy_(x.addmm(a, b))": "addmm_",
-    "x.copy_(x.baddbmm(a, b))": "baddbmm_",
     "operations on the whole tensor": "apply_ map_",
     "x.device.type": "is_xpu is_mps is_meta is_quantized",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",

@@ -280,6 +280,21 @@ def rebase(x: TensorBase, node: Node) -> None:
     x._seen = base.storage_of(x).version
 
 
+def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
+    """``x`` itself becomes ``seen``, a view of it that was just made; recorded if that was."""
+    if base.watch is not None:
+        base.watch.writes(x)
+    x._array, x._form, x._offset = seen._array, seen._form, seen._offset
+    written(x, operation)
+    node = seen._edge if is_view(seen) else None
+    if node is None:
+        return
+    if is_view(x):
+        x._edge, x._seen = node, x._storage.version  # type: ignore[union-attr]
+    else:
+        x._node = node
+
+
 def _keep_retaining(before: Any, node: Node) -> None:
     """A tensor that retains its gradient goes on to do so after a write to it."""
     if isinstance(before, Node) and before.hooks is not None and before.hooks.retained is not None:

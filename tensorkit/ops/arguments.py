@@ -167,7 +167,7 @@ def renamed(options: dict[str, Any]) -> dict[str, Any]:
     return {_OF_NUMPY.get(name, name): value for name, value in options.items()}
 
 
-_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+_OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:

@@ -4,7 +4,6 @@ from functools import lru_cache
 from typing import Any
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd import history
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import ShapeError, must_be, sizes
@@ -201,24 +200,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
     return _triu, (input,), {"diagonal": _border("triu", input, diagonal)}
 
 
-def tril_(x: Tensor, diagonal: int = 0) -> Tensor:
-    """``tril``, in place."""
-    return _written(_tril, x, diagonal=_border("tril", x, diagonal))
-
-
-def triu_(x: Tensor, diagonal: int = 0) -> Tensor:
-    """``triu``, in place."""
-    return _written(_triu, x, diagonal=_border("triu", x, diagonal))
-
-
-def _written(operation: Any, x: Tensor, **options: Any) -> Tensor:
-    """Write the result into ``x``, on whose values the gradient does not depend."""
-    definition = operation.definition
-    rule = definition.rules[None] if history.check_write(x) else None
-    writing.check_overlap(x)
-    array = results.run(definition.forward, x._form.xp, x._array, **options)
-    writing.write(x, array, definition.name, rule, {"x": x, **options})
-    return x
+tril_, triu_ = map(writing.in_place, (tril, triu))
 
 
 def _border(function: str, x: Any, diagonal: Any) -> int:

@@ -18,6 +18,7 @@ from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.choosing import planned
 from tensorkit.ops.notation import op
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
+from tensorkit.ops.writing import in_place
 
 _ndarray: Any = CPU.backend.xp.ndarray
 
@@ -487,3 +488,6 @@ def _check_dtypes(
             repair=f"y.to(tk.{left.name})",
         )
     raise no_kernel(kernel, left, "x.float()")
+
+
+addmm_, baddbmm_ = map(in_place, (addmm, baddbmm))

@@ -13,7 +13,7 @@ from tensorkit import layout
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import backend_of
 from tensorkit.dtypes import DType, as_dtype, bool_, float16, uint8
-from tensorkit.errors import DTypeError, NotSupportedError, must_be
+from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
 from tensorkit.ops.along import (
@@ -41,6 +41,7 @@ from tensorkit.ops.choosing import planned
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
+from tensorkit.ops.writing import in_place
 
 
 @planned(1)
@@ -465,6 +466,9 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     return _cumsum, (input,), {"dim": place, "backwards": False}
 
 
+cumsum_ = in_place(cumsum, keeps_dtype=True)
+
+
 @op(kind="function")
 def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
     if not x.ndim:
@@ -643,6 +647,14 @@ def _to_shape_on_arrays(x: Any, *, to: Ints) -> Any:
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     lead = x.ndim - len(to)
+    pairs = zip(x.shape[::-1], to[::-1], strict=False)
+    if lead < 0 or [size for own, size in pairs if own != size != 1]:
+        raise AutogradError(
+            f"invalid gradient - got {sizes(x.shape)} but expected shape compatible with "
+            f"{sizes(to)}",
+            "Under no_grad, a tensor was given another shape in place (t_, squeeze_, data).",
+            repair="y = x.t()    # and the like: a view instead",
+        )
     axes = (*range(lead), *(lead + dim for dim, size in enumerate(to) if size == 1))
     repeated = tuple(axis for axis in axes if axis < lead or x.shape[axis] != 1)
     return total(xp, x, repeated, True).reshape(to)

@@ -1,6 +1,7 @@
 """Views: tensors that look at memory that is already there. Each op maps a layout to a layout."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from math import prod
 from operator import attrgetter
 from typing import Any
@@ -463,3 +464,35 @@ def alias(layout: Layout) -> Layout:
 
 
 alias.grad(x=lambda g: g)
+
+
+def in_place(view: Callable[..., Any], n_overloads: int = 1) -> Callable[..., Tensor]:
+    """The form of a view operation that changes how the tensor itself looks at its memory.
+
+    Its nodes are numbered on from those of the operation, which has so many overloads.
+    """
+    name = f"{view.__name__}_"
+    rules_in_place: dict[Any, Any] = {}
+
+    def inplace(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        need_tensor(name, self)
+        history.check_write(self)
+        try:
+            seen = view(self, *args, **options)
+        except (ShapeError, TypeError) as error:
+            error.args = (str(error).replace(f"{view.__name__}(", f"{name}(", 1),)
+            raise
+        node = seen._edge if history.is_view(seen) else None
+        if node is not None:
+            rule = node.rule
+            if rule not in rules_in_place:
+                rules_in_place[rule] = copy(rule)
+                number = int(rule.node[-1]) + n_overloads
+                rules_in_place[rule].node = f"{rule.node[:-1]}{number}"
+            node.rule = rules_in_place[rule]
+        history.become(self, seen, name)
+        return self
+
+    inplace.__qualname__ = inplace.__name__ = name
+    inplace.__doc__ = f"``{view.__name__}``, in place: this tensor itself becomes the view."
+    return inplace

@@ -1,19 +1,21 @@
 """Writes in place: what is checked before, and the one function that writes."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import make_node
+from tensorkit.autograd.graph import Node, make_node
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.results import contiguous_result
 from tensorkit.quiet import quiet, quietly
 
@@ -100,6 +102,43 @@ def write(
         if "out" in rule.keeps:  # type: ignore[union-attr]
             node.save_result(x)
         history.rebase(x, node)
+
+
+def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Callable[..., Tensor]:
+    """The in-place form of an operation whose formulas need neither the old nor the new values.
+
+    ``keeps_dtype``: with an option ``dtype``, which here is that of the tensor unless given.
+    """
+    function = operation.__name__
+    name = f"{function}_"
+
+    def inplace(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        need_tensor(name, self)
+        history.check_write(self, *args, *options.values())
+        check_overlap(self)
+        if keeps_dtype and options.get("dtype") is None:
+            options["dtype"] = self._form.dtype
+        result = operation(self, *args, **options)
+        own, found = self._form, result._form
+        if own.shape != found.shape:
+            _refuse_in_place("size", sizes(own.shape), sizes(found.shape))
+        if own.dtype is not found.dtype:
+            _refuse_in_place("dtype", own.dtype.whole_name, found.dtype.whole_name)
+        write(self, result._array, function)
+        if isinstance(result._node, Node):
+            history.rebase(self, result._node)
+        return self
+
+    inplace.__qualname__ = inplace.__name__ = name
+    inplace.__doc__ = f"``{function}``, in place."
+    return inplace
+
+
+def _refuse_in_place(what: str, own: str, found: str) -> NoReturn:
+    raise ShapeError(
+        f"Bad in-place call: input tensor {what} {own} and output tensor {what} {found} "
+        "should match"
+    )
 
 
 def check_output_shape(own: Ints, wanted: Ints) -> None:

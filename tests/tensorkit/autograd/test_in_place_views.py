@@ -1,0 +1,108 @@
+"""In-place view operations, and others that have an in-place form, are what they are in PyTorch."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tk_oracle import assert_same_outcome, torch, twins
+
+import tensorkit as tk
+
+FORMS = {
+    "squeeze_": "b.squeeze_()",
+    "squeeze_ of one": "b.squeeze_(0)",
+    "squeeze_ of several": "b.squeeze_((0, -1))",
+    "unsqueeze_": "b.unsqueeze_(1)",
+    "transpose_": "b.transpose_(0, 1)",
+    "swapaxes_": "b.swapaxes_(axis0=-1, axis1=0)",
+    "swapdims_": "b.swapdims_(1, 0)",
+    "t_": "b.t_()",
+    "as_strided_": "b.as_strided_((2, 1), (2, 1))",
+    "cumsum_": "b.cumsum_(1)",
+    "addmm_": "b.addmm_(tk.ones(1, 2), tk.ones(2, 3), beta=3, alpha=2)",
+    "tril_": "b.tril_()",
+}
+SITUATIONS = {
+    "a plain tensor": "b = tk.ones(1, 3); same = FORM is b",
+    "a leaf": "FORM",
+    "a leaf under no_grad": "with tk.no_grad(): FORM",
+    "a result": "b = x * 2; FORM; y = b * b",
+    "a result under no_grad": "b = x * 2\nwith tk.no_grad(): FORM",
+    "a tensor that was saved": "b = x * 2; y = b * b; FORM",
+    "a result that its node keeps": "b = x.exp(); y = b * 1; FORM",
+    "a part of a plain tensor": "c = tk.ones(2, 3); b = c[:1]; FORM",
+    "a part of a leaf": "b = x[:]; FORM",
+    "a part of a result": "c = x * 2; b = c[:, :3]; other = c[0, 1:]; FORM; y = b * c.sum()",
+    "what a view was made from": "b = x * 2; other = b[:, 1:]; FORM; y = other * other",
+    "written to after": "b = x * 2; other = b[:, 1:]; FORM; b.mul_(3); y = b * other.sum()",
+    "a part written to after": "c = x * 2; b = c[:, :3]; FORM; b.mul_(3); y = c * c",
+    "made in inference mode": "with tk.inference_mode(): b = tk.ones(1, 3)\nFORM",
+    "integers": "b = tk.arange(3).view(1, 3); other = b[0]; FORM",
+    "twice": "b = x * 2; FORM; FORM; y = b * 3",
+    "a kept gradient": "b = x * 2; b.retain_grad(); FORM; y = b * 3; kept = b",
+}
+
+
+def _run(module, program):
+    x = module.tensor([[1.0, 2.0, 4.0]], requires_grad=True)
+    scope = {"tk": module, "x": x, "b": x}
+    exec(program, scope)
+    facts = [
+        (
+            name,
+            re.sub(" object at 0x.*>", ">", repr(each.grad_fn)),
+            each.stride(),
+            each.storage_offset(),
+            each.tolist(),
+            each._version if not each.is_inference() else None,
+            each.is_leaf,
+        )
+        for name, each in scope.items()
+        if isinstance(each, module.Tensor)
+    ]
+    if "y" in scope:
+        scope["y"].sum().backward()
+    kept = scope["b"].grad.tolist() if "kept" in scope else None
+    return repr((facts, scope.get("same"), kept, x.grad is not None and x.grad.tolist()))
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("form", FORMS)
+def test_an_in_place_form_does_what_it_does_in_pytorch(form, situation):
+    program = SITUATIONS[situation].replace("FORM", FORMS[form])
+    assert_same_outcome(lambda: _run(torch, program), lambda: _run(tk, program))
+
+
+dims = st.integers(-3, 3)
+
+
+@given(
+    x=twins(),
+    call=st.one_of(
+        st.tuples(st.just("squeeze_"), st.sampled_from([(), (0,), (-1,), ((0, 1),), ("a",)])),
+        st.tuples(st.just("unsqueeze_"), st.tuples(dims)),
+        st.tuples(st.just("transpose_"), st.tuples(dims, dims)),
+        st.tuples(st.just("t_"), st.just(())),
+        st.tuples(st.just("cumsum_"), st.tuples(dims)),
+        st.tuples(
+            st.just("as_strided_"),
+            st.tuples(st.tuples(dims, dims), st.tuples(dims, dims), st.sampled_from([None, 0, 3])),
+        ),
+    ),
+)
+def test_an_in_place_form_gives_the_layout_or_refuses_as_pytorch(x, call):
+    name, args = call
+    x = x.again()
+    assert_same_outcome(lambda: getattr(x.torch, name)(*args), lambda: getattr(x.tk, name)(*args))
+    assert_same_outcome(
+        lambda: (x.torch.stride(), x.torch._version), lambda: (x.tk.stride(), x.tk._version)
+    )
+
+
+def test_a_shape_changed_under_no_grad_is_refused_by_backward():
+    y = tk.ones(2, 3, requires_grad=True) * 2
+    with tk.no_grad():
+        y.t_()
+    with pytest.raises(RuntimeError, match=r"got \[3, 2\] but expected shape compatible with \[2"):
+        y.sum().backward()
