@@ -166,8 +166,7 @@ def call_key(make: Any, args: tuple[Any, ...], named: dict[str, Any], of_form: b
     return (make, args, kinds, *named.items()) if named else (make, args, kinds)
 
 
-_kept: dict[Any, Any] = {}
-planning.tables.append(_kept)
+_kept = planning.table()
 _FIXED, _SMALL = {"dtype", "device"}, 1024
 
 

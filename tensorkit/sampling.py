@@ -329,8 +329,7 @@ def _quick(
 
 
 _QUICK = (dtypes.float32, dtypes.float64, dtypes.int64)
-_forms: dict[Any, Any] = {}
-planning.tables.append(_forms)
+_forms = planning.table()
 
 
 def _fractions(stream: Generator, form: Form, count: int, *_: Any) -> Any:

@@ -41,9 +41,7 @@ def planned(n_tensors: int) -> Callable[[Callable[_P, Any]], "Callable[_P, Tenso
     """
 
     def define(choose: Callable[..., Any]) -> Any:
-        plans: dict[Any, Any] = {}
-        planning.tables.append(plans)
-
+        plans = planning.table()
         factory = _plan_one if n_tensors == 1 else _plan_several
         if n_tensors == choose.__code__.co_argcount == 2:
             factory = _plan_two

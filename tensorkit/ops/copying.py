@@ -89,8 +89,8 @@ def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tenso
     return base.new(array, base.form_of(form.device, dtype, shape, strides))
 
 
-_dense_forms: dict[tuple[Form, DType], Form] = {}  # of copies of dense tensors in a dtype
-planning.tables.append(_dense_forms)
+# of copies of dense tensors, by their form and a dtype
+_dense_forms: dict[tuple[Form, DType], Form] = planning.table()
 
 
 def contiguous(x: Tensor) -> Tensor:

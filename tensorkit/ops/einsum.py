@@ -55,8 +55,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     return _found(equation, operands)
 
 
-_plans: dict[Any, Any] = {}  # by equation and forms: the form of the result, how arrays give it
-planning.tables.append(_plans)
+_plans = planning.table()  # by equation and forms: the form of the result, how arrays give it
 _UNTRACKED = [None, None]
 
 

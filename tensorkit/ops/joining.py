@@ -60,8 +60,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     return _recorded(result, tensors, _CAT, dim, parts)
 
 
-_plans: dict[Any, Any] = {}  # by operation, forms and dimension: the result's form, and the parts
-planning.tables.append(_plans)
+_plans = planning.table()  # by operation, forms and dimension: the result's form, and the parts
 
 
 def _plan_of(operation: Any, tensors: Any, dim: Any) -> tuple[Any, Any]:

@@ -29,8 +29,7 @@ from tensorkit.ops.reduction import sum_to_shape
 from tensorkit.ops.views import t
 from tensorkit.quiet import quiet
 
-_forms: dict[Any, Form] = {}  # of the result, by those of the operands
-planning.tables.append(_forms)
+_forms: dict[Any, Form] = planning.table()  # of the result, by those of the operands
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

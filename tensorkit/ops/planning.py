@@ -53,9 +53,8 @@ class Definition:
         self.window: Callable[[Layout, dict[str, Any]], Layout]  # of a view
         self.rules: dict[str | None, Rule] = {}
         self.write_rules: dict[str | None, Rule] = {}  # where only the in-place form has a gradient
-        self.plans: dict[Any, Plan] = {}  # by the forms of the operands; see Plan
-        self.writes: dict[Any, Plan] = {}  # the same for the in-place form
-        tables.extend((self.plans, self.writes))
+        self.plans: dict[Any, Plan] = table()  # by the forms of the operands; see Plan
+        self.writes: dict[Any, Plan] = table()  # the same for the in-place form
 
     def grad(
         self,
@@ -124,13 +123,19 @@ class Plan:
 
 
 _MOST_PLANS = 1000
-tables: list[dict[Any, Any]] = []  # of all operations
+_tables: list[dict[Any, Any]] = []  # all there are
+
+
+def table() -> dict[Any, Any]:
+    """A dictionary of plans: ``remember`` fills it, ``forget_plans`` empties it."""
+    _tables.append({})
+    return _tables[-1]
 
 
 def forget_plans() -> None:
     """Find everything out anew: a rule by which plans were made has changed."""
-    for table in tables:
-        table.clear()
+    for each in _tables:
+        each.clear()
     base.forget_views()
 
 

@@ -93,8 +93,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple(results.finished(base.view_of(result, column)) for column in columns)
 
 
-_plans: dict[Any, Any] = {}  # by forms and numbers: the form of the result, the numbers as arrays
-planning.tables.append(_plans)
+_plans = planning.table()  # by forms and numbers: the form of the result, the numbers as arrays
 
 
 def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
