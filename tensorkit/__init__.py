@@ -14,8 +14,8 @@ Where to begin reading:
     ops.general       the first call on tensors of some forms: dtypes, broadcasting, strides, and
                       the plan by which later calls are quick
     ops.views         ``x.view(2, 3)``: a layout made of a layout; ops.indexing has ``x[index]``
-    autograd.graph    what is recorded of an operation; ``history`` and ``recorders`` do so
-    autograd.engine   ``backward()``: the way back through what was recorded
+    autograd          the table of its files, in the order in which to read them: what is recorded
+                      of an operation, and by whom; last autograd.engine, which is ``backward()``
     devices           where memory is, and which array library computes there
     nn, optim         modules and optimizers, made of all this
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from tensorkit import absent, base, creation, dtypes, functional, layout, printing, sampling
 from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import INFERENCE, Node, shown, version_of
+from tensorkit.autograd.graph import Node, shown
 from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.marks import INFERENCE
+from tensorkit.autograd.saved import version_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, Device, as_device, cuda_device

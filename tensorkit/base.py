@@ -103,7 +103,7 @@ class TensorBase:
     """The slots of a tensor; the public class is ``tensorkit.Tensor``.
 
     ``_node`` is None for a tensor that autograd need not look at, which is most of them; what else
-    it may be is told in ``autograd.graph``. The slots below it stay empty until they are needed.
+    it may be is told in ``autograd.marks``. The slots below it stay empty until they are needed.
     """
 
     __slots__ = (

@@ -1,9 +1,13 @@
 """Automatic differentiation: what ``tk.autograd`` offers.
 
-``modes`` says whether operations are recorded, ``rules`` what an operation's gradients are,
-``graph`` what a record looks like, ``history`` how tensors, views and in-place writes are tied to
-it, ``recorders`` how that goes fast, ``origins`` notes where tensors come from, ``engine`` walks
-the graph backwards, ``differences`` compares its results with finite differences.
+To be read in this order: ``modes`` says whether operations are recorded, ``rules`` what an
+operation's gradients are, ``marks`` what is known of a tensor, ``graph`` what a record looks like,
+``saved`` what it keeps, ``history`` how tensors, views and in-place writes are tied to it,
+``recorders`` how that goes fast; ``engine`` walks the graph backwards.
+
+Around them: ``leaves`` (``.grad`` and what else a leaf has), ``hooks``, ``anomaly``, ``origins``
+(where tensors come from), ``function`` (operations of the user's own), ``functional`` (jacobian,
+hessian), ``differences`` (a comparison with finite differences).
 """
 
 from typing import Any

@@ -12,20 +12,11 @@ from typing import Any, NoReturn
 
 from tensorkit import base
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import (
-    FREED,
-    INFERENCE,
-    LEAF,
-    Node,
-    Parts,
-    Saved,
-    SavedResult,
-    as_it_was,
-    next_order,
-    refuse_freed,
-)
+from tensorkit.autograd.graph import Node, Parts, next_order
+from tensorkit.autograd.marks import INFERENCE, LEAF
 from tensorkit.autograd.modes import no_grad, state
 from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.saved import FREED, Saved, SavedResult, as_it_was, refuse_freed
 from tensorkit.base import Form, TensorBase
 from tensorkit.errors import AutogradError, NotSupportedError, message, sizes
 from tensorkit.ops import copying, moving, views

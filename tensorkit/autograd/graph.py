@@ -1,24 +1,16 @@
 """The graph: one node per recorded operation, pointing back to where its inputs came from.
 
 A *node* is one application of a ``Rule``: the rule, the form of the result, an edge per input, and
-the values that the formulas need.
+the values that the formulas need (``autograd.saved``).
 
 An *edge* is the node that made an input, or the input itself if it is a leaf, or None if it does
-not require grad. A tensor's ``_node`` is
-
-    None         does not require grad
-    LEAF         a leaf that requires grad
-    a Node       the result of a recorded operation
-    VIEW         a view, or None so far: ``history.edge_of`` finds out when it matters
-    HIDDEN_VIEW  the same, made under no_grad
-    INFERENCE    made in inference mode
+not require grad. ``autograd.marks`` tells what a tensor's ``_node`` may be that is no node.
 
 Nodes never point to the tensor they made: a graph is freed by reference counting. A node that
 needs its own result keeps the array and the storage, not the tensor.
 """
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -26,93 +18,20 @@ import numpy as np
 
 from tensorkit import base, dtypes
 from tensorkit.autograd.hooks import Attached, Handle
-from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import XY, Rule, X, Y, saved_as
+from tensorkit.autograd.saved import (
+    FREED,
+    Saved,
+    SavedResult,
+    as_it_was,
+    check_version,
+    refuse_freed,
+    refuse_stale,
+)
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.errors import AutogradError, sizes
+from tensorkit.errors import AutogradError
 from tensorkit.storage import Storage
-
-
-class Mark:
-    """A value of ``_node`` that is no node."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-LEAF, VIEW, HIDDEN_VIEW, INFERENCE = map(Mark, ("LEAF", "VIEW", "HIDDEN_VIEW", "INFERENCE"))
-NOTHING: dict[str, Any] = {}  # what most nodes with options save beside them; never written to
-FREED = Mark("FREED")  # stands where a node kept a value until its graph was freed
-
-
-# Saved values
-
-
-class Saved:
-    """An input that a formula needs, and the version it had."""
-
-    __slots__ = ("tensor", "version")
-
-    def __init__(self, tensor: TensorBase) -> None:
-        if tensor._node is INFERENCE:
-            refuse_inference(tensor)
-        self.tensor = tensor
-        self.version = 0 if tensor._storage is None else tensor._storage.version
-
-    def check(self, node: "Node", name: str) -> None:
-        """Raise if the input was written to since."""
-        check_version(node, name, self.tensor, self.version)
-
-
-class SavedResult:
-    """A result that its own formula needs: not the tensor, which points to the node."""
-
-    __slots__ = ("array", "form", "offset", "storage", "version")
-
-    def __init__(self, result: TensorBase) -> None:
-        self.array = result._array
-        self.form = result._form
-        self.storage = base.storage_of(result)
-        self.offset = result._offset
-        self.version = self.storage.version
-
-    def check(self, node: "Node", name: str) -> None:
-        """Raise if the result was written to since."""
-        if self.storage.version != self.version:
-            refuse_stale(node, name, self.form, self.storage, self.version, node)
-
-    def tensor_of(self, node: "Node") -> Tensor:
-        """The result as a tensor that ``node`` made."""
-        result = base.new(self.array, self.form)
-        result._storage, result._offset, result._node = self.storage, self.offset, node
-        return result
-
-
-def version_of(x: TensorBase) -> int:
-    """How often the memory of ``x`` was written to; counting begins with its storage."""
-    return 0 if x._storage is None else x._storage.version
-
-
-def refuse_inference(x: TensorBase) -> None:
-    """Raise if ``x`` was made in inference mode."""
-    if x._node is INFERENCE:
-        raise AutogradError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors "
-            "created in inference mode in computation tracked by autograd. To work around "
-            "this, you can make a clone to get a normal tensor and use it in autograd, or use "
-            "`torch.no_grad()` instead of `torch.inference_mode()`.",
-            repair="x = x.clone()    # outside of inference_mode",
-        )
-
-
-# Nodes
-
 
 _WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
 next_order = itertools.count().__next__
@@ -561,99 +480,6 @@ class GeneralNode(Node):
         """Forget the saved inputs and result; the options stay."""
         if self.saved:
             self.saved = dict.fromkeys(self.saved, FREED)
-
-
-def as_it_was(saved: TensorBase, edge: Any) -> Any:
-    """A saved tensor with the history it had, which ``detach_`` may have taken away."""
-    if saved is edge or saved._node is edge:
-        return saved
-    result = base.new(saved._array, saved._form)
-    result._storage = base.storage_of(saved)
-    result._offset = saved._offset
-    result._node = edge  # a leaf's edge is the leaf: only reached if it no longer is one
-    if isinstance(edge, TensorBase):
-        result._node = None
-    return result
-
-
-# Errors
-
-
-def refuse_freed() -> None:
-    """Raise: the graph was walked before, and its saved tensors were freed."""
-    raise AutogradError(
-        "Trying to backward through the graph a second time (or directly access saved tensors "
-        "after they have already been freed). Saved intermediate values of the graph are "
-        "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
-        "need to backward through the graph a second time or if you need to access saved "
-        "tensors after calling backward.",
-        "The first backward freed the tensors that the formulas need.",
-        repair="y.backward(retain_graph=True)    # the first time; or compute y again",
-    )
-
-
-_HINT = (
-    "enable anomaly detection to find the operation that failed to compute its gradient, with "
-    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-)
-_HINT_IN_ANOMALY_MODE = (
-    "the backtrace further above shows the operation that failed to compute its gradient. The "
-    "variable in question was changed in there or anywhere later. Good luck!"
-)
-
-
-def check_version(node: Node, name: str, x: TensorBase, expected: int) -> None:
-    """Raise if ``x``, which ``node`` saved, was written to since it had this version."""
-    if version_of(x) != expected:
-        refuse_stale(node, name, x._form, x._storage, expected, maker_of(x))
-
-
-def maker_of(x: TensorBase) -> Any:
-    """What ``refuse_stale`` says about the history of ``x``: a node, VIEW or None."""
-    if x._node is VIEW or x._node is HIDDEN_VIEW:
-        return None if x._base._node is None else VIEW
-    return x._node
-
-
-def refuse_stale(
-    node: Node, name: str, form: Form, storage: Storage | None, expected: int, origin: Any
-) -> None:
-    """Raise: a saved tensor was written to. Names the node that saved it and the line that wrote.
-
-    ``origin`` is what ``maker_of`` says about the saved tensor now.
-    """
-    assert storage is not None
-    made_by = ""
-    if origin is VIEW:  # its history begins anew with every write
-        made_by = ", which is output 0 of AsStrided,"
-    elif isinstance(origin, Node):
-        maker = re.sub("Backward0?([0-9]*)$", r"\1", origin.name())
-        made_by = f", which is output {origin.output_nr} of {maker},"
-    details = [
-        f"<{node.rule.node}> needs the values of {saved_as(node.rule, name)} as they were.",
-    ]
-    if node.hooks is not None and node.hooks.line is not None:
-        file, line = node.hooks.line
-        details.append(f"It was recorded here: {file}, line {line}.")
-    if storage.writer is not None:
-        operation, file, line = storage.writer
-        details.append(f"{operation} changed it: {file}, line {line}.")
-    raise AutogradError(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [torch.{form.dtype.word}Tensor {sizes(form.shape)}]{made_by} is at "
-        f"version {storage.version}; expected version {expected} instead. Hint: "
-        + (_HINT if state.anomaly is None else _HINT_IN_ANOMALY_MODE),
-        *details,
-        repair="x = x + y instead of x += y there, or save_this = x.clone() before",
-        node=node,
-        version=storage.version,
-        expected=expected,
-        saved=saved_as(node.rule, name),
-        writer=storage.writer,
-    )
-
-
-# Making nodes
 
 
 def make_node(

@@ -15,21 +15,11 @@ from functools import partial
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import (
-    HIDDEN_VIEW,
-    INFERENCE,
-    LEAF,
-    NOTHING,
-    VIEW,
-    GeneralNode,
-    Mark,
-    Node,
-    make_node,
-    next_order,
-    refuse_freed,
-)
+from tensorkit.autograd.graph import GeneralNode, Node, make_node, next_order
+from tensorkit.autograd.marks import HIDDEN_VIEW, INFERENCE, LEAF, VIEW, Mark
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.saved import NOTHING, refuse_freed
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError
 from tensorkit.frames import HOME

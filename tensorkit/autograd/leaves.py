@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import INFERENCE, LEAF, Node, attached_to
+from tensorkit.autograd.graph import Node, attached_to
 from tensorkit.autograd.history import become_leaf, edge_of, is_view
 from tensorkit.autograd.hooks import Handle
+from tensorkit.autograd.marks import INFERENCE, LEAF
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, message, must_be, sizes, type_name

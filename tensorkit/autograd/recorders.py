@@ -9,21 +9,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from tensorkit.autograd.graph import (
-    INFERENCE,
-    LEAF,
-    NOTHING,
-    GeneralNode,
-    Mark,
-    PairNode,
-    ResultNode,
-    Saved,
-    SavedResult,
-    next_order,
-)
+from tensorkit.autograd.graph import GeneralNode, PairNode, ResultNode, next_order
 from tensorkit.autograd.history import edge_of, record
+from tensorkit.autograd.marks import INFERENCE, LEAF, Mark
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.saved import NOTHING, Saved, SavedResult
 from tensorkit.base import Tensor
 
 Recorder = Callable[..., object]  # takes a result and the inputs that have edges

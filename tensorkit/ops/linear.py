@@ -7,20 +7,11 @@ that node is made when somebody does: until then a ``FoldedNode`` stands for bot
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import (
-    FREED,
-    INFERENCE,
-    LEAF,
-    VIEW,
-    GeneralNode,
-    Saved,
-    SavedResult,
-    make_node,
-    next_order,
-    refuse_freed,
-)
+from tensorkit.autograd.graph import GeneralNode, make_node, next_order
 from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.marks import INFERENCE, LEAF, VIEW
 from tensorkit.autograd.modes import state
+from tensorkit.autograd.saved import FREED, Saved, SavedResult, refuse_freed
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU
 from tensorkit.ops import planning

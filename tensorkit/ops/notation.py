@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from tensorkit import base
 from tensorkit.autograd import history, recorders
-from tensorkit.autograd.graph import INFERENCE
+from tensorkit.autograd.marks import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of

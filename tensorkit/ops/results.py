@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorkit import base
 from tensorkit.autograd import history, recorders
-from tensorkit.autograd.graph import INFERENCE
+from tensorkit.autograd.marks import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor

@@ -39,9 +39,11 @@ LAYERS = [
     "storage",
     "base",
     "autograd",  # a table of names, which are looked up when asked
+    "autograd.marks",
     "autograd.modes",
     "autograd.hooks",
     "autograd.rules",
+    "autograd.saved",
     "autograd.graph",
     "autograd.history",
     "autograd.recorders",
