@@ -13,7 +13,17 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from tensorkit import absent, base, creation, dtypes, functional, layout, printing, sampling
+from tensorkit import (
+    absent,
+    base,
+    creation,
+    dtypes,
+    functional,
+    layout,
+    pickling,
+    printing,
+    sampling,
+)
 from tensorkit.autograd import engine, history, leaves, origins
 from tensorkit.autograd.graph import Node, shown
 from tensorkit.autograd.history import edge_of
@@ -55,7 +65,15 @@ from tensorkit.ops import (
     splitting,
     views,
 )
-from tensorkit.ops.arguments import as_number, by_name, given_sizes, need_tensor, no_such_call
+from tensorkit.ops.arguments import (
+    as_number,
+    by_name,
+    conversion,
+    given_sizes,
+    need_tensor,
+    no_such_call,
+    without_flags,
+)
 from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
@@ -653,7 +671,7 @@ class Tensor(TensorBase):
         tensor([ 1, -1])
         """
         _only_contiguous_format("to", memory_format)
-        args, flags = _without_flags(args)
+        args, flags = without_flags(args)
         dtype, device = conversion(args, dtype, device)
         where = None if device is None else as_device(device)
         return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
@@ -1034,72 +1052,8 @@ class Tensor(TensorBase):
             history.become_leaf(copied)
         return copied
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> "Tensor":
-        found = memo.get(id(self))
-        if not self.is_leaf:
-            raise AutogradError(
-                "Only Tensors created explicitly by the user (graph leaves) support the "
-                "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
-                "module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001",
-                repair="copy.deepcopy(x.detach())",
-            )
-        if found is None:
-            storage = base.storage_of(self)
-            copied = memo.get(id(storage))
-            if copied is None:  # views of one storage stay views of one copy
-                copied = Storage(storage.flat.copy(), storage.device, storage.dtype)
-                memo[id(storage)] = copied
-            found = memo[id(self)] = base.on_storage(copied, base.layout_of(self))
-            if self.requires_grad:
-                history.become_leaf(found)
-            if self.grad is not None:
-                found._grad = self.grad.__deepcopy__(memo)
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        source = base.layout_of(self)
-        flat = base.storage_of(self).flat
-        if not self.is_leaf:
-            raise AutogradError(
-                "cannot pickle a tensor that has a history: its graph would stay behind",
-                repair="x.detach()",
-            )
-        leaf = self.requires_grad
-        return _rebuild, (_Flat(flat, self.device), self._form.dtype, *source, leaf)
-
-
-class _Flat:
-    """The memory of a tensor, which passes through the host where it is pickled."""
-
-    def __init__(self, array: Any, device: Device) -> None:
-        self.array, self.device = array, device
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (self.device.backend.to_host(self.array, "pickle"), self.device)
-
-
-def _arrived(array: Any, device: Device) -> _Flat:
-    device = as_device(device)
-    return _Flat(device.backend.from_host(array, "pickle"), device)
-
-
-def _rebuild(
-    flat: _Flat, dtype: DType, shape: Any, strides: Any, offset: int, leaf: bool = False
-) -> Tensor:
-    """A tensor from what ``Tensor.__reduce__`` wrote."""
-    made = base.on_storage(
-        Storage(flat.array, flat.device, dtype), layout.Layout(shape, strides, offset)
-    )
-    if leaf:
-        history.become_leaf(made)
-    return made
-
-
-def _without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Arguments of ``to``, and the flags ``non_blocking`` and ``copy`` that may follow them."""
-    n = next((at for at, value in enumerate(args) if isinstance(value, _bool)), len(args))
-    return args[:n], args[n:]
+    __deepcopy__ = pickling.deepcopy
+    __reduce__ = pickling.reduce
 
 
 def _only_contiguous_format(function: str, memory_format: Any) -> None:
@@ -1114,27 +1068,6 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
 def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
     need_tensor(function, other, "other", 1)
     return tuple(other._form.shape)
-
-
-def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
-    """dtype and device that the arguments of ``to`` name; None where they name none."""
-    signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)", "(Tensor other)"
-    if len(args) > 1 and not (
-        len(args) == 2
-        and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
-        and (args[1] is None or isinstance(args[1], (DType, type)))
-    ):
-        raise no_such_call("to", args, *signatures)
-    for value in args:
-        if isinstance(value, TensorBase):
-            dtype, device = value._form.dtype, value._form.device
-        elif isinstance(value, (DType, type)):
-            dtype = value
-        elif isinstance(value, (str, Device)) or type(value) is int:
-            device = as_device(value)
-        elif value is not None:
-            raise no_such_call("to", args, *signatures)
-    return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 
 for _name in absent.OF_TENSORS:

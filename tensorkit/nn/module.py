@@ -9,13 +9,14 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from tensorkit._tensor import Tensor, conversion
+from tensorkit._tensor import Tensor
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import no_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import cuda_device
 from tensorkit.errors import NotSupportedError, TensorkitError, message
 from tensorkit.nn.parameter import Parameter
+from tensorkit.ops.arguments import conversion
 
 
 def typename(value: Any) -> str:

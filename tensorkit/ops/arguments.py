@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorkit import dtypes
 from tensorkit.base import TensorBase
+from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
 from tensorkit.layout import Ints
@@ -215,3 +216,30 @@ def low_high(dtype: DType) -> str:
     """The range of an integer dtype in words."""
     low, high = dtypes.limits(dtype)
     return f"{low} to {high}"
+
+
+def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
+    """dtype and device that the arguments of ``to`` name; None where they name none."""
+    signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)", "(Tensor other)"
+    if len(args) > 1 and not (
+        len(args) == 2
+        and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
+        and (args[1] is None or isinstance(args[1], (DType, type)))
+    ):
+        raise no_such_call("to", args, *signatures)
+    for value in args:
+        if isinstance(value, TensorBase):
+            dtype, device = value._form.dtype, value._form.device
+        elif isinstance(value, (DType, type)):
+            dtype = value
+        elif isinstance(value, (str, Device)) or type(value) is int:
+            device = as_device(value)
+        elif value is not None:
+            raise no_such_call("to", args, *signatures)
+    return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
+
+
+def without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Arguments of ``to``, and the flags ``non_blocking`` and ``copy`` that may follow them."""
+    n = next((at for at, value in enumerate(args) if isinstance(value, bool)), len(args))
+    return args[:n], args[n:]

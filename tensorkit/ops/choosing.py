@@ -17,12 +17,13 @@ from operator import attrgetter, is_
 from typing import Any, ParamSpec
 
 from tensorkit import base
-from tensorkit.autograd import history
+from tensorkit.autograd import history, recorders
+from tensorkit.autograd.recorders import Recorder
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU
 from tensorkit.ops import planning, results
 from tensorkit.ops.arguments import renamed
-from tensorkit.ops.planning import is_plain
+from tensorkit.ops.planning import Definition, is_plain
 from tensorkit.quiet import quiet
 
 _xp = CPU.backend.xp
@@ -210,10 +211,22 @@ def _chosen(
     key: Any = forms[0] if n_tensors == 1 else forms
     if others or options:
         key = _key(key, others, options)
-    plan = result._form, compute, results.recorder(definition, tensors, known)
+    plan = result._form, compute, _recorder(definition, tensors, known)
     planning.remember(plans, key, plan)
     values = dict(zip(definition.inputs, tensors, strict=False), **known)
     return results.recorded(definition, result, {"shape": tuple(forms[0].shape), **values})
+
+
+def _recorder(definition: Definition, tensors: tuple[Any, ...], known: dict[str, Any]) -> Recorder:
+    """How results are recorded of an operation of kind "function" with these options."""
+    rule = definition.rules.get(None)
+    if rule is None:
+        return recorders.no_record
+    if rule.is_pair and not known:
+        return recorders.pair_recorder(rule)
+    names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
+    known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
+    return recorders.known_recorder(rule, names, known)
 
 
 def _key(forms: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

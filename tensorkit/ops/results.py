@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base
-from tensorkit.autograd import history, recorders
+from tensorkit.autograd import history
 from tensorkit.autograd.marks import INFERENCE
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
@@ -45,20 +45,6 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def recorded(definition: Definition, result: Tensor, values: dict[str, Any]) -> Tensor:
     """``result`` with a node if one of the inputs among ``values`` is tracked."""
     return history.record(definition.rules.get(None), result, values)
-
-
-def recorder(
-    definition: Definition, tensors: tuple[Any, ...], known: dict[str, Any]
-) -> recorders.Recorder:
-    """How results are recorded of an operation of kind "function" with these options."""
-    rule = definition.rules.get(None)
-    if rule is None:
-        return recorders.no_record
-    if rule.is_pair and not known:
-        return recorders.pair_recorder(rule)
-    names, missing = definition.inputs[: len(tensors)], definition.inputs[len(tensors) :]
-    known = {"shape": tuple(tensors[0]._form.shape), **dict.fromkeys(missing), **known}
-    return recorders.known_recorder(rule, names, known)
 
 
 def view_step(

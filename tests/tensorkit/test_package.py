@@ -103,6 +103,7 @@ LAYERS = [
     "autograd.engine",
     "autograd.functional",
     "autograd.differences",
+    "pickling",
     "printing",
     "_tensor",
     "nn.parameter",
