@@ -482,6 +482,27 @@ class GeneralNode(Node):
             self.saved = dict.fromkeys(self.saved, FREED)
 
 
+class FoldedNode(GeneralNode):
+    """A node that stands for itself and for others behind it, which nobody has looked at yet.
+
+    A kind of it defines ``passed``, which goes past these, and ``unfolded``, which makes them.
+    """
+
+    __slots__ = ()
+
+    folded: Any = GeneralNode.__dict__["edges"]  # what it needs for that, in the same field
+    edges = property(lambda self: self.unfolded().edges)
+
+    def gradients(self, g: Any) -> tuple[Any, ...]:
+        """The gradient for each edge, also to the nodes behind it."""
+        self.unfolded()
+        return GeneralNode.gradients(self, g)
+
+    def value(self, name: str) -> Any:
+        """A saved value."""
+        return self.unfolded().value(name)
+
+
 def make_node(
     rule: Rule, form: Form, edges: tuple[Any, ...], values: dict[str, Any], result: Any
 ) -> GeneralNode:

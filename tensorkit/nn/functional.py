@@ -25,6 +25,7 @@ from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel, read
 from tensorkit.ops.choosing import planned
 from tensorkit.ops.copying import to_dtype
+from tensorkit.ops.cross_entropy import of_few as cross_entropy_of_few
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.linear import linear as product_and_sum
 from tensorkit.random import source_for
@@ -387,7 +388,10 @@ def cross_entropy(
     class_dim = 0 if len(input._form.shape) == 1 else 1
     is_plain = weight is None and ignore_index == -100 and reduction == "mean"
     if is_plain and not label_smoothing and input._form.shape != target._form.shape:
-        return nll_loss(normalising.log_softmax(input, class_dim), target)
+        found = cross_entropy_of_few(input, target)
+        return (
+            nll_loss(normalising.log_softmax(input, class_dim), target) if found is None else found
+        )
     _check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise DTypeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")

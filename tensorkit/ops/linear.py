@@ -1,13 +1,13 @@
 """``linear``: the product and the sum of a layer in one call; most small training consists of it.
 
 To whoever looks it is ``addmm(bias, x, t(weight))``, and ``t`` has a node. Hardly anybody looks, so
-that node is made when somebody does: until then a ``FoldedNode`` stands for both.
+that node is made when somebody does: until then a ``LinearNode`` stands for both.
 """
 
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import GeneralNode, make_node, next_order
+from tensorkit.autograd.graph import FoldedNode, GeneralNode, make_node, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.marks import INFERENCE, LEAF, VIEW
 from tensorkit.autograd.modes import state
@@ -48,9 +48,9 @@ def _sum(x: Any, weight: Any, bias: Any) -> Any:
     return product
 
 
-def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "FoldedNode":
+def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "LinearNode":
     left = None if x._node is None else edge_of(x)
-    node = FoldedNode()
+    node = LinearNode()
     node.rule = addmm_rule
     node._form = form
     node.hooks = None
@@ -63,13 +63,10 @@ def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "FoldedNode"
     return node
 
 
-class FoldedNode(GeneralNode):
+class LinearNode(FoldedNode):
     """A node of ``addmm`` with the leaf that ``t`` was applied to in place of the node of ``t``."""
 
     __slots__ = ()
-
-    folded: Any = GeneralNode.__dict__["edges"]  # another name for the field
-    edges = property(lambda self: self.unfolded().edges)
 
     def passed(self, g: Any) -> Any:
         """Each edge with its gradient."""
@@ -88,15 +85,6 @@ class FoldedNode(GeneralNode):
             slope = g.dot(weight.array)
         sums = None if own is None else sum_to_shape.on_arrays(g, to=own._form.shape)
         return (own, sums), (left, slope), (leaf, g.T.dot(x.tensor._array))
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradient for each edge, that of ``t`` too."""
-        self.unfolded()
-        return GeneralNode.gradients(self, g)
-
-    def value(self, name: str) -> Any:
-        """A saved value."""
-        return self.unfolded().value(name)
 
     def unfolded(self) -> GeneralNode:
         """The same node, from now on with one for ``t`` behind it."""

@@ -209,7 +209,7 @@ def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_inde
     n_rows, n_classes = x.shape
     if n_classes > _FEW_CLASSES:
         return None
-    picks, share = _picks(n_classes, x.dtype.numpy.char), x.dtype.numpy.type(n_rows)
+    picks, share = picks_of(n_classes, x.dtype.numpy.char), x.dtype.numpy.type(n_rows)
 
     def mean_of(x: Any, target: Any) -> Any:
         try:
@@ -231,7 +231,7 @@ def _short_spread(g: Any, target: Any, size: Ints, ignore_index: int) -> Any:
         return None
     share = g.item() / n_rows
     try:
-        slope = _picks(n_classes, g.dtype.char).take(target, 0)
+        slope = picks_of(n_classes, g.dtype.char).take(target, 0)
     except IndexError:
         return None
     slope *= share
@@ -244,7 +244,7 @@ _FEW_CLASSES = 128
 
 
 @lru_cache(20)
-def _picks(n_classes: int, char: str) -> Any:
+def picks_of(n_classes: int, char: str) -> Any:
     """Row ``t`` picks class ``t``, negated; other rows, which negative numbers find, are nan."""
     picks = np.zeros((2 * n_classes, n_classes), char)
     picks[:n_classes][np.diag_indices(n_classes)] = -1

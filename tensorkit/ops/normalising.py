@@ -160,6 +160,9 @@ def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     return _by_rows(_LOG_SOFTMAX, _log_softmax_along, xp, x, dim)
 
 
+log_softmax_definition = _log_softmax.definition
+
+
 def _sums_along(x: Any, dim: int) -> Any:
     return sum(x, (dim,), True)
 

@@ -90,6 +90,7 @@ LAYERS = [
     "linalg",
     "ops.activations",
     "ops.losses",
+    "ops.cross_entropy",
     "ops.layers",
     "random",
     "cuda",

@@ -1,0 +1,115 @@
+"""One node stands for those of nll_loss and log_softmax: nobody may tell the difference."""
+
+import pytest
+from tk_oracle import torch
+
+import tensorkit as tk
+from tensorkit.nn.functional import cross_entropy, log_softmax, nll_loss
+
+LABELS = [0, 2, 1, 2]
+
+
+@pytest.fixture
+def scores():
+    """Of four items and three classes."""
+    tk.manual_seed(0)
+    return tk.randn(4, 3, dtype=tk.float64, requires_grad=True)
+
+
+@pytest.fixture
+def labels():
+    """The classes of the items."""
+    return tk.tensor(LABELS)
+
+
+def in_parts(scores, labels):
+    """The same with both nodes."""
+    return nll_loss(log_softmax(scores, 1), labels)
+
+
+@pytest.mark.parametrize("factor", [1.0, -2.0, 0.0])
+def test_gradients_are_those_of_the_parts(scores, labels, factor):
+    factor = tk.tensor(factor, dtype=tk.float64)
+    cross_entropy(scores, labels).backward(factor)
+    (wanted,) = tk.autograd.grad(in_parts(scores, labels), scores, factor)
+    assert tk.allclose(scores.grad, wanted)
+    assert tk.equal(1 / scores.grad == -tk.inf, 1 / wanted == -tk.inf)  # zeros have signs
+
+
+def test_second_derivatives_are_right(scores, labels):
+    assert tk.autograd.gradgradcheck(lambda x: cross_entropy(x, labels), (scores,))
+
+
+def test_the_nodes_are_those_of_the_parts(scores, labels):
+    node = (cross_entropy(scores, labels)).grad_fn
+    ((behind, _),) = node.next_functions
+    assert (repr(node), repr(behind)) == ("<NllLossBackward0>", "<LogSoftmaxBackward0>")
+    assert behind.next_functions[0][0].variable is scores
+    assert behind.order < node.order
+
+
+def test_saved_values_are_those_of_the_parts(scores, labels):
+    node, parts = (of(scores, labels).grad_fn for of in (cross_entropy, in_parts))
+    assert dir(node) == dir(parts)
+    assert tk.equal(node._saved_target, labels)
+    behind, wanted = (each.next_functions[0][0] for each in (node, parts))
+    assert tk.equal(behind._saved_result, wanted._saved_result)
+    assert behind._saved_result.grad_fn is behind
+
+
+def test_a_hook_of_the_node_of_log_softmax_sees_its_gradient(scores, labels):
+    seen = []
+    loss = cross_entropy(scores, labels)
+    loss.grad_fn.next_functions[0][0].register_prehook(lambda given: seen.append(given[0]))
+    loss.backward()
+    assert seen[0].count_nonzero().item() == 4
+
+
+def test_anomaly_mode_walks_both_nodes(scores, labels):
+    with tk.autograd.set_detect_anomaly(True):
+        cross_entropy(scores, labels).backward()
+    assert scores.grad.shape == (4, 3)
+
+
+def test_labels_may_not_change_before_backward(scores, labels):
+    loss = cross_entropy(scores, labels)
+    labels.zero_()
+    with pytest.raises(RuntimeError, match=r"\[torch.LongTensor \[4\]\] is at version 1"):
+        loss.backward()
+
+
+def test_a_second_backward_is_refused(scores, labels):
+    loss = cross_entropy(scores, labels)
+    loss.backward(retain_graph=True)
+    loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.grad_fn.next_functions[0][0]._saved_result  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("items", "classes"),
+    [
+        ([[1.0, 2.0], [3.0, 1.0]], [0, -100]),
+        ([[1.0, -torch.inf], [3.0, 1.0]], [0, 1]),
+        ([[1.0, torch.inf], [3.0, 1.0]], [0, 1]),
+        ([[1000.0, 0.0], [0.0, 1000.0]], [0, 0]),
+        ([[200.0, 0.0]], [0]),
+        ([[torch.nan, 0.0]], [0]),
+    ],
+    ids=["ignored", "-inf", "inf", "far apart", "sure", "nan"],
+)
+def test_unusual_items_count_as_in_pytorch(items, classes):
+    found = []
+    for m in (torch, tk):
+        x = m.tensor(items, requires_grad=True)
+        loss = m.nn.functional.cross_entropy(x, m.tensor(classes))
+        loss.backward()
+        found.append((repr(loss.detach()), repr(x.grad)))
+    assert found[0] == found[1]
+
+
+def test_a_class_that_does_not_exist_is_refused(scores):
+    with pytest.raises(IndexError, match=r"Target 3 is out of bounds\."):
+        cross_entropy(scores, tk.tensor([0, 1, 2, 3]))
