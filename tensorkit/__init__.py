@@ -250,8 +250,9 @@ _LATER = {
 }
 
 
-# Of the methods that write in place PyTorch has these as functions, too.
-_IN_PLACE = (
+# Methods that PyTorch has as functions, too.
+_METHODS = (
+    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims tile "
     "abs_ acos_ as_strided_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
     "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
@@ -259,7 +260,7 @@ _IN_PLACE = (
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name in _IN_PLACE.split():
+    if name in _METHODS.split():
         return getattr(Tensor, name)
     if name in _LATER:
         import importlib

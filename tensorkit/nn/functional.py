@@ -1,6 +1,7 @@
 """The layers and losses as functions: what modules compute, without their parameters."""
 
 import warnings
+from math import nan
 from typing import Any, NoReturn
 
 from tensorkit import absent, base, creation, layout
@@ -22,7 +23,7 @@ from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.along import first_of_rows
-from tensorkit.ops.arguments import need_sizes, need_tensor, no_kernel, read
+from tensorkit.ops.arguments import as_scalar, need_sizes, need_tensor, no_kernel, read
 from tensorkit.ops.choosing import planned
 from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.cross_entropy import of_few as cross_entropy_of_few
@@ -120,6 +121,10 @@ def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, ep
     need_tensor("layer_norm", input)
     shape = tuple(input.shape)
     own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
+    number = as_scalar(eps)
+    if number is None:
+        raise must_be("layer_norm", "eps", 5, "float", eps)
+    eps = float(number)
     if not own:
         raise ShapeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
@@ -325,6 +330,8 @@ def nll_loss(
     need_tensor("nll_loss_nd", input)
     need_tensor("nll_loss_nd", target, "target", 2)
     shape, own = tuple(input.shape), tuple(target.shape)
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(shape) == 1 and own == (1,):  # one item, its class as a vector
         target, own = target.squeeze(0), ()
     elif len(shape) == 1 and own:
@@ -429,7 +436,7 @@ def _against_probabilities(
             f"{target.dtype.word}"
         )
     class_dim = 0 if x.dim() == 1 else 1
-    n_classes = x.shape[class_dim] if x.dim() else 1
+    n_classes = (x.shape[class_dim] if x.dim() else 1) or nan
     scores = normalising.log_softmax(x, class_dim)
     if smoothing:
         target = target * (1 - smoothing) + smoothing / n_classes
@@ -496,16 +503,14 @@ def binary_cross_entropy_with_logits(
                 repair="target.view_as(input)",
             )
         )
-    dtype = promote_types(input.dtype, target.dtype)
     if not target.is_floating_point():
         raise DTypeError(
-            f"result type {dtype.word} can't be cast to the desired output type "
+            f"result type {input.dtype.word} can't be cast to the desired output type "
             f"{target.dtype.word}",
             repair="target.float()",
         )
     given = [None if w is None else w.detach() for w in (weight, pos_weight)]
-    x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (input, target))
-    return losses.bce_with_logits(x, y, *given, reduction=reduction)
+    return losses.bce_with_logits(input, target, *given, reduction=reduction)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -392,22 +392,22 @@ def _need_fractions(x: Any) -> None:
         raise no_kernel("round_cpu", x._form.dtype)
 
 
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest number with ``decimals`` digits behind the point; halves go to the even one.
 
     >>> tk.round(tk.tensor([0.5, 1.5, -2.7])), tk.round(tk.tensor([3.14159]), decimals=2)
     (tensor([ 0.,  2., -3.]), tensor([3.1400]))
     """
-    return _round(input) if decimals == 0 else _rounded_to(input, decimals)
+    return _round(input) if decimals is None else _rounded_to(input, decimals)
 
 
-def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
+def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """``round``, in place.
 
     >>> tk.tensor([0.5, 1.5]).round_()
     tensor([0., 2.])
     """
-    if decimals == 0:
+    if decimals is None:
         return _round.inplace(input)
     _need_fractions(input)
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals}, input)

@@ -132,9 +132,9 @@ def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None
 
 def _clamp_into(xp: Any, low: Any, high: Any, x: Any) -> None:
     if low is not None:
-        xp.maximum(x, low, out=x)
+        xp.maximum(low, x, out=x)
     if high is not None:
-        xp.minimum(x, high, out=x)
+        xp.minimum(high, x, out=x)
 
 
 def _is_easy(x: Tensor, *limits: Any) -> bool:
@@ -149,8 +149,8 @@ def _is_easy(x: Tensor, *limits: Any) -> bool:
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
     if low is not None:
-        x = xp.maximum(x, low)
-    return x if high is None else xp.minimum(x, high)
+        x = xp.maximum(low, x)  # the second of two zeros is taken: x keeps its sign
+    return x if high is None else xp.minimum(high, x)
 
 
 @op(kind="function")

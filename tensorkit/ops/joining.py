@@ -56,6 +56,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     result = results.contiguous_result(array, tensors[0]._form.device)
     ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
     parts = list(zip([0, *ends], ends, strict=False))
+    if len(model) > 1:
+        parts = [None if x == (0,) else part for x, part in zip(shapes, parts, strict=True)]
     _remember(cat, tensors, given, (result._form, dim, parts))
     return _recorded(result, tensors, _CAT, dim, parts)
 
@@ -159,10 +161,7 @@ def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[An
         return result
     if all(x._node is None for x in tensors):
         return result
-    edges = tuple(
-        None if x._node is None or (x._form.shape == (0,) and result.dim() > 1) else edge_of(x)
-        for x in tensors
-    )
+    edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
     if any(edge is not None for edge in edges):
         node = Joined()
         node.rule, node._form, node.hooks = rule, result._form, None
@@ -184,14 +183,17 @@ class Joined(Node):
 
     edges: tuple[Any, ...]  # one for each joined tensor
     dim: int
-    parts: list[Any]  # for each input: begin and end along ``dim``, or its position
+    # for each input: begin and end along ``dim``, or its position; None of one that was left out
+    parts: list[Any]
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The parts of the gradient."""
         return tuple(
-            g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
-            if edge is not None
-            else None
+            None
+            if edge is None
+            else g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
+            if part is not None
+            else g.reshape(-1)[:0]
             for edge, part in zip(self.edges, self.parts, strict=True)
         )
 
@@ -203,6 +205,8 @@ class Joined(Node):
             else views.slice(g, self.dim, *part, 1)
             if type(part) is tuple
             else views.select(g, self.dim, part)
+            if part is not None
+            else g.reshape(-1)[:0]
             for edge, part in zip(self.edges, self.parts, strict=True)
         )
 

@@ -359,6 +359,8 @@ def bce_with_logits(
 ) -> Any:
     """``binary_cross_entropy(sigmoid(x), y)`` without overflow; ``pos_weight`` counts the ones.
 
+    The result has the dtype of the targets.
+
     >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
     tensor(0.6931)
     """
@@ -367,7 +369,8 @@ def bce_with_logits(
     if pos_weight is not None:
         miss = miss * ((pos_weight - 1) * y + 1)
     items = xp.asarray((1 - y) * x + miss)
-    return _reduced(xp, items if weight is None else items * weight, reduction)
+    items = items if weight is None else items * weight
+    return _reduced(xp, items.astype(y.dtype, copy=False), reduction)
 
 
 def _logit_slope(x: Any, y: Any, pos_weight: Any) -> Any:

@@ -349,7 +349,13 @@ def _var(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
 
 @op(kind="function")
 def _std(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
-    return xp.sqrt(_variance(xp, x, dim, correction, keepdim)).astype(x.dtype)
+    variance = _variance(xp, x, dim, correction, keepdim)
+    if xp is np and not ((variance > _LEAST_SQUARE) & (variance < inf)).all():
+        variance = _variance(xp, x.astype(np.float64), dim, correction, keepdim)
+    return xp.sqrt(variance).astype(x.dtype)
+
+
+_LEAST_SQUARE = 1e-34  # below, as above infinity, squares in float32 are not what they should be
 
 
 def _var_slope(g: Any, x: Any, shape: Ints, dim: Ints, correction: Any, keepdim: bool) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor
 from tensorkit.devices import refuse_mix
-from tensorkit.errors import DTypeError, ShapeError
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
@@ -157,6 +157,14 @@ def unique(
     """
     place = None if dim is None else one_dim("unique", input, dim)
     need_tensor("unique", input)
+    shape = input._form.shape
+    if place is not None and not shape:
+        raise IndexRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if place is not None and shape[place] and 0 in shape:
+        raise ShapeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied",
+            a_shape=tuple(shape),
+        )
     device = input._form.device
     values, inverse, counts = quietly(_distinct, device.backend.xp, input._array, place)
     wanted = [results.contiguous_result(values, device)]

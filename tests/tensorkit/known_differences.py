@@ -14,15 +14,14 @@ Differences that no expression below can show:
 - The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
   vectors give nan, tensorkit the exact remainder.
 - A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.
-- Views of one storage that are pickled together come back with a storage each.
+- Views of one storage that are pickled together share one again; PyTorch's have one each.
 - In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
   it before they write; PyTorch reads what it has already written, in an order of its own.
 - norm("fro") takes any number of dimensions.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
   not by sort, topk, gather and their like.
 - A dimension given as None means none given (`x.max(None)`); PyTorch refuses it where it has
-  another signature without one. keepdim=True alone is taken by mean.
-- permute, reshape and expand of tensors take their sizes by position only; so does view.
+  another signature without one. keepdim=True alone is taken by mean and sum.
 - A view operation that was called with integers takes numbers equal to them, as 1. for 1, later.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
@@ -43,6 +42,11 @@ Differences that no expression below can show:
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
 - `hvp` is `vhp`: the Hessian is taken to be symmetric.
+- Losses show MulBackward0 and DivBackward0 where PyTorch, which multiplies by a C++ number there,
+  shows MulBackward1 and DivBackward1; so does `div(rounding_mode=None)`, whose DivBackward2 is the
+  same division.
+- Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
+- The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such
   (tanh has PyTorch's).
 

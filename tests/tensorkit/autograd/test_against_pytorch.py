@@ -459,6 +459,16 @@ PROGRAMS = """
     y = x / 0; y.sum().backward(); x.grad
     (x - x).sqrt().sum().backward(); x.grad
     [row.sum().backward() for row in x.detach().requires_grad_().clone()]
+    e = tk.zeros(0, requires_grad=True); y = tk.cat([b, e]); y.sum().backward(); y, e.grad, x.grad
+    tk.cat([tk.zeros(0, requires_grad=True), tk.ones(1, 2)])
+    x.round(decimals=0), x.round(), (b * 1).round_(decimals=0)
+    tk.tensor([1e30, 2e30, -4e30]).std(), tk.tensor([[1e30, 3e30]]).std(1), tk.zeros(3).std()
+    tk.tensor([1e-30, 2e-30]).std(), tk.tensor([1e30, 2.]).norm(), tk.tensor([tk.inf, 2.]).std()
+    tk.unique(tk.tensor(3)), tk.unique(tk.zeros(0, 3), dim=0)
+    tk.unique(tk.tensor(3), dim=0)
+    tk.unique(tk.zeros(3, 0), dim=0)
+    tk.tile(x, (2, 1)), tk.detach(x), tk.moveaxis(x, 0, 1).shape, tk.is_nonzero(tk.tensor([2]))
+    tk.tensor([-0., 0., -1.]).clamp(min=0.), tk.tensor([-0., 0., 1.]).clamp(max=-0.)
 """
 
 

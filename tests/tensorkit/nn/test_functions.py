@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from function_cases import CASES, leaves_of
-from tk_oracle import torch
+from tk_oracle import assert_same_outcome, torch
 
 import tensorkit as tk
 
@@ -201,3 +201,25 @@ def test_layer_norm_of_large_numbers_keeps_its_digits():
     x = tk.randn(8, 500, generator=tk.Generator().manual_seed(0)) + 1000
     exact = tk.nn.functional.layer_norm(x.double(), (500,))
     assert (tk.nn.functional.layer_norm(x, (500,)) - exact).abs().max() < 2e-4
+
+
+LOSSES = [
+    "F.cross_entropy(tk.zeros(2, 0), tk.zeros(2, 0))",
+    "F.nll_loss(tk.tensor(1.), tk.tensor(0))",
+    "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps=tk.tensor(1e-3))",
+    "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps='a')",
+    "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps=tk.ones(2))",
+    *(
+        f"F.binary_cross_entropy_with_logits(tk.ones(2).{x}(), tk.ones(2).{y}(), tk.ones(2))"
+        for x in ("float", "double")
+        for y in ("float", "double", "long")
+    ),
+]
+
+
+@pytest.mark.parametrize("line", LOSSES)
+def test_unusual_input_gives_what_pytorch_gives(line):
+    def run(m):
+        return eval(line, {"tk": m, "F": m.nn.functional})
+
+    assert_same_outcome(lambda: run(torch), lambda: run(tk), rtol=1e-6)
