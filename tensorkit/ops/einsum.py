@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, layout
+from tensorkit.autograd.history import requires_grad
 from tensorkit.autograd.modes import state
 from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU
@@ -80,8 +81,12 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
     found: dict[str, int] = {}
     aligned = [_aligned(names, x, order, place, found) for place, (names, x) in enumerate(named)]
     if any(0 in x.shape for x in aligned):
-        zeros = filled(aligned[0]._form, 0)
-        return views.expand(reduction.sum(zeros), tuple(found.get(name, 1) for name in out)) * 1
+        form, shape = aligned[0]._form, tuple(found.get(name, 1) for name in out)
+        result = filled(base.contiguous_form(form.device, form.dtype.numpy, shape), 0)
+        for x in aligned:
+            if requires_grad(x):  # so does the result
+                result = result + reduction.sum(views.flatten(x)[:0])
+        return result
     result = _contracted(aligned, len(out), len(order))
     if len(named) == 2 and result._form.device is CPU:
         multiply = _on_arrays(named[0], named[1], out, order[len(out) :], result._form)

@@ -380,16 +380,16 @@ def trunc(xp: Any, x: Any) -> Any:
 
 @planned(1)
 def _rounded_to(input: Tensor, decimals: int) -> Any:
-    _need_fractions(input)
+    _need_fractions(input, decimals)
     if input._form.is_contiguous:
         return _round_to, (input,), {"decimals": decimals}
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals})
 
 
-def _need_fractions(x: Any) -> None:
+def _need_fractions(x: Any, decimals: int) -> None:
     need_tensor("round", x)
     if not x._form.dtype.is_floating_point:
-        raise no_kernel("round_cpu", x._form.dtype)
+        raise no_kernel("round_cpu" if decimals else "round_vml_cpu", x._form.dtype)
 
 
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
@@ -409,7 +409,7 @@ def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """
     if decimals is None:
         return _round.inplace(input)
-    _need_fractions(input)
+    _need_fractions(input, decimals)
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals}, input)
 
 

@@ -26,6 +26,12 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Any:
     wanted = need_sizes("unflatten", "sizes", 3, sizes)
     if not wanted:
         raise ShapeError("unflatten: sizes must be non-empty", a_shape=shape)
+    if not shape or wanted.count(-1) > 1:
+        raise ShapeError(
+            "unflatten got an unexpected error:",
+            "A number has no dimension to divide." if not shape else "One size may be -1.",
+            a_shape=shape,
+        )
     try:
         found = layout.infer_size(wanted, shape[dim])
     except ShapeError:

@@ -45,6 +45,8 @@ Differences that no expression below can show:
 - Losses show MulBackward0 and DivBackward0 where PyTorch, which multiplies by a C++ number there,
   shows MulBackward1 and DivBackward1; so does `div(rounding_mode=None)`, whose DivBackward2 is the
   same division.
+- A keyword that a function lacks, or a missing argument, is refused in Python's words where
+  PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such

@@ -461,6 +461,12 @@ PROGRAMS = """
     [row.sum().backward() for row in x.detach().requires_grad_().clone()]
     e = tk.zeros(0, requires_grad=True); y = tk.cat([b, e]); y.sum().backward(); y, e.grad, x.grad
     tk.cat([tk.zeros(0, requires_grad=True), tk.ones(1, 2)])
+    tk.einsum("ij,jk->ik", x[:, :0], tk.zeros(0, 4)).sum().backward(); x.grad
+    r = tk.einsum("ij,jk", x[:0], x.mT); r.sum().backward(); r.shape, r.requires_grad, x.grad
+    tk.einsum("ij,j->i", tk.zeros(0, 2), tk.zeros(2)).requires_grad
+    tk.zeros(2).unflatten(0, (-1, -1))
+    tk.tensor(1.).unflatten(0, (1, 1))
+    tk.tensor([1, 2]).round(decimals=0)
     x.round(decimals=0), x.round(), (b * 1).round_(decimals=0)
     tk.tensor([1e30, 2e30, -4e30]).std(), tk.tensor([[1e30, 3e30]]).std(1), tk.zeros(3).std()
     tk.tensor([1e-30, 2e-30]).std(), tk.tensor([1e30, 2.]).norm(), tk.tensor([tk.inf, 2.]).std()
