@@ -145,7 +145,7 @@ def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
         return xp.zeros(index.shape, x.dtype)
     if not x.ndim:
         return xp.broadcast_to(x, index.shape).copy()
-    if x.flags.c_contiguous:  # two thirds of the time of an index for each dimension
+    if not index.ndim or x.flags.c_contiguous:  # two thirds of the time of an index for each dim
         return x.reshape(-1).take(numbers_along(xp, x.shape, index, dim))
     return x[coordinates(xp, index, dim)]
 

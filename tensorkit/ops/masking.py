@@ -90,6 +90,8 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
             f"{len(value._form.shape)} dimension(s).",
             repair="tk.where(mask, value, x)",
         )
+    if value._form.device is CPU and value._form.dtype is not x._form.dtype:
+        check_value(value._array.item(), x._form.dtype)
     return value
 
 

@@ -658,8 +658,9 @@ def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
         raise AutogradError(
             f"invalid gradient - got {sizes(x.shape)} but expected shape compatible with "
             f"{sizes(to)}",
-            "Under no_grad, a tensor was given another shape in place (t_, squeeze_, data).",
-            repair="y = x.t()    # and the like: a view instead",
+            "Either a tensor was given another shape in place under no_grad (t_, squeeze_), or the "
+            "source of a scatter is larger than its index, and has a gradient only there.",
+            repair="y = x.t(), or src[:index.shape[0]]",
         )
     axes = (*range(lead), *(lead + dim for dim, size in enumerate(to) if size == 1))
     repeated = tuple(axis for axis in axes if axis < lead or x.shape[axis] != 1)

@@ -1,8 +1,8 @@
 """Where tensorkit's behaviour differs from PyTorch 2.13 on purpose, each with its reason.
 
 Differences that no expression below can show:
-- Where a tensor got another shape in place under no_grad (t_, squeeze_), backward's refusal does
-  not name the node.
+- Where a gradient cannot fit (a tensor got another shape in place under no_grad, the source of a
+  scatter is larger than its index), backward's refusal does not name the node.
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
