@@ -85,11 +85,13 @@ def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
         return result
     edges, tracked = [], False
     for name in rule.inputs:
-        x, edge = values[name], None
-        if isinstance(x, TensorBase):
-            edge = x._node if x._node.__class__ is not Mark else edge_of(x)
-            tracked = tracked or edge is not None
+        x = values[name]
+        edge = x._node if isinstance(x, TensorBase) else None
+        if edge.__class__ is Mark:
+            edge = edge_of(x)
         edges.append(edge)
+        if edge is not None:
+            tracked = True
     if tracked:
         result._node = make_node(rule, result._form, tuple(edges), values, result)
     return result

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
+from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Form, Tensor, TensorBase
@@ -68,7 +69,7 @@ _FILLS = {
 
 
 def _recorded(rule: Rule, result: Tensor, x: TensorBase) -> Tensor:
-    return results.finished(result) if x._node is None else history.record(rule, result, {"x": x})
+    return results.finished(result) if x._node is None else record(rule, result, {"x": x})
 
 
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tensor:

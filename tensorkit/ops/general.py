@@ -137,33 +137,31 @@ def _plan(
         check_output_shape(tuple(into[0]._form.shape), shape)
         check_output_dtype(result_dtype, into[0]._form.dtype)
     check_category(definition, dtype)
-    number_is_option = definition.takes == "exponent"
-    if number_is_option and operands[0].is_number:
+    counting = operands
+    if definition.takes == "exponent" and operands[-1].is_number:
+        counting = operands[:-1]
+    if definition.takes == "exponent" and operands[0].is_number:
         strides = layout.contiguous_strides(shape)
     else:
-        strides = layout.result_strides(
-            shape,
-            [
-                (own.shape, converted_strides(own, dtype))
-                for own in operands
-                if not (own is operands[-1] and own.is_number and number_is_option)
-            ],
-        )
+        pairs = [(own.shape, converted_strides(own, dtype)) for own in counting]
+        strides = layout.result_strides(shape, pairs)
     form = base.form_of(device, result_dtype, shape, strides)
     compute, numbers = _kernel(definition, device, operands, dtype, options, bool(into))
-    all_contiguous = form.is_contiguous and all(
-        layout.is_contiguous(each.shape, each.strides) for each in operands
-    )
     if into:
         is_ufunc = definition.ufunc and compute is getattr(device.backend.xp, definition.ufunc)
         if not (is_ufunc and result_dtype is into[0]._form.dtype):
             compute = partial(_copied, compute)  # a ufunc writes by itself
+    elif (
+        shape
+        and form.is_contiguous
+        and all(layout.is_contiguous(each.shape, each.strides) for each in operands)
+    ):
+        pass  # the array library lays it out so
     elif isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
-        if not (shape and all_contiguous):
-            order = layout.slowest_first(strides)
-            in_memory = tuple(shape[dim] for dim in order)
-            compute = _into(compute, in_memory, form.dtype.numpy, layout.inverse(order))
-    elif not (shape and all_contiguous):
+        order = layout.slowest_first(strides)
+        in_memory = tuple(shape[dim] for dim in order)
+        compute = _into(compute, in_memory, form.dtype.numpy, layout.inverse(order))
+    else:
         itemsize = form.dtype.itemsize
         compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
     record = _recorder(definition, device, operands, form)
