@@ -73,10 +73,10 @@ def backward(
             stacklevel=2 + _depth_in_library(),
         )
     for leaf, gradient in run.collect(starts, wanted).values():
-        if leaf._hooks is None:
-            run.work.accumulate(leaf, gradient)
-        else:
+        if leaf._hooks is not None:
             run.accumulate_between_hooks(leaf, gradient)
+        elif leaf._node is not None:  # else it was told since to require grad no longer
+            run.work.accumulate(leaf, gradient)
 
 
 def grad(
@@ -446,7 +446,8 @@ class _Run:
         if attached.before:
             given = hooks.before_node(attached, work.result(gradient, leaf._form))
             gradient = work.start(given)
-        work.accumulate(leaf, gradient)
+        if leaf._node is not None:
+            work.accumulate(leaf, gradient)
         hooks.after_accumulation(attached, leaf)
         if attached.after:
             hooks.after_node(attached, (), work.result(gradient, leaf._form))

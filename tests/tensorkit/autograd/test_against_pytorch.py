@@ -471,6 +471,10 @@ PROGRAMS = """
     tk.zeros(2, dtype=tk.uint8).masked_fill(tk.tensor([True, False]), tk.tensor(-3))
     tk.zeros(2, dtype=tk.uint8).masked_fill(tk.tensor([True, False]), tk.tensor(300))
     tk.zeros(2, dtype=tk.float16).masked_fill_(tk.tensor([True, False]), tk.tensor(1e9))
+    x.requires_grad_(False); b.sum().backward(); x.grad
+    x.detach_(); (b * 3).sum().backward(); x.grad
+    h = x.register_hook(lambda g: g * 2); x.requires_grad = False; b.sum().backward(); x.grad
+    x.requires_grad_(False).requires_grad_(); b.sum().backward(); x.grad
     x.round(decimals=0), x.round(), (b * 1).round_(decimals=0)
     tk.tensor([1e30, 2e30, -4e30]).std(), tk.tensor([[1e30, 3e30]]).std(1), tk.zeros(3).std()
     tk.tensor([1e-30, 2e-30]).std(), tk.tensor([1e30, 2.]).norm(), tk.tensor([tk.inf, 2.]).std()
