@@ -275,10 +275,10 @@ class _Run:
     ) -> None:
         work, pending, arrived, heap = self.work, self.pending, self.arrived, self.heap
         keep, on_arrays, careful = self.keep, not self.create_graph, state.anomaly is not None
-        passing: Any = None
+        dead: Any = None
         if wanted is not None:
             wanted_ids = {id(edge) for edge in wanted}
-            passing = _leading_to(wanted_ids, [edge for edge, _ in passed])
+            dead = _leading_nowhere(wanted_ids, [edge for edge, _ in passed])
         node: Any = None
         alone: Any = None  # the only node that a gradient has reached: most are, once
         while True:
@@ -327,10 +327,10 @@ class _Run:
             attached = node.hooks
             if attached is not None and gradient is not None:
                 gradient = self._after_hooks(attached, node._form, gradient)
-            if passing is not None:
+            if dead is not None:
                 if id(node) in wanted_ids and gradient is not None:
                     self.nodes[id(node)] = node, gradient
-                if node not in passing:
+                if node in dead:
                     node, passed = None, ()
                     continue
             if gradient is None:  # a user's function gave None on every way here
@@ -456,10 +456,10 @@ class _Run:
 _ndarray = np.ndarray
 
 
-def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
-    """The nodes from which an edge in ``wanted`` can be reached, itself not counted.
+def _leading_nowhere(wanted: set[int], starts: list[Any]) -> set[Any] | None:
+    """The nodes from which no edge in ``wanted`` can be reached, itself not counted.
 
-    None if from every node one can, and no node is wanted itself.
+    None if there are none, and no node is wanted itself.
     """
     found: set[Any] = set()
     ends: set[int] = set()
@@ -468,20 +468,20 @@ def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any] | None:
         if isinstance(edge, Node):
             if edge not in found:
                 found.add(edge)
-                waiting += edge.edges
+                waiting += edge.ways
         elif edge is not None:
             ends.add(id(edge))
     if ends == wanted:
         return None
     leading: set[Any] = set()
     for node in sorted(found, key=_ORDER):
-        for edge in node.edges:
+        for edge in node.ways:
             if edge is not None and (
                 id(edge) in wanted or (isinstance(edge, Node) and edge in leading)
             ):
                 leading.add(node)
                 break
-    return leading
+    return found - leading
 
 
 _ORDER = attrgetter("order")

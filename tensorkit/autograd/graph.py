@@ -52,6 +52,9 @@ class Node:
         """Where the gradients go: a Node, a leaf tensor or None for each input."""
         raise NotImplementedError
 
+    # The same, but past the nodes that a FoldedNode stands for.
+    ways = property(lambda self: self.edges)
+
     # A kind of node defines one of the next two.
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
@@ -299,6 +302,8 @@ class PairNode(Node):
         """One or two edges."""
         return (self.left,) if len(self.rule.inputs) == 1 else (self.left, self.right)
 
+    ways = edges
+
     def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
         """Both edges with their gradients."""
         rule, x, y = self.rule, self.x, self.y
@@ -384,6 +389,8 @@ class ResultNode(Node):
     def edges(self) -> tuple[Any, ...]:
         """The one edge."""
         return (self.left,)
+
+    ways = edges
 
     def _checked(self) -> Any:
         if self.saved is FREED:
@@ -490,7 +497,7 @@ class FoldedNode(GeneralNode):
 
     __slots__ = ()
 
-    folded: Any = GeneralNode.__dict__["edges"]  # what it needs for that, in the same field
+    ways = GeneralNode.__dict__["edges"]  # the same field: what is known of them so far
     edges = property(lambda self: self.unfolded().edges)
 
     def gradients(self, g: Any) -> tuple[Any, ...]:

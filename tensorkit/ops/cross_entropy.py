@@ -49,7 +49,7 @@ def of_few(x: Tensor, target: Tensor) -> Tensor | None:
         node.hooks = None
         next_order()  # that of the node of log_softmax
         node.order = next_order()
-        node.folded = edge, x._form
+        node.ways = (edge,)
         node.saved = {"scores": scores, "target": Saved(target)}
         result._node = node
     return result
@@ -81,11 +81,12 @@ class LossNode(FoldedNode):
         slope = np.exp(self.saved["scores"])
         slope += picks_of(slope.shape[1], slope.dtype.char).take(target.tensor._array, 0)
         slope *= share
-        return ((self.folded[0], slope),)
+        return ((self.ways[0], slope),)
 
     def unfolded(self) -> GeneralNode:
         """The same node, from now on with one for ``log_softmax`` behind it."""
-        edge, form = self.folded
+        (edge,) = self.ways
+        form = edge._form
         behind = ResultNode()
         behind.rule = _log_softmax.rules[None]
         behind._form = base.contiguous_form(CPU, form.dtype.numpy, tuple(form.shape))

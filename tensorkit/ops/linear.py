@@ -56,7 +56,7 @@ def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "LinearNode"
     node.hooks = None
     next_order()  # of the node of `t`
     node.order = next_order()
-    node.folded = edge_of(bias), left, weight
+    node.ways = edge_of(bias), left, weight
     node.saved = {"mat1": Saved(x)}
     if left is not None:
         node.saved["mat2"] = SavedResult(weight)
@@ -70,7 +70,7 @@ class LinearNode(FoldedNode):
 
     def passed(self, g: Any) -> Any:
         """Each edge with its gradient."""
-        own, left, leaf = self.folded
+        own, left, leaf = self.ways
         x = self.saved["mat1"]
         if x is FREED:
             refuse_freed()
@@ -88,7 +88,7 @@ class LinearNode(FoldedNode):
 
     def unfolded(self) -> GeneralNode:
         """The same node, from now on with one for ``t`` behind it."""
-        own, left, leaf = self.folded
+        own, left, leaf = self.ways
         (n, m), kept = leaf._form.shape, self.saved.get("mat2")
         turned = base.form_of(CPU, leaf._form.dtype, (m, n), (1, m))
         behind = make_node(t.definition.rules[None], turned, (leaf,), {}, None)

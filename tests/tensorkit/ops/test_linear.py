@@ -39,6 +39,29 @@ def test_grad_gives_the_gradients_of_the_parts(layer):
     assert same(gradients(linear, layer), gradients(in_parts, layer))
 
 
+@pytest.mark.parametrize("places", [[0], [1], [2], [0, 2], [1, 2]], ids=str)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_grad_of_some_goes_past_what_leads_nowhere(layer, places, create_graph):
+    # two layers: what is behind the first is of no use where only the second is asked for
+    wanted = [layer[place] for place in places]
+    found = []
+    for function in (linear, in_parts):
+        first = function(*layer)
+        loss = (
+            function(first, tk.ones(3, 2, requires_grad=True), layer[2].sum() * tk.ones(3))
+        ).sum()
+        found.append(tk.autograd.grad(loss, [*wanted, first], create_graph=create_graph))
+    assert same(*found)
+
+
+def test_a_node_that_a_hook_looks_at_still_passes_its_gradient(layer):
+    x, weight, bias = layer
+    result = linear(x * 1, weight, bias)
+    result.register_hook(lambda g: result.grad_fn.next_functions and None)
+    (found,) = tk.autograd.grad(result.sum(), weight)
+    assert tk.allclose(found, x.sum(0).expand(2, 4))
+
+
 def test_second_derivatives_are_those_of_the_parts(layer):
     assert tk.autograd.gradgradcheck(
         linear, tuple(each.detach().double().requires_grad_() for each in layer)
