@@ -561,6 +561,11 @@ class Tensor(TensorBase):
 
     _is_view = history.is_view
 
+    @property
+    def _base(self) -> "Tensor | None":
+        """Of a view: the tensor, itself no view, that it was made from."""
+        return self._viewed if history.is_view(self) else None
+
     # Out of the tensor
 
     def item(self) -> Any:

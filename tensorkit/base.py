@@ -109,7 +109,6 @@ class TensorBase:
     __slots__ = (
         "__weakref__",
         "_array",
-        "_base",
         "_edge",
         "_form",
         "_grad",
@@ -119,6 +118,7 @@ class TensorBase:
         "_origin",
         "_seen",
         "_storage",
+        "_viewed",
     )
 
     _array: np.ndarray[Any, Any]
@@ -126,7 +126,7 @@ class TensorBase:
     _offset: int  # only meaningful once there is a storage
     _storage: Storage | None
     _node: Any
-    _base: "Tensor"  # of a view: the tensor it was made from, itself no view
+    _viewed: "Tensor"  # of a view: the tensor it was made from, itself no view
     _edge: Any  # of a view: the node it came from, when the storage had version _seen
     _seen: int
     _grad: "Tensor | None"

@@ -49,7 +49,7 @@ def edge_of(x: TensorBase) -> Any:
 
 def _of_base(view: TensorBase) -> Any:
     """The node of a view whose base was written to since it was made."""
-    origin = view._base
+    origin = view._viewed
     edge = edge_of(origin)
     if edge is None:
         return None
@@ -114,7 +114,7 @@ def as_view(result: Tensor, x: TensorBase, make_edge: Callable[[Any], Any]) -> T
     if not result._form.dtype.is_floating_point:
         return result
     is_view = origin is VIEW or origin is HIDDEN_VIEW
-    result._base = x._base if is_view else x  # type: ignore[assignment]
+    result._viewed = x._viewed if is_view else x  # type: ignore[assignment]
     edge = None if origin is None else edge_of(x)
     result._edge = make_edge(edge) if edge is not None and state.grad else None
     storage = result._storage
@@ -151,7 +151,7 @@ def view(x: Tensor, plan: tuple[Any, ...], array: Any = None) -> Tensor:
     if not form.dtype.is_floating_point:
         result._node = None
         return result
-    result._base = x
+    result._viewed = x
     result._seen = storage.version
     result._node = VIEW
     result._edge = None if node is None else _chain(steps, x if node is LEAF else node)
@@ -199,7 +199,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
         return False
     own = x._node is not None and edge_of(x) is not None
     if x._node is LEAF:
-        of = "a leaf" if getattr(x, "_base", None) is None else "a view of a leaf"
+        of = "a leaf" if getattr(x, "_viewed", None) is None else "a view of a leaf"
         raise AutogradError(
             f"{of} Variable that requires grad is being used in an in-place operation.",
             "A leaf has no history in which the change could be recorded.",
@@ -215,7 +215,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
 
 def _check_view(x: TensorBase, tracked: bool) -> None:
     """Raise where a recorded write to the view ``x`` would have no clear meaning."""
-    if x._node is HIDDEN_VIEW and (tracked or requires_grad(x._base)):
+    if x._node is HIDDEN_VIEW and (tracked or requires_grad(x._viewed)):
         raise AutogradError(
             "A view was created in no_grad mode and is being modified inplace with grad mode "
             "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
@@ -223,9 +223,9 @@ def _check_view(x: TensorBase, tracked: bool) -> None:
             "inside the no_grad block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
         )
-    if isinstance(x._base._node, Node):
-        x._base._node.allow_write()
-    if x._base._node is LEAF:
+    if isinstance(x._viewed._node, Node):
+        x._viewed._node.allow_write()
+    if x._viewed._node is LEAF:
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation.",
             "The view shares the leaf's memory, and a leaf has no history.",
@@ -256,7 +256,7 @@ def rebase(x: TensorBase, node: Node) -> None:
         _keep_retaining(x._node, node)
         x._node = node
         return
-    origin = x._base
+    origin = x._viewed
     whole = CopySlices()
     whole.rule = _COPY_SLICES
     whole._form = origin._form

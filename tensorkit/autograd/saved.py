@@ -122,7 +122,7 @@ def check_version(node: Any, name: str, x: TensorBase, expected: int) -> None:
 def maker_of(x: TensorBase) -> Any:
     """What ``refuse_stale`` says about the history of ``x``: a node, VIEW or None."""
     if x._node is VIEW or x._node is HIDDEN_VIEW:
-        return None if x._base._node is None else VIEW
+        return None if x._viewed._node is None else VIEW
     return None if x._node.__class__ is Mark else x._node
 
 

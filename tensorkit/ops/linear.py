@@ -99,7 +99,7 @@ class LinearNode(FoldedNode):
         if isinstance(kept, SavedResult):
             view = base.new(kept.array.T, turned)
             view._storage, view._offset = kept.storage, kept.offset
-            view._base, view._edge, view._seen, view._node = leaf, behind, kept.version, VIEW
+            view._viewed, view._edge, view._seen, view._node = leaf, behind, kept.version, VIEW
             self.saved["mat2"] = saved = Saved(view)
             saved.version = kept.version
         return self

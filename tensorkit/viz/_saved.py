@@ -80,7 +80,7 @@ def _kept_by(vertex: Vertex) -> Kept:
         if it.tensor is not None and it.tensor.numel() and (it.tensor.ndim or it.tensor.grad_fn):
             storage = it.tensor.untyped_storage()
             # a view of a leaf is no leaf but lies on its memory
-            owner = getattr(it.tensor, "_base", it.tensor)
+            owner = getattr(it.tensor, "_viewed", it.tensor)
             kept[storage.data_ptr()] = (storage.nbytes(), owner.is_leaf)
     return kept
 
