@@ -265,10 +265,15 @@ def _is_plain_part(part: Any) -> bool:
 def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
     """Write a number on a device where a mask of its own is true; False where nothing was done.
 
-    As in PyTorch the host need not wait to learn how many elements that are.
+    As in PyTorch the host need not wait to learn how many elements that are. The number may also
+    be a tensor of the host.
     """
-    form, mask = target._form, found[-1]
-    if isinstance(value, TensorBase) or not form.is_contiguous:
+    form, mask, number = target._form, found[-1], value
+    if isinstance(value, TensorBase):
+        if value._form.device is not CPU or value._array.size != 1:
+            return False
+        number = value._array.item()
+    if not form.is_contiguous:
         return False
     if mask.__class__ is np.ndarray or mask.dtype != bool or form.dtype is bool_:
         return False
@@ -277,7 +282,9 @@ def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
     shape = [1] * (len(found) - 1) + [*mask.shape]
     mask = mask.reshape(shape + [1] * (len(form.shape) - len(shape)))
     at = form.xp.broadcast_to(mask, tuple(form.shape))
-    writing.write(target, copying.stored(value, form.dtype), "index_put", at=at)
+    if number is not value:
+        check_value(number, form.dtype)
+    writing.write(target, copying.stored(number, form.dtype), "index_put", at=at)
     return True
 
 

@@ -269,6 +269,15 @@ def test_no_kernel_looks_whether_the_positions_of_a_mask_lie_inside(use):
         assert ledger.counts("synchronise") == {"mask": 1}
 
 
+def test_one_number_of_the_host_is_written_through_a_mask_without_waiting():
+    with tk.cuda.simulate():
+        x = tk.arange(4.0, device="cuda")
+        with tk.cuda.record() as ledger:
+            x[x > 1] = tk.tensor(9.0)
+        assert ledger.counts("synchronise") == {}
+        assert x.tolist() == [0.0, 1.0, 9.0, 9.0]
+
+
 def test_a_loader_sends_the_positions_of_a_batch_once():
     with tk.cuda.simulate(devices=2):
         x, y, z = tk.arange(12.0).reshape(6, 2), tk.arange(6), tk.arange(6) + 10
