@@ -325,6 +325,9 @@ class _Run:
             else:
                 return
             attached = node.hooks
+            if dead is not None and node in dead and id(node) not in wanted_ids:
+                node, passed = None, ()  # its hooks are not called either
+                continue
             if attached is not None and gradient is not None:
                 gradient = self._after_hooks(attached, node._form, gradient)
             if dead is not None:

@@ -54,6 +54,13 @@ def test_grad_of_some_goes_past_what_leads_nowhere(layer, places, create_graph):
     assert same(*found)
 
 
+def test_hooks_of_what_leads_nowhere_are_not_called(layer):
+    first, weight = linear(*layer), tk.ones(2, 2, requires_grad=True)
+    first.retain_grad()
+    tk.autograd.grad(linear(first, weight, layer[2].detach()).sum(), weight)
+    assert first.grad is None
+
+
 def test_a_node_that_a_hook_looks_at_still_passes_its_gradient(layer):
     x, weight, bias = layer
     result = linear(x * 1, weight, bias)
