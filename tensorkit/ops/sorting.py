@@ -1,13 +1,13 @@
 """Order and counting: sort, topk, unique, bincount."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor
 from tensorkit.devices import refuse_mix
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError
+from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
@@ -168,7 +168,8 @@ def unique(
     device = input._form.device
     values, inverse, counts = quietly(_distinct, device.backend.xp, input._array, place)
     wanted = [results.contiguous_result(values, device)]
-    results.recorded(_unique2.definition, wanted[0], {"x": input})
+    operation = _unique2 if place is None else _unique_dim
+    results.recorded(operation.definition, wanted[0], {"x": input})
     for asked, array in ((return_inverse, inverse), (return_counts, counts)):
         if asked:
             wanted.append(results.contiguous_result(array, device))
@@ -188,7 +189,20 @@ def _unique2(xp: Any, x: Any) -> Any:
     return _distinct(xp, x, None)[0]
 
 
-_unique2.grad(x=None)
+@op(kind="function")
+def _unique_dim(xp: Any, x: Any) -> Any:
+    raise NotImplementedError  # only its node is used
+
+
+def _refuse(name: str) -> NoReturn:
+    raise NotSupportedError(
+        f"the derivative for '{name}' is not implemented.",
+        repair="x.detach().unique()",
+    )
+
+
+_unique2.grad(x=lambda g: _refuse("_unique2"))
+_unique_dim.grad(x=lambda g: _refuse("unique_dim"))
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

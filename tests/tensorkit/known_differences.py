@@ -48,6 +48,7 @@ Differences that no expression below can show:
 - A keyword that a function lacks, or a missing argument, is refused in Python's words where
   PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - `_base` and `_is_view()` tell of floating-point views only: nothing else needs to know them.
+- tril_, triu_ and baddbmm_ refuse to write to expanded tensors, as other operations do.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such

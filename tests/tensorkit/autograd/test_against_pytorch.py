@@ -476,6 +476,9 @@ PROGRAMS = """
     h = x.register_hook(lambda g: g * 2); x.requires_grad = False; b.sum().backward(); x.grad
     x.requires_grad_(False).requires_grad_(); b.sum().backward(); x.grad
     x._base, b[0]._base is b, b[0][1]._base is b, b.exp()._base, x.detach()._base
+    x.unique().grad_fn, x.unique(dim=0).grad_fn
+    x.unique().sum().backward()
+    x.unique(dim=1).sum().backward()
     x.round(decimals=0), x.round(), (b * 1).round_(decimals=0)
     tk.tensor([1e30, 2e30, -4e30]).std(), tk.tensor([[1e30, 3e30]]).std(1), tk.zeros(3).std()
     tk.tensor([1e-30, 2e-30]).std(), tk.tensor([1e30, 2.]).norm(), tk.tensor([tk.inf, 2.]).std()
