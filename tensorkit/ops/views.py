@@ -471,16 +471,17 @@ def in_place(view: Callable[..., Any], n_overloads: int = 1) -> Callable[..., Te
 
     Its nodes are numbered on from those of the operation, which has so many overloads.
     """
-    name = f"{view.__name__}_"
+    choose: Any = getattr(view, "__wrapped__", view)  # a recording looks for this name
+    name = f"{choose.__name__}_"
     rules_in_place: dict[Any, Any] = {}
 
-    def inplace(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        need_tensor(name, self)
-        history.check_write(self)
+    def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        need_tensor(name, input)
+        history.check_write(input)
         try:
-            seen = view(self, *args, **options)
+            seen = view(input, *args, **options)
         except (ShapeError, TypeError) as error:
-            error.args = (str(error).replace(f"{view.__name__}(", f"{name}(", 1),)
+            error.args = (str(error).replace(f"{choose.__name__}(", f"{name}(", 1),)
             raise
         node = seen._edge if history.is_view(seen) else None
         if node is not None:
@@ -490,9 +491,9 @@ def in_place(view: Callable[..., Any], n_overloads: int = 1) -> Callable[..., Te
                 number = int(rule.node[-1]) + n_overloads
                 rules_in_place[rule].node = f"{rule.node[:-1]}{number}"
             node.rule = rules_in_place[rule]
-        history.become(self, seen, name)
-        return self
+        history.become(input, seen, name)
+        return input
 
     inplace.__qualname__ = inplace.__name__ = name
-    inplace.__doc__ = f"``{view.__name__}``, in place: this tensor itself becomes the view."
+    inplace.__doc__ = f"``{choose.__name__}``, in place: this tensor itself becomes the view."
     return inplace

@@ -109,28 +109,28 @@ def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Cal
 
     ``keeps_dtype``: with an option ``dtype``, which here is that of the tensor unless given.
     """
-    function = operation.__name__
-    name = f"{function}_"
+    choose: Any = getattr(operation, "__wrapped__", operation)  # a recording looks for this name
+    name = f"{choose.__name__}_"
 
-    def inplace(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        need_tensor(name, self)
-        history.check_write(self, *args, *options.values())
-        check_overlap(self)
+    def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        need_tensor(name, input)
+        history.check_write(input, *args, *options.values())
+        check_overlap(input)
         if keeps_dtype and options.get("dtype") is None:
-            options["dtype"] = self._form.dtype
-        result = operation(self, *args, **options)
-        own, found = self._form, result._form
+            options["dtype"] = input._form.dtype
+        result = operation(input, *args, **options)
+        own, found = input._form, result._form
         if own.shape != found.shape:
             _refuse_in_place("size", sizes(own.shape), sizes(found.shape))
         if own.dtype is not found.dtype:
             _refuse_in_place("dtype", own.dtype.whole_name, found.dtype.whole_name)
-        write(self, result._array, function)
+        write(input, result._array, choose.__name__)
         if isinstance(result._node, Node):
-            history.rebase(self, result._node)
-        return self
+            history.rebase(input, result._node)
+        return input
 
     inplace.__qualname__ = inplace.__name__ = name
-    inplace.__doc__ = f"``{function}``, in place."
+    inplace.__doc__ = f"``{choose.__name__}``, in place."
     return inplace
 
 
