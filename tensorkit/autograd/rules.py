@@ -6,7 +6,6 @@ function in whose globals the names of operations mean their array forms.
 
 import builtins
 from collections.abc import Callable
-from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -50,6 +49,7 @@ class Rule:
         self._on_arrays: tuple[Any, ...] | None = None
         # for a product of which broadcasting repeated an operand: its gradient, added up at once
         self.summed: Callable[..., Any] | None = None
+        self._kept: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def on_arrays(self) -> tuple[Any, ...]:
@@ -58,18 +58,19 @@ class Rule:
             self._on_arrays = tuple(f and on_arrays(f) for f in self.formulas)
         return self._on_arrays
 
-    @cached_property
+    @property
     def kept(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The names in ``keeps``, each with the places of the inputs whose formulas need it.
 
         In the order in which formulas ask: the first that is no longer as it was is reported.
-        A view's rule also keeps its options.
         """
-        asked = dict.fromkeys(name for needs in self.needs for name in needs)
-        return tuple(
-            (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
-            for name in [*asked, *sorted(self.keeps - asked.keys())]
-        )
+        if len(self._kept) != len(self.keeps):  # a view's rule also keeps its options
+            asked = dict.fromkeys(name for needs in self.needs for name in needs)
+            self._kept = tuple(
+                (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
+                for name in [*asked, *sorted(self.keeps - asked.keys())]
+            )
+        return self._kept
 
 
 def saved_as(rule: Rule, name: str) -> str:
