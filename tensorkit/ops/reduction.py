@@ -350,9 +350,15 @@ def _var(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
 @op(kind="function")
 def _std(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
     variance = _variance(xp, x, dim, correction, keepdim)
-    if xp is np and not ((variance > _LEAST_SQUARE) & (variance < inf)).all():
+    if xp is np and not _is_usual(variance):
         variance = _variance(xp, x.astype(np.float64), dim, correction, keepdim)
     return xp.sqrt(variance).astype(x.dtype)
+
+
+def _is_usual(squares: Any) -> bool:
+    if not squares.ndim:  # without arrays, which take longer
+        return bool(_LEAST_SQUARE < squares.item() < inf)
+    return bool(((squares > _LEAST_SQUARE) & (squares < inf)).all())
 
 
 _LEAST_SQUARE = 1e-34  # below, as above infinity, squares in float32 are not what they should be
