@@ -274,6 +274,7 @@ def rebase(x: TensorBase, node: Node) -> None:
 
 def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
     """``x`` itself becomes ``seen``, a view of it that was just made; recorded if that was."""
+    before = edge_of(x)
     if base.watch is not None:
         base.watch.writes(x)
     x._array, x._form, x._offset = seen._array, seen._form, seen._offset
@@ -281,6 +282,8 @@ def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
     node = seen._edge if is_view(seen) else None
     if node is None:
         return
+    if isinstance(before, Node) and before.hooks is not None and before.hooks.retained:
+        node.attached().retained = before.hooks.retained.kept_before()
     if is_view(x):
         x._edge, x._seen = node, x._storage.version  # type: ignore[union-attr]
     else:

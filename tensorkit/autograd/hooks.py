@@ -23,7 +23,7 @@ class Attached:
 
     def __init__(self) -> None:
         self.of_tensor: Hooks = {}
-        self.retained: Callable[[Any], None] | None = None
+        self.retained: Any = None  # that of retain_grad: see leaves
         self.before: Hooks = {}
         self.after: Hooks = {}
         self.accumulated: Hooks = {}

@@ -146,6 +146,20 @@ class _RetainGrad:
         have = getattr(x, "_grad", None)
         x._grad = gradient if have is None else have + gradient
 
+    def kept_before(self) -> "_RetainGrad":
+        """Says of a younger node of the tensor that the gradient is kept already."""
+        return _KeptBefore(self.tensor)
+
+
+class _KeptBefore(_RetainGrad):
+    __slots__ = ()
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __call__(self, gradient: Tensor) -> None:
+        pass
+
 
 def retain_grad(x: Tensor) -> None:
     """Keep the gradient of ``x`` although it is no leaf."""

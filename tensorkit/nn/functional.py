@@ -52,6 +52,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             b_shape=tuple(weight.shape),
         )
     if bias is None:
+        need_tensor("linear", weight, "weight", 2)
         return products.matmul(input, views.t(weight))
     if len(shape) == 2:
         return product_and_sum(input, weight, bias)

@@ -34,7 +34,7 @@ def of_few(x: Tensor, target: Tensor) -> Tensor | None:
         planning.remember(_plans, key, plan)
     if plan is None:
         return None
-    form, loss_of, scores_of = plan
+    form, loss_of, scores_of, known = plan
     try:
         scores = quiet.run(scores_of, x._array)
         loss = np.asarray(quiet.run(loss_of, scores, target._array))
@@ -50,6 +50,7 @@ def of_few(x: Tensor, target: Tensor) -> Tensor | None:
         next_order()  # that of the node of log_softmax
         node.order = next_order()
         node.ways = (edge,)
+        node.known = known
         node.saved = {"scores": scores, "target": Saved(target)}
         result._node = node
     return result
@@ -62,7 +63,8 @@ def _plan(x: Form, target: Form) -> Any:
     loss_of = _nll.shortcut(x, target, **_OPTIONS)  # type: ignore[misc]
     if scores_of is None or loss_of is None:
         return None
-    return base.contiguous_form(CPU, x.dtype.numpy, ()), loss_of, scores_of
+    known = {**_OPTIONS, "shape": tuple(x.shape), "weight": None}
+    return base.contiguous_form(CPU, x.dtype.numpy, ()), loss_of, scores_of, known
 
 
 class LossNode(FoldedNode):
@@ -79,17 +81,21 @@ class LossNode(FoldedNode):
         if not share > 0 or (storage is not None and storage.version != target.version):
             return self.unfolded().passed(g)  # zeros have signs; or it raises
         slope = np.exp(self.saved["scores"])
-        slope += picks_of(slope.shape[1], slope.dtype.char).take(target.tensor._array, 0)
+        try:
+            slope += picks_of(slope.shape[1], slope.dtype.char).take(target.tensor._array, 0)
+        except (IndexError, ValueError):  # labels that were changed through other memory
+            return self.unfolded().passed(g)
         slope *= share
-        return ((self.ways[0], slope),)
+        flat = slope.ravel()
+        # nan and infinity are the formulas' care, as are labels of no class, whose rows are nan
+        return ((self.ways[0], slope),) if flat.dot(flat) < np.inf else self.unfolded().passed(g)
 
     def unfolded(self) -> GeneralNode:
         """The same node, from now on with one for ``log_softmax`` behind it."""
         (edge,) = self.ways
-        form = edge._form
         behind = ResultNode()
         behind.rule = _log_softmax.rules[None]
-        behind._form = base.contiguous_form(CPU, form.dtype.numpy, tuple(form.shape))
+        behind._form = base.contiguous_form(CPU, self._form.dtype.numpy, self.known["shape"])
         behind.hooks = None
         behind.order = self.order - 1
         behind.left = edge
@@ -98,6 +104,5 @@ class LossNode(FoldedNode):
         behind.storage = None
         self.__class__ = GeneralNode  # type: ignore[assignment]
         self.edges = (behind,)
-        self.known = {**_OPTIONS, "shape": tuple(form.shape), "weight": None}
         self.saved = {"target": self.saved["target"]}
         return self

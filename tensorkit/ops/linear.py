@@ -15,30 +15,34 @@ from tensorkit.autograd.saved import FREED, Saved, SavedResult, refuse_freed
 from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU
 from tensorkit.ops import planning
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.products import addmm, addmm_rule
 from tensorkit.ops.reduction import sum_to_shape
 from tensorkit.ops.views import t
 from tensorkit.quiet import quiet
 
-_forms: dict[Any, Form] = planning.table()  # of the result, by those of the operands
+_plans: dict[Any, tuple[Form, dict[str, Form]]] = planning.table()  # by the forms of the operands
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """``x @ weight.t() + bias`` of a matrix ``x``, or what ``addmm`` raises."""
     try:
-        form = _forms[x._form, weight._form, bias._form]
+        form, known = _plans[x._form, weight._form, bias._form]
         if weight._node is LEAF and x._node is not INFERENCE is not bias._node:
             result = base.new(quiet.run(_sum, x._array, weight._array, bias._array), form)
             if state.grad:
-                result._node = _folded(form, x, weight, bias)
+                result._node = _folded(form, known, x, weight, bias)
             return result
     except (AttributeError, KeyError, RuntimeError):
         pass  # no tensors, met for the first time, fast paths closed
-    result = addmm(bias, x, t(weight))
+    need_tensor("linear", weight, "weight", 2)
+    need_tensor("linear", bias, "bias", 3)
+    turned = t(weight)
+    result = addmm(bias, x, turned)
     form, own = x._form, weight._form
     is_plain = form.device is CPU and form.dtype.numpy.char in "fd" and own.is_contiguous
     if is_plain and bias._form.shape == own.shape[:1]:
-        planning.remember(_forms, (form, own, bias._form), result._form)
+        planning.remember(_plans, (form, own, bias._form), (result._form, {"of t": turned._form}))
     return result
 
 
@@ -48,7 +52,9 @@ def _sum(x: Any, weight: Any, bias: Any) -> Any:
     return product
 
 
-def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "LinearNode":
+def _folded(
+    form: Form, known: dict[str, Form], x: Tensor, weight: Tensor, bias: Tensor
+) -> "LinearNode":
     left = None if x._node is None else edge_of(x)
     node = LinearNode()
     node.rule = addmm_rule
@@ -57,6 +63,7 @@ def _folded(form: Form, x: Tensor, weight: Tensor, bias: Tensor) -> "LinearNode"
     next_order()  # of the node of `t`
     node.order = next_order()
     node.ways = edge_of(bias), left, weight
+    node.known = known  # the leaf may have another form when somebody looks
     node.saved = {"mat1": Saved(x)}
     if left is not None:
         node.saved["mat2"] = SavedResult(weight)
@@ -89,10 +96,10 @@ class LinearNode(FoldedNode):
     def unfolded(self) -> GeneralNode:
         """The same node, from now on with one for ``t`` behind it."""
         own, left, leaf = self.ways
-        (n, m), kept = leaf._form.shape, self.saved.get("mat2")
-        turned = base.form_of(CPU, leaf._form.dtype, (m, n), (1, m))
+        turned, kept = self.known["of t"], self.saved.get("mat2")
         behind = make_node(t.definition.rules[None], turned, (leaf,), {}, None)
         behind.order = self.order - 1
+        behind.hooks = None  # a recording would note who looks
         self.__class__ = GeneralNode  # type: ignore[assignment]
         self.edges = own, left, behind
         self.known = {"beta": 1, "alpha": 1, "turned": not turned.is_contiguous}

@@ -2,7 +2,8 @@
 
 Differences that no expression below can show:
 - Where a gradient cannot fit (a tensor got another shape in place under no_grad, the source of a
-  scatter is larger than its index), backward's refusal does not name the node.
+  scatter is larger than its index), backward's refusal does not name the node. Where it fits, that
+  of a leaf that got another shape is summed to that; PyTorch refuses, or keeps the old shape.
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common

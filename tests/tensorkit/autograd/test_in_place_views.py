@@ -41,6 +41,9 @@ SITUATIONS = {
     "integers": "b = tk.arange(3).view(1, 3); other = b[0]; FORM",
     "twice": "b = x * 2; FORM; FORM; y = b * 3",
     "a kept gradient": "b = x * 2; b.retain_grad(); FORM; y = b * 3; kept = b",
+    "kept twice": "b = x * 2; b.retain_grad(); FORM; b.retain_grad(); y = b * 3; kept = b",
+    "kept twice of a part": "c = x * 2; b = c[:]; b.retain_grad(); FORM; b.retain_grad(); "
+    "y = b * 3; kept = b",
 }
 
 

@@ -27,12 +27,12 @@ def in_parts(scores, labels):
     return nll_loss(log_softmax(scores, 1), labels)
 
 
-@pytest.mark.parametrize("factor", [1.0, -2.0, 0.0])
+@pytest.mark.parametrize("factor", [1.0, -2.0, 0.0, 1e200, tk.inf, -tk.inf, tk.nan])
 def test_gradients_are_those_of_the_parts(scores, labels, factor):
     factor = tk.tensor(factor, dtype=tk.float64)
     cross_entropy(scores, labels).backward(factor)
     (wanted,) = tk.autograd.grad(in_parts(scores, labels), scores, factor)
-    assert tk.allclose(scores.grad, wanted)
+    assert tk.allclose(scores.grad, wanted, equal_nan=True)
     assert tk.equal(1 / scores.grad == -tk.inf, 1 / wanted == -tk.inf)  # zeros have signs
 
 
@@ -76,6 +76,28 @@ def test_labels_may_not_change_before_backward(scores, labels):
     labels.zero_()
     with pytest.raises(RuntimeError, match=r"\[torch.LongTensor \[4\]\] is at version 1"):
         loss.backward()
+
+
+@pytest.mark.parametrize("label", [-1, 3, 6])
+def test_labels_of_no_class_that_came_through_numpy_are_refused(scores, labels, label):
+    loss = cross_entropy(scores, labels)
+    labels.numpy()[0] = label
+    with pytest.raises(IndexError, match=rf"Target {label} is out of bounds\."):
+        loss.backward()
+
+
+def test_an_item_ignored_through_numpy_gets_no_gradient(scores, labels):
+    loss = cross_entropy(scores, labels)
+    labels.numpy()[0] = -100
+    loss.backward()
+    assert scores.grad.any(1).tolist() == [False, True, True, True]
+
+
+def test_scores_that_got_another_shape_were_saved_as_they_were(scores, labels):
+    wanted = log_softmax(scores.detach(), 1)
+    loss = cross_entropy(scores, labels)
+    scores.data = tk.ones(2, dtype=tk.float64)
+    assert tk.allclose(loss.grad_fn.next_functions[0][0]._saved_result, wanted)
 
 
 def test_a_second_backward_is_refused(scores, labels):

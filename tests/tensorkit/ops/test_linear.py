@@ -151,6 +151,41 @@ def test_a_weight_that_looks_at_other_memory_was_saved_as_it_was(layer, look):
     assert tk.allclose(x.grad, before.sum(0).expand(3, 4))
 
 
+def test_a_weight_that_got_another_shape_was_saved_as_it_was(layer):
+    node = linear(*layer).grad_fn
+    result = linear(*layer)
+    with tk.no_grad():
+        layer[1].unsqueeze_(0)
+    for one in (node, result.grad_fn):
+        assert repr(one.next_functions[2][0]) == "<TBackward0>"
+        with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[4, 2\]\]"):
+            one._saved_mat2  # noqa: B018
+
+
+def test_who_looks_in_anomaly_mode_did_not_make_the_nodes(layer, recwarn):
+    result = linear(layer[0].detach(), *layer[1:])
+    with tk.autograd.set_detect_anomaly(True):
+        behind = result.grad_fn.next_functions[2][0]
+        behind.register_prehook(lambda given: (given[0] * tk.nan,))
+        with pytest.raises(RuntimeError, match="'TBackward0' returned nan"):
+            result.sum().backward()
+    assert "No forward pass information" in str(recwarn.pop(UserWarning).message)
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ((None,), "argument 'weight' \\(position 2\\) must be Tensor, not NoneType"),
+        ((None, 1), "argument 'weight' \\(position 2\\) must be Tensor, not NoneType"),
+        (([1.0], 1), "argument 'weight' \\(position 2\\) must be Tensor, not list"),
+        ((tk.ones(2, 4), 1), "argument 'bias' \\(position 3\\) must be Tensor, not int"),
+    ],
+)
+def test_what_is_no_tensor_is_refused(layer, args, sentence):
+    with pytest.raises(TypeError, match=f"linear\\(\\): {sentence}"):
+        linear(layer[0], *args)
+
+
 def test_a_second_backward_is_refused(layer):
     result = linear(*layer).sum()
     result.backward(retain_graph=True)
