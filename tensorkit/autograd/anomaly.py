@@ -54,12 +54,14 @@ class set_detect_anomaly:
 class detect_anomaly(set_detect_anomaly):
     """Context in which backward names the line of the forward that made it fail.
 
+    It warns that it is slow; otherwise it is ``set_detect_anomaly(True)``.
+
     >>> x = tk.tensor(0., requires_grad=True)
     >>> with tk.autograd.set_detect_anomaly(True):
     ...     y = tk.sqrt(x) * 0
     """
 
-    __slots__ = ("_on_enter",)
+    __slots__ = ()
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan

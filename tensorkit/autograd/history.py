@@ -54,7 +54,7 @@ def _of_base(view: TensorBase) -> Any:
     if edge is None:
         return None
     parts = {"source": base.layout_of(origin), "target": base.layout_of(view)}
-    return make_node(rules["as_strided"], view._form, (edge,), parts, None)
+    return make_node(as_strided_rule, view._form, (edge,), parts, None)
 
 
 def requires_grad(x: TensorBase) -> bool:
@@ -346,9 +346,9 @@ class CopySlices(Node):
         return place > 0 and self.inner.is_option(place)
 
 
-# Set where the operations are defined, which is below this layer: the rules that this module
-# applies itself, and how to read and write a part, on tensors and on arrays.
-rules: dict[str, Rule] = {}
+# Set where the operations are defined, which is below this layer: the rule of views that begin
+# anew, and how to read and write a part, on tensors and on arrays.
+as_strided_rule: Any = None
 _window_functions: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 
 

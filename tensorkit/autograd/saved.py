@@ -37,7 +37,7 @@ class Saved:
 
 
 class SavedResult:
-    """A result that its own formula needs: not the tensor, which points to the node."""
+    """The values of a result that its own formula needs: the tensor would point to the node."""
 
     __slots__ = ("array", "form", "offset", "storage", "version")
 

@@ -3,17 +3,30 @@
 from typing import Any
 
 from tensorkit._tensor import Tensor
+from tensorkit.errors import ShapeError, message
 from tensorkit.nn import functional as F
 from tensorkit.nn.module import Module
 
 
 class _Loss(Module):
-    """A loss of an input and a target; tensors among its settings are buffers."""
+    """A loss of an input and a target; tensors among its settings are buffers.
+
+    ``given`` came without a name, where PyTorch has options that are no longer to be used.
+    """
 
     function: Any  # of nn.functional
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *given: Any, **settings: Any) -> None:
         super().__init__()
+        name = type(self).__name__
+        if any(isinstance(each, Tensor) for each in given):
+            raise ShapeError(
+                "Boolean value of Tensor with more than one value is ambiguous",
+                "A loss is made with its settings and then called with input and target.",
+                repair=f"tk.nn.{name}()(input, target)",
+            )
+        if given:
+            raise TypeError(message(f"{name} takes its settings by name", repair='reduction="sum"'))
         self.settings = tuple(settings)  # in the order in which the function takes them
         for name, value in settings.items():
             if name in ("weight", "pos_weight"):
@@ -37,8 +50,8 @@ class MSELoss(_Loss):
 
     function = staticmethod(F.mse_loss)
 
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(self, *given: Any, reduction: str = "mean") -> None:
+        super().__init__(*given, reduction=reduction)
 
 
 class L1Loss(_Loss):
@@ -46,8 +59,8 @@ class L1Loss(_Loss):
 
     function = staticmethod(F.l1_loss)
 
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(self, *given: Any, reduction: str = "mean") -> None:
+        super().__init__(*given, reduction=reduction)
 
 
 class NLLLoss(_Loss):
@@ -56,9 +69,13 @@ class NLLLoss(_Loss):
     function = staticmethod(F.nll_loss)
 
     def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+        self,
+        weight: Tensor | None = None,
+        *given: Any,
+        ignore_index: int = -100,
+        reduction: str = "mean",
     ) -> None:
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
+        super().__init__(*given, weight=weight, ignore_index=ignore_index, reduction=reduction)
 
 
 class CrossEntropyLoss(_Loss):
@@ -73,11 +90,13 @@ class CrossEntropyLoss(_Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
+        *given: Any,
         ignore_index: int = -100,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
         super().__init__(
+            *given,
             weight=weight,
             ignore_index=ignore_index,
             reduction=reduction,
@@ -90,8 +109,8 @@ class BCELoss(_Loss):
 
     function = staticmethod(F.binary_cross_entropy)
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        super().__init__(weight=weight, reduction=reduction)
+    def __init__(self, weight: Tensor | None = None, *given: Any, reduction: str = "mean") -> None:
+        super().__init__(*given, weight=weight, reduction=reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -102,7 +121,8 @@ class BCEWithLogitsLoss(_Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
+        *given: Any,
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
+        super().__init__(*given, weight=weight, reduction=reduction, pos_weight=pos_weight)

@@ -427,16 +427,6 @@ def neg(xp: Any, x: Any) -> Any:
 neg.grad(x=lambda g: -g)
 
 
-@op(kind="unary", dtypes="numeric", ufunc="absolute")
-def abs(xp: Any, x: Any) -> Any:
-    """Absolute value of each element.
-
-    >>> tk.abs(tk.tensor([1, -2]))
-    tensor([1, 2])
-    """
-    return xp.absolute(x)
-
-
 @op(kind="unary")
 def sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1: the sign of each element; 0 for nan.
@@ -452,4 +442,16 @@ def sign(xp: Any, x: Any) -> Any:
 
 
 sign.grad(x=lambda g: zeros_as(g))
+
+
+@op(kind="unary", dtypes="numeric", ufunc="absolute")
+def abs(xp: Any, x: Any) -> Any:
+    """Absolute value of each element.
+
+    >>> tk.abs(tk.tensor([1, -2]))
+    tensor([1, 2])
+    """
+    return xp.absolute(x)
+
+
 abs.grad(x=lambda g, x: g * sign(x))

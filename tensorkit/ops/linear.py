@@ -65,7 +65,7 @@ def _folded(
     node.ways = edge_of(bias), left, weight
     node.known = known  # the leaf may have another form when somebody looks
     node.saved = {"mat1": Saved(x)}
-    if left is not None:
+    if left is not None:  # the memory, as a view keeps it: `weight.data = ` gives the leaf another
         node.saved["mat2"] = SavedResult(weight)
     return node
 

@@ -105,15 +105,14 @@ def _as_strided(layout: Layout, target: Layout) -> Layout:
 
 
 _as_strided.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
-history.rules["as_strided"] = _as_strided.definition.rules[None]
+history.as_strided_rule = _as_strided.definition.rules[None]
 
 
 def _strided_plan(x: Tensor, target: Layout) -> Any:
     """The plan of a view whose offset counts from the start of the storage."""
     source, form = base.layout_of(x), x._form
     view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
-    rule = history.rules["as_strided"]
-    steps = ((rule, view_form, {"source": source, "target": target}),)
+    steps = ((history.as_strided_rule, view_form, {"source": source, "target": target}),)
     return base.plan_view(x, target._replace(offset=target.offset - source.offset), steps)
 
 

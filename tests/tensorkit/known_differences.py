@@ -39,7 +39,6 @@ Differences that no expression below can show:
 - Each part that split, chunk and unbind give has a node of its own and may be written to in
   place; PyTorch's parts share one node and refuse.
 - A backward that fails leaves every `.grad` as it was; PyTorch has added to some leaves by then.
-- Writes through the results of split, chunk and unbind are recorded; PyTorch refuses them.
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
 - `hvp` is `vhp`: the Hessian is taken to be symmetric.

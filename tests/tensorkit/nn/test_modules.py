@@ -207,6 +207,8 @@ REFUSED = {
     "shape": lambda m, net: net[6].load_state_dict({"weight": m.zeros(2, 4), "bias": m.zeros(3)}),
     "no tensor": lambda m, net: net[6].load_state_dict({"weight": [1.0], "bias": m.zeros(3)}),
     "no dict": lambda m, net: net.load_state_dict([1]),
+    "loss of scores": lambda m, net: m.nn.CrossEntropyLoss(m.ones(2, 3), m.tensor([0, 1])),
+    "loss of numbers": lambda m, net: m.nn.MSELoss(m.ones(2), m.ones(2)),
     "gain": lambda m, net: m.nn.init.calculate_gain("swish"),
     "fan": lambda m, net: m.nn.init.xavier_uniform_(m.ones(3)),
     "fan mode": lambda m, net: m.nn.init.kaiming_normal_(m.ones(3, 3), mode="fan"),
@@ -230,6 +232,13 @@ def test_a_mistake_is_refused_as_in_pytorch(name):
         assert (
             text.splitlines()[0].replace("tensorkit._tensor.", "torch.") == wanted.splitlines()[0]
         )
+
+
+@pytest.mark.parametrize("arguments", [("sum",), (None, None, "sum")])
+def test_a_loss_takes_its_settings_by_name(arguments):
+    # PyTorch takes "sum" for size_average, and gives the mean
+    with pytest.raises(TypeError, match="takes its settings by name"):
+        tk.nn.L1Loss(*arguments)
 
 
 def test_a_refused_state_copies_what_fits():
