@@ -161,6 +161,7 @@ from tensorkit.ops.extremes import (
 from tensorkit.ops.gathering import gather, index_select, take_along_dim
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
+from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.masking import masked_fill, masked_select
 from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
 from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer

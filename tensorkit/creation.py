@@ -93,7 +93,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         *args: Any,
         dtype: DType | type | None = None,
         device: Device | str | None = None,
-        requires_grad: bool = False,
+        requires_grad: Any = False,
         layout: None = None,
         pin_memory: bool = False,
         memory_format: None = None,
@@ -112,6 +112,9 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
             None if dtype is None else as_dtype(name, dtype),
             None if device is None else as_device(device),
         )
+        if requires_grad and requires_grad is not True:
+            kind = type_name(requires_grad)
+            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {kind}")
         result = make(wanted, *args, **named)
         return make_leaf(result) if requires_grad else results.finished(result)
 

@@ -340,7 +340,7 @@ def nll_loss(
     elif len(shape) > 1 and (not own or shape[0] != own[0]):
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({own[0] if own else 1})."
+            f"({own[0] if own else 0})."
         )
     elif len(shape) == 2 and len(own) > 1:
         raise ShapeError(

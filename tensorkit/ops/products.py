@@ -167,7 +167,7 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
     if m != m2:
         _refuse_sizes(n, m, m2, p)
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype)
+        _refuse_dtypes(left.dtype, right.dtype)
     return _mm, (input, mat2), {}
 
 
@@ -225,7 +225,7 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
                 repair=f"x.to(tk.{right.dtype.name})",
             )
     if right.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype)
+        _refuse_dtypes(left.dtype, right.dtype)
     expand(input, (n, p))  # raises where it does not fit
 
 
@@ -287,7 +287,7 @@ def mv(input: Tensor, vec: Tensor) -> Any:
             b_shape=tuple(right.shape),
         )
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype, "addmv_impl_cpu")
+        _refuse_dtypes(left.dtype, right.dtype, "addmv_impl_cpu")
     return _mv, (input, vec), {}
 
 
@@ -316,11 +316,7 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
             b_shape=tuple(right.shape),
         )
     if left.dtype is not right.dtype:
-        raise DTypeError(
-            "dot : expected both vectors to have same dtype, but found "
-            f"{left.dtype.word} and {right.dtype.word}",
-            repair=f"y.to(tk.{left.dtype.name})",
-        )
+        _refuse_dtypes(left.dtype, right.dtype, "dot")
     if left.shape != right.shape:
         n, m = left.shape[0], right.shape[0]
         raise ShapeError(
@@ -331,7 +327,7 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
             b_shape=tuple(right.shape),
         )
     if left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype, "dot")
+        _refuse_dtypes(left.dtype, right.dtype, "dot")
     return _dot, (input, tensor), {}
 
 
@@ -360,7 +356,7 @@ def _in_pairs(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     _check_batches(x, y)
     left, right = x._form, y._form
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
+        _refuse_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm")
     return x, y
 
 
@@ -417,7 +413,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     left, right, own = batch1._form, batch2._form, input._form
     expand(input, (left.shape[0], left.shape[1], right.shape[2]))  # raises where it does not fit
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _check_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm", batched=True)
+        _refuse_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm")
     if own.dtype is not right.dtype:
         raise DTypeError(
             "Input dtypes must be the same, got: input: "
@@ -470,24 +466,25 @@ def _wide(x: Any, y: Any) -> Any:
     return x.dtype
 
 
-def _check_dtypes(
-    left: DType, right: DType, kernel: str = "addmm_impl_cpu_", batched: bool = False
-) -> None:
+def _refuse_dtypes(left: DType, right: DType, kernel: str = "addmm_impl_cpu_") -> NoReturn:
     """Raise for different dtypes, and for bool, which has no product."""
     if left is not right:
-        if batched:
-            first = f"expected scalar type {left.word} but found {right.word}"
-        else:
-            first = (
-                "expected m1 and m2 to have the same dtype, but got: "
-                f"{left.whole_name} != {right.whole_name}"
-            )
         raise DTypeError(
-            first,
-            "Matrix products do not promote dtypes.",
+            _DIFFERENT[kernel].format(left, right),
+            "Products do not promote dtypes.",
             repair=f"y.to(tk.{left.name})",
         )
     raise no_kernel(kernel, left, "x.float()")
+
+
+_DIFFERENT = {
+    "addmm_impl_cpu_": "expected m1 and m2 to have the same dtype, but got: "
+    "{0.whole_name} != {1.whole_name}",
+    "addmv_impl_cpu": "addmv input tensors must have the same dtype, but got "
+    "{1.word}, {0.word}, and {1.word}",
+    "baddbmm_with_gemm": "expected scalar type {0.word} but found {1.word}",
+    "dot": "dot : expected both vectors to have same dtype, but found {0.word} and {1.word}",
+}
 
 
 addmm_, baddbmm_ = map(in_place, (addmm, baddbmm))

@@ -92,6 +92,14 @@ def test_shapes_are_taken_and_refused_as_in_pytorch(name, args):
     assert_same_outcome(shape_of(torch), shape_of(tk))
 
 
+@pytest.mark.parametrize("wanted", ["yes", 1, np.True_, True, False])
+def test_requires_grad_is_a_bool(wanted):
+    def asks(library):
+        return lambda: library.ones(2, requires_grad=wanted).requires_grad
+
+    assert_same_outcome(asks(torch), asks(tk))
+
+
 @given(x=twins(), dtype=st.one_of(st.none(), st.sampled_from(DTYPES)))
 def test_the_like_functions_keep_shape_and_order(x, dtype):
     def options(library):

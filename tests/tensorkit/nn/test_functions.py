@@ -75,6 +75,7 @@ EDGES = {
     "target too large": lambda m, x, t: _F(m).cross_entropy(x, t + 1),
     "target negative": lambda m, x, t: _F(m).cross_entropy(x, t - 1),
     "target short": lambda m, x, t: _F(m).cross_entropy(x, t[:2]),
+    "target of one": lambda m, x, t: _F(m).cross_entropy(x, t[0]),
     "target float": lambda m, x, t: _F(m).cross_entropy(x, t.float()),
     "target int32": lambda m, x, t: _F(m).cross_entropy(x, t.int()),
     "target column": lambda m, x, t: _F(m).cross_entropy(x, t[:, None]),
