@@ -206,6 +206,8 @@ def _chosen(
     try:
         array = results.run(compute, *[each._array for each in inputs])
     except RuntimeError:  # values that the shortcut leaves to the forward
+        array = None
+    if array is None:  # not above: an error would be shown with that one
         return operation(*tensors, **known)
     result = results.contiguous_result(array, device)
     key: Any = forms[0] if n_tensors == 1 else forms

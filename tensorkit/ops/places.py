@@ -313,4 +313,4 @@ def refuse_position(position: int, dim: int, size: int, error: Any) -> None:
         index=position,
         dim=dim,
         size=size,
-    )
+    ) from None

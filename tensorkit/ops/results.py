@@ -37,7 +37,9 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """``forward`` with NumPy's reports off; always an array, never a NumPy scalar."""
     try:
         array = quiet.run(forward, *args, **options)
-    except RuntimeError:  # fast paths are closed, or an error that will come again
+    except RuntimeError:
+        array = None
+    if array is None:  # fast paths are closed, or an error that will come again, alone
         array = quietly(forward, *args, **options)
     return array if is_array(array) else np.asarray(array)
 

@@ -323,3 +323,18 @@ def test_dlpack_shares_memory_both_ways_and_refuses_what_has_a_history():
 def test_what_only_other_kinds_of_memory_need_is_refused(option):
     with pytest.raises(NotImplementedError, match=f"zeros\\(\\): tensorkit has no {option}=True"):
         tk.zeros(2, **{option: True})
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        lambda: tk.nn.functional.cross_entropy(tk.ones(2, 3), tk.tensor([0, 3])),
+        lambda: tk.nn.functional.nll_loss(tk.ones(2, 3), tk.tensor([0, 3]), reduction="sum"),
+        lambda: tk.ones(2, 3)[[5]],
+        lambda: tk.ones(2, 3).__setitem__([5], 1.0),
+    ],
+)
+def test_an_error_is_shown_alone_not_after_one_of_our_own_or_numpys(fails):
+    with pytest.raises(IndexError) as caught:
+        fails()
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
