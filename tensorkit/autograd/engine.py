@@ -325,17 +325,17 @@ class _Run:
             else:
                 return
             attached = node.hooks
-            if dead is not None and node in dead and id(node) not in wanted_ids:
-                node, passed = None, ()  # its hooks are not called either
-                continue
-            if attached is not None and gradient is not None:
-                gradient = self._after_hooks(attached, node._form, gradient)
             if dead is not None:
-                if id(node) in wanted_ids and gradient is not None:
+                is_end, is_wanted = node in dead, id(node) in wanted_ids and gradient is not None
+                if is_wanted:
+                    if is_end and attached is not None:  # as in PyTorch, only there after hooks
+                        gradient = self._after_hooks(attached, node._form, gradient)
                     self.nodes[id(node)] = node, gradient
-                if node in dead:
+                if is_end:  # if it is not wanted, its hooks are not called either
                     node, passed = None, ()
                     continue
+            if attached is not None and gradient is not None:
+                gradient = self._after_hooks(attached, node._form, gradient)
             if gradient is None:  # a user's function gave None on every way here
                 passed = ((edge, None) for edge in node.edges)
             elif careful or attached is not None:

@@ -41,20 +41,19 @@ def edge_of(x: TensorBase) -> Any:
     if node is VIEW or node is HIDDEN_VIEW:
         storage: Any = x._storage
         if storage.version != x._seen:
-            x._edge = _of_base(x)
-            x._seen = storage.version
+            _begin_anew(x, storage.version)
         return x._edge
     return None
 
 
-def _of_base(view: TensorBase) -> Any:
-    """The node of a view whose base was written to since it was made."""
-    origin = view._viewed
-    edge = edge_of(origin)
-    if edge is None:
-        return None
-    parts = {"source": base.layout_of(origin), "target": base.layout_of(view)}
-    return make_node(as_strided_rule, view._form, (edge,), parts, None)
+def _begin_anew(view: TensorBase, version: int) -> None:
+    """Give a view a new node: its base was written to since it was made."""
+    origin, before = view._viewed, view._edge
+    edge, view._edge, view._seen = edge_of(origin), None, version
+    if edge is not None:
+        parts = {"source": base.layout_of(origin), "target": base.layout_of(view)}
+        view._edge = node = make_node(as_strided_rule, view._form, (edge,), parts, None)
+        _keep_retaining(before, node)
 
 
 def requires_grad(x: TensorBase) -> bool:
@@ -267,9 +266,9 @@ def rebase(x: TensorBase, node: Node) -> None:
     whole.base_edge = edge_of(origin) if origin._node is not None else None
     whole.source = base.layout_of(origin)
     whole.target = base.layout_of(x)
+    _keep_retaining(origin._node, whole)
     origin._node = whole
-    x._edge = _of_base(x)
-    x._seen = base.storage_of(x).version
+    _begin_anew(x, base.storage_of(x).version)
 
 
 def become(x: TensorBase, seen: TensorBase, operation: str) -> None:

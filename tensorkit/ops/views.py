@@ -471,6 +471,8 @@ def in_place(view: Callable[..., Any], n_overloads: int = 1) -> Callable[..., Te
     Its nodes are numbered on from those of the operation, which has so many overloads.
     """
     choose: Any = getattr(view, "__wrapped__", view)  # a recording looks for this name
+    if hasattr(view, "definition"):
+        choose = view.definition.forward
     name = f"{choose.__name__}_"
     rules_in_place: dict[Any, Any] = {}
 

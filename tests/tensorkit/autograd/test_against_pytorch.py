@@ -192,6 +192,16 @@ PROGRAMS = """
     b.register_hook(lambda g: g[0]); b.sum().backward()
     h = b.register_hook(lambda g: g * 2); b.add_(1); b.sum().backward(); x.grad
     b.retain_grad(); b.add_(1); (b * 3).sum().backward(); b.grad
+    b.retain_grad(); b[0] = 5; (b * 3).sum().backward(); b.grad, b.retains_grad
+    b.retain_grad(); b[0].mul_(5); b.retain_grad(); (b * b).sum().backward(); b.grad
+    v = b[0]; v.retain_grad(); v.mul_(7); (b * 3).sum().backward(); v.grad, v.retains_grad
+    v = b[0]; v.retain_grad(); v.mul_(7); (v * 3).sum().backward(); v.grad, v.retains_grad
+    v = b[0]; v.retain_grad(); b.mul_(7); (v * 3).sum().backward(); v.grad, x.grad
+    v = b[0]; v.retain_grad(); b.mul_(7); v.retain_grad(); (v * 3).sum().backward(); v.grad
+    h = b.register_hook(lambda g: g * 2); tk.autograd.grad((b * 3).sum(), b)
+    h = b.register_hook(lambda g: g * 2); tk.autograd.grad((b * 3).sum(), (x, b))
+    h = b.register_hook(lambda g: g * 2); (b * 3).sum().backward(inputs=(x, b)); x.grad, b.grad
+    b.retain_grad(); tk.autograd.grad((b * 3).sum(), (b, x)); b.grad
     with b.register_hook(lambda g: g * 2): b.sum().backward(retain_graph=True)\nx.grad
     h = b.grad_fn.register_hook(lambda i, o: (i[0] * 2, None)); b.sum().backward(); x.grad
     h = b.grad_fn.register_hook(lambda i, o: 3); b.sum().backward()
