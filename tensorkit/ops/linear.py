@@ -16,7 +16,7 @@ from tensorkit.base import Form, Tensor
 from tensorkit.devices import CPU
 from tensorkit.ops import planning
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.products import addmm, addmm_rule
+from tensorkit.ops.products import addmm, addmm_rule, refuse_sizes
 from tensorkit.ops.reduction import sum_to_shape
 from tensorkit.ops.views import t
 from tensorkit.quiet import quiet
@@ -38,6 +38,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     need_tensor("linear", weight, "weight", 2)
     need_tensor("linear", bias, "bias", 3)
     turned = t(weight)
+    given, taken = x._form.shape, turned._form.shape
+    if len(given) == len(taken) == 2 and given[1] != taken[0]:
+        refuse_sizes(given, taken, of_layer=True)
     result = addmm(bias, x, turned)
     form, own = x._form, weight._form
     is_plain = form.device is CPU and form.dtype.numpy.char in "fd" and own.is_contiguous

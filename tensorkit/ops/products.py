@@ -12,6 +12,7 @@ from tensorkit.base import Form, Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, ShapeError, sizes
+from tensorkit.layout import Ints
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor, need_two, no_kernel
 from tensorkit.ops.arithmetic import mul
@@ -165,17 +166,20 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
         raise ShapeError("mat2 must be a matrix", a_shape=tuple(right.shape))
     (n, m), (m2, p) = left.shape, right.shape
     if m != m2:
-        _refuse_sizes(n, m, m2, p)
+        refuse_sizes((n, m), (m2, p))
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _refuse_dtypes(left.dtype, right.dtype)
     return _mm, (input, mat2), {}
 
 
-def _refuse_sizes(n: int, m: int, m2: int, p: int) -> NoReturn:
+def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
+    """ShapeError for two matrices; ``of_layer``: the second one is a layer's weight, transposed."""
+    (n, m), (m2, p) = left, right
+    turned = "x @ y.t()" if m == p else None
     raise ShapeError(
         f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
         f"Rows of the first have {m} numbers, columns of the second {m2}.",
-        repair="x @ y.t()" if m == p else None,
+        repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
         a_shape=(n, m),
         b_shape=(m2, p),
     )
@@ -216,7 +220,7 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     left, right = mat1._form, mat2._form
     (n, m), (m2, p) = left.shape, right.shape
     if m != m2:
-        _refuse_sizes(n, m, m2, p)
+        refuse_sizes((n, m), (m2, p))
     for own, name in ((input._form, "self"), (left, "mat1")):
         if own.dtype is not right.dtype:
             raise DTypeError(

@@ -217,3 +217,9 @@ def test_an_input_of_inference_mode_is_refused(layer):
         x = tk.ones(3, 4)
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
         linear(x, *layer[1:])
+
+
+def test_a_layer_of_other_features_is_told_which_it_should_have():
+    swapped = tk.nn.Linear(3, 2)  # for a matrix product x @ y.t() would help
+    with pytest.raises(RuntimeError, match=r"\(4x2 and 3x2\)[^$]*Try: tk.nn.Linear\(2, 2\)"):
+        swapped(tk.ones(4, 2))
