@@ -4,6 +4,9 @@ Differences that no expression below can show:
 - Where a gradient cannot fit (a tensor got another shape in place under no_grad, the source of a
   scatter is larger than its index), backward's refusal does not name the node. Where it fits, that
   of a leaf that got another shape is summed to that; PyTorch refuses, or keeps the old shape.
+- float() of a tensor that requires grad gives the number; PyTorch warns, once in a process.
+- mse_loss(x, y, "sum") and other losses take `reduction` in third place; PyTorch's third place is
+  size_average, which it warns of.
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
