@@ -323,8 +323,8 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 def _passed(g: Any, out: Any) -> Any:
-    # floor is 0 there, too: through it the slope depends on x, with a derivative of 0
-    return where(out != 0, g, floor(out))
+    # floor is 0 there, or -0: through it the slope depends on x, with a derivative of 0
+    return where(out != 0, g, floor(out) + 0.0)
 
 
 def _passed_on_arrays(g: Any, out: Any) -> Any:

@@ -54,6 +54,10 @@ Differences that no expression below can show:
 - tril_, triu_ and baddbmm_ refuse to write to expanded tensors, as other operations do.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
+- A second derivative of leaky_relu or nll_loss alone: PyTorch gives zeros, to tensorkit their
+  slopes do not depend on x.
+- backward(inputs=) with a tensor that is no leaf does not run that tensor's own node; PyTorch does,
+  refuses what was written to since, and uses up what the node saved.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such
   (tanh has PyTorch's).
 

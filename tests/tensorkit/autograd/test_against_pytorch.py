@@ -200,6 +200,7 @@ PROGRAMS = """
     v = b[0]; v.retain_grad(); b.mul_(7); v.retain_grad(); (v * 3).sum().backward(); v.grad
     h = b.register_hook(lambda g: g * 2); tk.autograd.grad((b * 3).sum(), b)
     tk.autograd.grad(tk.autograd.grad((x - 3).relu().sum(), x, create_graph=True)[0].sum(), x)
+    tk.autograd.grad((x * tk.tensor([-0., tk.nan, 1.])).relu().sum(), x, create_graph=True)[0] * 1
     h = b.register_hook(lambda g: g * 2); tk.autograd.grad((b * 3).sum(), (x, b))
     h = b.register_hook(lambda g: g * 2); (b * 3).sum().backward(inputs=(x, b)); x.grad, b.grad
     b.retain_grad(); tk.autograd.grad((b * 3).sum(), (b, x)); b.grad
