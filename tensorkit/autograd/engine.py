@@ -464,27 +464,27 @@ def _leading_nowhere(wanted: set[int], starts: list[Any]) -> set[Any] | None:
 
     None if there are none, and no node is wanted itself.
     """
-    found: set[Any] = set()
+    found: dict[Any, Any] = {}  # read once: who looks from another thread changes them
     ends: set[int] = set()
     waiting: list[Any] = list(starts)
     for edge in waiting:  # which grows meanwhile
         if isinstance(edge, Node):
             if edge not in found:
-                found.add(edge)
-                waiting += edge.ways
+                found[edge] = edge.ways
+                waiting += found[edge]
         elif edge is not None:
             ends.add(id(edge))
     if ends == wanted:
         return None
     leading: set[Any] = set()
     for node in sorted(found, key=_ORDER):
-        for edge in node.ways:
+        for edge in found[node]:
             if edge is not None and (
                 id(edge) in wanted or (isinstance(edge, Node) and edge in leading)
             ):
                 leading.add(node)
                 break
-    return found - leading
+    return found.keys() - leading
 
 
 _ORDER = attrgetter("order")

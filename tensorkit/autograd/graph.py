@@ -11,6 +11,7 @@ needs its own result keeps the array and the storage, not the tensor.
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -489,16 +490,33 @@ class GeneralNode(Node):
             self.saved = dict.fromkeys(self.saved, FREED)
 
 
+_unfolding = threading.RLock()
+
+
 class FoldedNode(GeneralNode):
     """A node that stands for itself and for others behind it, which nobody has looked at yet.
 
-    A kind of it defines ``passed``, which goes past these, and ``unfolded``, which makes them.
+    A kind of it defines ``passed``, which goes past these, and ``plain``, which makes them.
     """
 
     __slots__ = ()
 
     ways = GeneralNode.__dict__["edges"]  # the same field: what is known of them so far
     edges = property(lambda self: self.unfolded().edges)
+
+    def plain(self) -> tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]:
+        """The edges, known values and saved values of the node that shows those behind it."""
+        raise NotImplementedError
+
+    def unfolded(self) -> GeneralNode:
+        """The same node, from now on with those behind it."""
+        with _unfolding:
+            if isinstance(self, FoldedNode):
+                edges, known, saved = self.plain()
+                # without a call: no other thread sees a half of it
+                self.__class__ = GeneralNode  # type: ignore[assignment]
+                self.edges, self.known, self.saved = edges, known, saved
+        return self
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradient for each edge, also to the nodes behind it."""

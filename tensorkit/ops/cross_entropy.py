@@ -3,12 +3,13 @@
 To whoever looks it is ``nll_loss(log_softmax(x, 1), target)``, with a node for each.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tensorkit import base
-from tensorkit.autograd.graph import FoldedNode, GeneralNode, ResultNode, next_order
+from tensorkit.autograd.graph import FoldedNode, ResultNode, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.saved import FREED, Saved, refuse_freed
@@ -74,13 +75,16 @@ class LossNode(FoldedNode):
 
     def passed(self, g: Any) -> Any:
         """The edge with its gradient: by how much each probability is too large."""
-        target = self.saved["target"]
+        ways, saved = self.ways, self.saved
+        if self.__class__ is not LossNode:  # another thread has looked just now
+            return self.passed(g)
+        target = saved["target"]
         if target is FREED:
             refuse_freed()
         storage, share = target.tensor._storage, g.item() / len(target.tensor._array)
         if not share > 0 or (storage is not None and storage.version != target.version):
             return self.unfolded().passed(g)  # zeros have signs; or it raises
-        slope = np.exp(self.saved["scores"])
+        slope = np.exp(saved["scores"])
         try:
             slope += picks_of(slope.shape[1], slope.dtype.char).take(target.tensor._array, 0)
         except (IndexError, ValueError):  # labels that were changed through other memory
@@ -88,10 +92,10 @@ class LossNode(FoldedNode):
         slope *= share
         flat = slope.ravel()
         # nan and infinity are the formulas' care, as are labels of no class, whose rows are nan
-        return ((self.ways[0], slope),) if flat.dot(flat) < np.inf else self.unfolded().passed(g)
+        return ((ways[0], slope),) if flat.dot(flat) < np.inf else self.unfolded().passed(g)
 
-    def unfolded(self) -> GeneralNode:
-        """The same node, from now on with one for ``log_softmax`` behind it."""
+    def plain(self) -> tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]:
+        """Those of ``nll_loss``, with a node for ``log_softmax`` behind it."""
         (edge,) = self.ways
         behind = ResultNode()
         behind.rule = _log_softmax.rules[None]
@@ -102,7 +106,4 @@ class LossNode(FoldedNode):
         behind.saved = self.saved["scores"]
         behind.options = _DIM
         behind.storage = None
-        self.__class__ = GeneralNode  # type: ignore[assignment]
-        self.edges = (behind,)
-        self.saved = {"target": self.saved["target"]}
-        return self
+        return (behind,), self.known, {"target": self.saved["target"]}

@@ -4,10 +4,11 @@ To whoever looks it is ``addmm(bias, x, t(weight))``, and ``t`` has a node. Hard
 that node is made when somebody does: until then a ``LinearNode`` stands for both.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import FoldedNode, GeneralNode, make_node, next_order
+from tensorkit.autograd.graph import FoldedNode, make_node, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.marks import INFERENCE, LEAF, VIEW
 from tensorkit.autograd.modes import state
@@ -80,8 +81,10 @@ class LinearNode(FoldedNode):
 
     def passed(self, g: Any) -> Any:
         """Each edge with its gradient."""
-        own, left, leaf = self.ways
-        x = self.saved["mat1"]
+        (own, left, leaf), saved = self.ways, self.saved
+        if self.__class__ is not LinearNode:  # another thread has looked just now
+            return self.passed(g)
+        x = saved["mat1"]
         if x is FREED:
             refuse_freed()
         storage = x.tensor._storage
@@ -89,27 +92,26 @@ class LinearNode(FoldedNode):
             self.unfolded().passed(g)  # raises
         slope = None
         if left is not None:
-            weight = self.saved["mat2"]
+            weight = saved["mat2"]
             if weight.storage.version != weight.version:
                 self.unfolded().passed(g)  # raises
             slope = g.dot(weight.array)
         sums = None if own is None else sum_to_shape.on_arrays(g, to=own._form.shape)
         return (own, sums), (left, slope), (leaf, g.T.dot(x.tensor._array))
 
-    def unfolded(self) -> GeneralNode:
-        """The same node, from now on with one for ``t`` behind it."""
+    def plain(self) -> tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]:
+        """Those of ``addmm``, with a node for ``t`` behind it."""
         own, left, leaf = self.ways
-        turned, kept = self.known["of t"], self.saved.get("mat2")
+        turned, saved = self.known["of t"], {**self.saved}
         behind = make_node(t.definition.rules[None], turned, (leaf,), {}, None)
         behind.order = self.order - 1
         behind.hooks = None  # a recording would note who looks
-        self.__class__ = GeneralNode  # type: ignore[assignment]
-        self.edges = own, left, behind
-        self.known = {"beta": 1, "alpha": 1, "turned": not turned.is_contiguous}
+        kept = saved.get("mat2")
         if isinstance(kept, SavedResult):
             view = base.new(kept.array.T, turned)
             view._storage, view._offset = kept.storage, kept.offset
             view._viewed, view._edge, view._seen, view._node = leaf, behind, kept.version, VIEW
-            self.saved["mat2"] = saved = Saved(view)
-            saved.version = kept.version
-        return self
+            saved["mat2"] = Saved(view)
+            saved["mat2"].version = kept.version
+        known = {"beta": 1, "alpha": 1, "turned": not turned.is_contiguous}
+        return (own, left, behind), known, saved
