@@ -95,6 +95,10 @@ class _Several:
         self.plans = plans
 
 
+# Three times the same way, for one, two and more tensors: a call more, or a list of the tensors,
+# takes longer than an operation on small ones may.
+
+
 def _plan_one(choose: Callable[..., Any], plans: dict[Any, Any], n_tensors: int) -> Any:
     def of_one(input: Tensor, *args: Any, **options: Any) -> Any:
         try:

@@ -334,9 +334,8 @@ def _spread(
     return operation, (x,), options
 
 
-def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool) -> Any:
-    x = wide(xp, x)
-    distances = xp.asarray(xp.subtract(x, _mean_of(xp, x, dim, True)))
+def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool, spare: Any = None) -> Any:
+    distances = xp.asarray(xp.subtract(x, _mean_of(xp, x, dim, True), out=spare))
     distances *= distances
     sums = total(xp, distances, dim, keepdim)
     return xp.divide(sums, max(count(x.shape, dim) - correction, 0))
@@ -344,24 +343,13 @@ def _variance(xp: Any, x: Any, dim: Ints, correction: Any, keepdim: bool) -> Any
 
 @op(kind="function")
 def _var(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
-    return _variance(xp, x, dim, correction, keepdim).astype(x.dtype)
+    return _variance(xp, wide(xp, x), dim, correction, keepdim).astype(x.dtype)
 
 
 @op(kind="function")
 def _std(xp: Any, x: Any, *, dim: Ints, correction: Any, keepdim: bool) -> Any:
-    variance = _variance(xp, x, dim, correction, keepdim)
-    if xp is np and not _is_usual(variance):
-        variance = _variance(xp, x.astype(np.float64), dim, correction, keepdim)
-    return xp.sqrt(variance).astype(x.dtype)
-
-
-def _is_usual(squares: Any) -> bool:
-    if not squares.ndim:  # without arrays, which take longer
-        return bool(_LEAST_SQUARE < squares.item() < inf)
-    return bool(((squares > _LEAST_SQUARE) & (squares < inf)).all())
-
-
-_LEAST_SQUARE = 1e-34  # below, as above infinity, squares in float32 are not what they should be
+    exact = x.astype(np.float64)  # the squares of 1e30 are no float32
+    return xp.sqrt(_variance(xp, exact, dim, correction, keepdim, exact)).astype(x.dtype)
 
 
 def _var_slope(g: Any, x: Any, shape: Ints, dim: Ints, correction: Any, keepdim: bool) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base
 from tensorkit._tensor import Tensor
 from tensorkit.kernels import Kernel
 from tensorkit.optim.optimizer import BLOCK, Optimizer, check_settings, new_state, refuse, settings
@@ -69,9 +68,7 @@ class SGD(Optimizer):
         if not is_plain or x.size > BLOCK or not param._form.is_contiguous:
             super()._change(param, gradient, group, writer)
             return
-        storage = param._storage or base.storage_of(param)
-        storage.version += 1
-        storage.wrote = writer
+        self._begin(param, {}, writer)
         x -= gradient._array * _array_of(float(group["lr"]), x.dtype.char)
 
     def prepare(

@@ -1389,3 +1389,10 @@ def test_a_tensor_of_the_device_may_stand_for_a_number(call):
         found = call(tk.ones(3, device="cuda"), tk.tensor(0.5, device="cuda"))
         assert found.is_cuda
         assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+def test_std_of_numbers_whose_squares_are_no_float32_is_that_of_the_cpu(gpu, size):
+    x = tk.tensor([1.0, 2.0, 4.0]) * size
+    assert x.cuda().std().cpu().item() == pytest.approx(x.std().item())
+    assert 0 < x.std().item() < tk.inf
