@@ -127,52 +127,10 @@ def build_wheel(project: Path, to: Path) -> Path:
 
 
 def requirements(root: Path, wheel: Path) -> str:
-    """The lock without what only authors need, and the wheel: one file for `pip install -r`."""
-    locked = locked_for_learners(
-        (root / "requirements.lock").read_text(encoding="utf-8"), _project(root)["dependencies"]
-    )
+    """The learners' lock and the wheel: one file for `pip install -r`."""
+    locked = (root / "requirements" / "lab.txt").read_text(encoding="utf-8")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     return f"./{wheel.name} \\\n    --hash=sha256:{digest}\n{locked}"
-
-
-def locked_for_learners(lock: str, dependencies: Iterable[str]) -> str:
-    '''The entries of a lock file that these dependencies need, directly or through others.
-
-    A package stands there more than once where its version depends on that of Python.
-
-    >>> print(locked_for_learners("""# written by uv
-    ... numpy==2.2 ; python_version < '3.12'
-    ...     # via tensorkit-course (pyproject.toml)
-    ... numpy==2.4 ; python_version >= '3.12'
-    ...     # via tensorkit-course (pyproject.toml)
-    ... pluggy==1.5
-    ...     # via pytest
-    ... pytest==8.0
-    ...     # via tensorkit-course (pyproject.toml)
-    ... """, ["numpy>=2"]), end="")
-    numpy==2.2 ; python_version < '3.12'
-        # via tensorkit-course (pyproject.toml)
-    numpy==2.4 ; python_version >= '3.12'
-        # via tensorkit-course (pyproject.toml)
-    '''
-    entries = [(_name(it), it) for it in re.split(r"(?m)^(?=[A-Za-z0-9])", lock)[1:]]
-    needed: set[str] = set()
-    more = {_name(it) for it in dependencies}
-    while more - needed:
-        needed |= more
-        more = {name for name, entry in entries if needed & _needed_by(entry)}
-    return "".join(entry for name, entry in entries if name in needed)
-
-
-def _needed_by(entry: str) -> set[str]:
-    """The packages that the comment of a lock file's entry names."""
-    return set(re.findall(r"(?m)^    #(?: via|  ) +([\w.-]+)", entry))
-
-
-def _name(requirement: str) -> str:
-    """The name at the beginning of a requirement, as the index writes it."""
-    found = re.match(r"[\w.-]+", requirement)
-    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
 
 def _project(root: Path) -> dict[str, Any]:

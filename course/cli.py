@@ -16,6 +16,8 @@ import typer
 from course.errors import CourseError
 
 if TYPE_CHECKING:
+    from typer.models import CommandInfo
+
     from course.build import Watch
     from course.doctor import Finding
 
@@ -47,13 +49,28 @@ def main() -> None:
     except CourseError as problem:
         print(f"course: {problem}", file=sys.stderr)
         sys.exit(1)
-    except ImportError as problem:
-        if not (problem.name or "").startswith("course"):
-            raise
-        # what learners get holds the checks, not the modules that write, release and grade
-        verb = " ".join(["course", *sys.argv[1:2]])
-        print(f"course: `{verb}` is for authors; learners' bundles leave it out.", file=sys.stderr)
+    except ImportError as missing:
+        print(f"course: {_not_installed(missing)}", file=sys.stderr)
         sys.exit(1)
+
+
+def _not_installed(missing: ImportError) -> str:
+    """Which installation the command needs, whose module or package is missing."""
+    verb = " ".join(["course", *sys.argv[1:2]])
+    module = (missing.name or "").partition(".")[0]
+    if module == "course":
+        # what learners get holds the checks, not the modules that write, release and grade
+        return f"`{verb}` is for authors; learners' bundles leave it out."
+    called = next((it for it in app.registered_commands if _name(it) in sys.argv[1:2]), None)
+    extra = "lab" if called is not None and called.rich_help_panel == LEARN else "teach"
+    return (
+        f"`{verb}` needs the package {module}, which is not installed: make {extra} in a checkout, "
+        f"pip install 'tensorkit-course[{extra}]' elsewhere."
+    )
+
+
+def _name(command: CommandInfo) -> str:
+    return str(command.name or getattr(command.callback, "__name__", ""))
 
 
 @app.command(rich_help_panel=LEARN)

@@ -201,7 +201,7 @@ def test_requirements_pin_the_wheel_and_no_tools_of_authors(unpacked: Path) -> N
 def test_requirements_are_complete(unpacked: Path) -> None:
     text = (unpacked / "requirements.txt").read_text(encoding="utf-8")
     pinned = set(re.findall(r"(?m)^([\w.-]+)==", text))
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lock = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
     for name in pinned:  # with every version and every hash
         assert text.count(f"\n{name}==") == lock.count(f"\n{name}==")
         needed = (Requirement(it) for it in metadata.requires(name) or []) if _is_here(name) else ()

@@ -1,9 +1,10 @@
-"""The lock file and the programs of CI: complete, with hashes, and without any address."""
+"""The lock files and the programs of CI: complete, with hashes, and without any address."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,25 @@ ADDRESS = re.compile(r"\w+://|--(extra-)?index-url|--find-links|\bgit@|\s@\s+\S+
 PINNED = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)( ; (?P<where>.+))? \\$")
 
 
+LOCKS = ("core", "lab", "teach", "dev", "build")
+
+
 @pytest.fixture(scope="module")
-def lock() -> str:
-    return (Path(__file__).parents[2] / "requirements.lock").read_text(encoding="utf-8")
+def locks(repository: Path) -> Mapping[str, str]:
+    """The text of each lock file."""
+    folder = repository / "requirements"
+    return {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in LOCKS}
+
+
+def _pinned(lock: str) -> set[str]:
+    """What a lock file pins: name, version and condition, line by line."""
+    return {line for line in lock.splitlines() if PINNED.match(line)}
 
 
 INSTALLS_AND_RUNS = """
-    requirements.lock pyproject.toml Makefile .ci/run .github/workflows/ci.yml
-    .pre-commit-config.yaml course/settings.toml course/jupyter/overrides.json
+    requirements/core.txt requirements/lab.txt requirements/teach.txt requirements/dev.txt
+    requirements/build.txt requirements/install.py pyproject.toml Makefile .ci/run
+    .github/workflows/ci.yml .pre-commit-config.yaml course/settings.toml course/jupyter/overrides.json
 """
 
 
@@ -30,21 +42,35 @@ def test_no_address_stands_in_what_installs_and_runs(repository: Path, name: str
     assert str(Path.home()) + "/" not in text
 
 
-def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
-    for requirement in re.split(r"\n(?=\w)", lock.partition("\n#    make lock\n")[2]):
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_requirement_is_pinned_with_hashes(locks: Mapping[str, str], name: str) -> None:
+    requirements = re.split(r"\n(?=\w)", locks[name])[1:]
+    assert requirements
+    for requirement in requirements:
         assert PINNED.match(requirement.splitlines()[0]), requirement
         assert "--hash=sha256:" in requirement, requirement
 
 
-def test_every_dependency_is_locked(repository: Path, lock: str) -> None:
+def test_everybody_gets_versions_of_one_resolution(locks: Mapping[str, str]) -> None:
+    core, lab, teach, dev, build = (_pinned(locks[name]) for name in LOCKS)
+    assert core < lab < teach < dev
+    assert build < dev
+
+
+@pytest.mark.parametrize("name", ["lab", "teach", "dev"])
+def test_every_dependency_is_locked(repository: Path, locks: Mapping[str, str], name: str) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
-    names = {re.split(r"[<>=!~ \[]", it)[0].lower() for it in wanted}
-    assert names <= {m["name"] for line in lock.splitlines() if (m := PINNED.match(line))}
+    wanted = project["dependencies"] + project["optional-dependencies"][name]
+    names = {re.split(r"[<>=!~ \[]", it)[0].lower() for it in wanted} - {project["name"]}
+    assert names <= {PINNED.match(it)["name"] for it in _pinned(locks[name])}
 
 
-def test_the_lock_is_for_every_system(lock: str) -> None:
-    conditions = {m["where"] for line in lock.splitlines() if (m := PINNED.match(line))}
+def test_the_core_is_what_notebooks_import(locks: Mapping[str, str]) -> None:
+    assert {PINNED.match(it)["name"] for it in _pinned(locks["core"])} == {"numpy"}
+
+
+def test_the_locks_are_for_every_system(locks: Mapping[str, str]) -> None:
+    conditions = {PINNED.match(it)["where"] for it in _pinned(locks["lab"])}
     assert any("win32" in (it or "") for it in conditions)
     assert any("darwin" in it or "!= 'win32'" in it for it in conditions if it)
 

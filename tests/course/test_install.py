@@ -1,0 +1,156 @@
+"""The installation that `make` begins with: what it says, and that nothing half-made is used."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CLOSED_PORT = "127.0.0.1:9"  # the port for discarding, on which nothing listens
+
+
+@pytest.fixture
+def project(repository: Path, tmp_path: Path) -> Path:
+    """What the installation reads of the project, in a folder with a space and an umlaut."""
+    copy = tmp_path / "mein Kurs ü"
+    (copy / "course").mkdir(parents=True)
+    shutil.copy(repository / "pyproject.toml", copy)
+    shutil.copytree(repository / "requirements", copy / "requirements")
+    shutil.copytree(repository / "course" / "jupyter", copy / "course" / "jupyter")
+    return copy
+
+
+@pytest.fixture
+def install(project: Path) -> ModuleType:
+    """The program as a module, working in the project's copy."""
+    file = project / "requirements" / "install.py"
+    spec = importlib.util.spec_from_file_location("install", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run(project: Path, *, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PIP_INDEX_URL": "http" + f"://{CLOSED_PORT}/simple",
+        "PIP_NO_CACHE_DIR": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    return subprocess.run(
+        [sys.executable, project / "requirements" / "install.py", "lab"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_without_a_network_a_sentence_says_what_to_do(project: Path, install: ModuleType) -> None:
+    done = _run(project)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0].startswith("Making the environment .venv")
+    assert done.stdout.splitlines()[1].startswith("Installing what learners use")
+    assert done.stderr.startswith("install: No package index could be reached.")
+    assert len(done.stderr.splitlines()) == 1
+    assert not install.is_usable(install.read_notes()), "the next call begins anew"
+
+
+def test_a_failed_step_leaves_a_complete_environment_as_it_was(
+    install: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = {"folder": str(install.ROOT), "is_complete": True, "digests": {"lab": "older"}}
+    install.VENV.mkdir()
+    install.write_notes(complete)
+
+    def failing(*_: object) -> None:
+        raise install.Failed("no network")
+
+    monkeypatch.setattr(install, "is_usable", lambda notes: True)
+    monkeypatch.setattr(install, "step", failing)
+    with pytest.raises(install.Failed):
+        install.install("lab")
+    assert install.read_notes() == complete
+
+
+def test_what_is_installed_is_not_installed_again(
+    install: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(install, "is_usable", lambda notes: bool(notes))
+    monkeypatch.setattr(install, "make_environment", install.VENV.mkdir)
+    monkeypatch.setattr(install, "step", lambda words, *_: steps.append(words))
+    install.install("teach")
+    assert len(steps) == 2
+    install.install("teach")
+    install.install("lab")
+    assert len(steps) == 2, "an instructor's packages include a learner's"
+    install.install("dev")
+    assert len(steps) == 4
+
+
+@pytest.mark.parametrize(
+    "changed", ["pyproject.toml", "requirements/lab.txt", "requirements/build.txt"]
+)
+def test_a_change_of_what_is_wanted_is_noticed(install: ModuleType, changed: str) -> None:
+    before = install.digests("lab")
+    with (install.ROOT / changed).open("a") as file:
+        file.write("# changed\n")
+    assert install.digests("lab") != before
+
+
+@pytest.mark.parametrize(
+    "notes", [{"is_complete": False}, {"is_complete": True, "folder": "elsewhere"}]
+)
+def test_an_unfinished_or_moved_environment_is_made_anew(
+    install: ModuleType, notes: dict[str, object]
+) -> None:
+    install.make_environment()
+    (install.VENV / "half").mkdir()
+    install.write_notes({"folder": str(install.ROOT), **notes})
+    assert not install.is_usable(install.read_notes())
+    install.make_environment()
+    assert not (install.VENV / "half").exists()
+    install.NOTES.write_text(json.dumps({"folder": str(install.ROOT), "is_complete": True}))
+    assert install.is_usable(install.read_notes())
+
+
+def test_a_file_in_the_place_of_the_environment_is_said(project: Path) -> None:
+    (project / ".venv").write_text("mine")
+    done = _run(project)
+    assert done.returncode == 1
+    assert "cannot be made" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (project / ".venv").read_text() == "mine"
+
+
+def test_an_old_python_is_refused(install: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 4))
+    with pytest.raises(install.Failed, match=r"needs Python 3\.11 or newer; this is Python 3\.10"):
+        install.check_python()
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("OSError: [Errno 28] No space left on device", "disk is full"),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE\nREQUIREMENTS",
+            "its hash differs",
+        ),
+        ("error: something else", r"    error: something else\nAll of its output"),
+    ],
+)
+def test_the_cause_is_said(install: ModuleType, output: str, words: str) -> None:
+    import re
+
+    assert re.search(words, install.explained(output))
