@@ -50,6 +50,8 @@ def main() -> None:
         print(f"course: {problem}", file=sys.stderr)
         sys.exit(1)
     except ImportError as missing:
+        if not missing.name:
+            raise
         print(f"course: {_not_installed(missing)}", file=sys.stderr)
         sys.exit(1)
 
@@ -57,7 +59,7 @@ def main() -> None:
 def _not_installed(missing: ImportError) -> str:
     """Which installation the command needs, whose module or package is missing."""
     verb = " ".join(["course", *sys.argv[1:2]])
-    module = (missing.name or "").partition(".")[0]
+    module = str(missing.name).partition(".")[0]
     if module == "course":
         # what learners get holds the checks, not the modules that write, release and grade
         return f"`{verb}` is for authors; learners' bundles leave it out."
