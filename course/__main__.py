@@ -5,6 +5,8 @@ Whoever has the notebooks' packages alone is told in a sentence what the command
 
 import sys
 
+from course import extras
+
 
 def main() -> None:
     """Run the command."""
@@ -13,10 +15,7 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
-        sys.exit(
-            "course: The notebooks run without it, but this command needs the package "
-            f"{missing.name}: pip install 'tensorkit-course[lab]'"
-        )
+        sys.exit(f"course: {extras.missing(missing.name, 'lab', 'This command')}")
     run()
 
 

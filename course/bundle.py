@@ -14,7 +14,6 @@ another one a wheel of another version: pip does not replace what is installed b
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import re
 import shutil
@@ -27,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from course import files, paths
+from course import extras, files, paths
 from course.errors import CourseError
 
 FOLDER = "tensorkit-course"
@@ -116,8 +115,7 @@ def build_wheel(project: Path, to: Path) -> Path:
 
     Raises CourseError with hatchling's words if that fails.
     """
-    if importlib.util.find_spec("hatchling") is None:
-        raise CourseError("A wheel is built by hatchling: pip install hatchling")
+    extras.needed("hatchling", "teach", "Building a wheel")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     done = subprocess.run([*command, str(to)], cwd=project, capture_output=True, text=True)
     if done.returncode:

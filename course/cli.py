@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from course import extras
 from course.errors import CourseError
 
 if TYPE_CHECKING:
@@ -65,10 +66,7 @@ def _not_installed(missing: ImportError) -> str:
         return f"`{verb}` is for authors; learners' bundles leave it out."
     called = next((it for it in app.registered_commands if _name(it) in sys.argv[1:2]), None)
     extra = "lab" if called is not None and called.rich_help_panel == LEARN else "teach"
-    return (
-        f"`{verb}` needs the package {module}, which is not installed: make {extra} in a checkout, "
-        f"pip install 'tensorkit-course[{extra}]' elsewhere."
-    )
+    return extras.missing(module, extra, f"`{verb}`")
 
 
 def _name(command: CommandInfo) -> str:

@@ -115,7 +115,7 @@ def check_exercises(root: Path) -> None:
         if not copy.is_file() or copy.read_bytes() != theirs.read_bytes():
             raise CourseError(
                 f"course/exercises/{theirs.name} is not what is installed, so a change in it has "
-                "no effect. Install once so that changes count: pip install -e '.[dev]'"
+                "no effect. Install once so that changes count: pip install -e '.[teach]'"
             )
 
 

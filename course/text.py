@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import nbformat
 from nbformat import NotebookNode
 
+from course import extras
 from course.errors import CourseError
 
 MARKS = {"exercise", "role", "tags"}
@@ -99,12 +100,7 @@ def chapter_from(text: Path, exercises: Mapping[str, Definition]) -> Chapter:
 
 def read(text: Path) -> list[TextCell]:
     """The cells of a text, in order."""
-    try:
-        import jupytext
-    except ImportError:
-        raise CourseError(
-            "Reading a chapter's text needs jupytext: pip install -e '.[dev]'"
-        ) from None
+    jupytext = extras.needed("jupytext", "teach", "Reading a chapter's text")
     try:
         written = text.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from course import files, paths
+from course import extras, files, paths
 from course.errors import CourseError
 from course.grading import intake, judge, sandbox, worker
 from course.grading.intake import Handed, Refused, Source
@@ -327,6 +327,7 @@ def grade(
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
     from course.release import nbgrader_config
 
+    extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
     source = intake.source_of(root, chapter)
     judge.check_definitions(source)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from course import extras
 from course.errors import CourseError
 from course.grading import batch, sandbox, session
 from course.grading.batch import Hand, Job
@@ -36,12 +37,7 @@ class Cluster:
     """
 
     def __init__(self, address: str, *, unsafe: bool = False) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise CourseError(
-                "Grading on a cluster needs dask.distributed: pip install '.[cluster]'"
-            ) from None
+        Client = extras.needed("distributed", "teach", "Grading on a cluster").Client
         try:
             at = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
             self._client: Any = Client(**at, timeout=SECONDS, set_as_default=False)

@@ -14,13 +14,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import nbgrader
-from latex2mathml.converter import convert_to_element
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
 from traitlets import Bool
 from traitlets.config import Config
 
-from course import exercise
+from course import exercise, extras
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _FORMGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader")
@@ -81,6 +80,12 @@ class Formulas(Preprocessor):
 
     enabled = Bool(True).tag(config=True)
 
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The notebook, where the package that writes MathML is installed."""
+        extras.needed("latex2mathml", "teach", "A page with formulas")
+        done: tuple[Any, dict[str, Any]] = super().preprocess(nb, resources)
+        return done
+
     def preprocess_cell(
         self, cell: Any, resources: dict[str, Any], index: int
     ) -> tuple[Any, dict[str, Any]]:
@@ -108,6 +113,8 @@ def _replaced(found: re.Match[str]) -> str:
     latex = unescape(found["block"] or found["inline"])
     if len(latex) > MOST:
         return found[0]
+    from latex2mathml.converter import convert_to_element
+
     try:
         tree = convert_to_element(latex, display="block" if found["block"] else "inline")
         return _text(tree)

@@ -23,7 +23,7 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course import files, paths
+from course import extras, files, paths
 from course.grading import batch, intake, judge
 from course.grading.batch import Hand, Job
 from course.grading.intake import Handed, Refused, Source
@@ -57,6 +57,7 @@ class Intake(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The released notebook; `Judged` fills it from the submission itself."""
+        extras.needed("nh3", "teach", "Grading")
         source = _source(resources["nbgrader"]["assignment"])
         return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
 

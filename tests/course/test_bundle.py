@@ -25,7 +25,15 @@ CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
     *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "engine"),
-    *("engine_parts", "errors", "exercise", "files", "grading/__init__", "grading/intake"),
+    *(
+        "engine_parts",
+        "errors",
+        "exercise",
+        "extras",
+        "files",
+        "grading/__init__",
+        "grading/intake",
+    ),
     *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
     *("report", "runner", "settings", "tracebacks", "transplant"),
 }
