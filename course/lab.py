@@ -21,10 +21,11 @@ def start(*, port: int | None = None, browser: str | None = None) -> None:
 
     port: by default the next free one from 8888. browser: one to open, or "none".
 
-    Raises CourseError if `port` is taken.
+    Raises CourseError if `port` is taken, or if a folder cannot be written.
     """
     root = paths.course_root()
     learner.make_copies(root)
+    _check_folders_of_jupyter()
     port = _free_port() if port is None else _checked(port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
     page = _first_page(root)
@@ -61,6 +62,24 @@ def _first_page(root: Path) -> str:
         return "/lab"
     notebook = paths.notebook_in(paths.work(root), chapters[0])
     return f"/lab/tree/{notebook.relative_to(root).as_posix()}"
+
+
+def _check_folders_of_jupyter() -> None:
+    """Raises CourseError if Jupyter could not keep its settings, as with a read-only home."""
+    from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir, jupyter_runtime_dir
+
+    for name in (jupyter_config_dir(), jupyter_data_dir(), jupyter_runtime_dir()):
+        folder = Path(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            is_writable = os.access(folder, os.W_OK)
+        except OSError:
+            is_writable = False
+        if not is_writable:
+            raise CourseError(
+                f"JupyterLab needs a folder for its settings, but {folder} cannot be written. Name "
+                "a home that can: HOME=/some/folder course lab"
+            )
 
 
 def _checked(port: int) -> int:

@@ -35,13 +35,16 @@ class Updated:
 
 
 def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
-    """Copy to `work/` what is not there yet, and say so where the release is newer than a copy."""
+    """Copy to `work/` what is not there yet, and say so where the release is newer than a copy.
+
+    Raises CourseError if a file stands where a folder belongs, or if nothing can be written there.
+    """
     for chapter in paths.released_chapters(root):
         released, mine = paths.notebooks(root) / chapter, paths.work(root) / chapter
         for file in sorted(path for path in released.rglob("*") if path.is_file()):
             copy = mine / file.relative_to(released)
             if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
-                files.write(copy, file.read_bytes())
+                _copy(file, copy)
         try:
             if not _is_current(root, chapter):
                 say(
@@ -50,6 +53,22 @@ def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
                 )
         except CourseError as problem:
             say(str(problem))
+
+
+def _copy(file: Path, to: Path) -> None:
+    try:
+        files.write(to, file.read_bytes())
+    except OSError as problem:
+        blocking = next((it for it in to.parents if it.exists() and not it.is_dir()), None)
+        if blocking is None:
+            raise CourseError(
+                f"Your copy {to} cannot be written: {problem.strerror}. Make room or give yourself "
+                "the right to write there."
+            ) from None
+        raise CourseError(
+            f"{blocking} is a file, but a folder of yours belongs there. It was left as it is: "
+            "rename it, then use the same command again."
+        ) from None
 
 
 def chapter_in_work(root: Path, name: str) -> str:

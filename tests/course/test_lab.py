@@ -137,3 +137,29 @@ def test_a_number_that_is_no_port_is_said_in_a_sentence(
     monkeypatch.setenv("COURSE_ROOT", str(tiny.write_course(tmp_path / "course")))
     with pytest.raises(CourseError, match="99999 is not a port"):
         lab.start(port=99999)
+
+
+@pytest.mark.parametrize("blocked", ["work", "work/01_numbers"])
+def test_a_file_where_a_folder_belongs_is_kept_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocked: str
+) -> None:
+    course = tiny.write_course(tmp_path / "course")
+    with pytest.MonkeyPatch.context() as patch:
+        tiny.register(patch, DOUBLE, HALF)
+        build.build(course, ["01_numbers"])
+    monkeypatch.setenv("COURSE_ROOT", str(course))
+    (course / blocked).parent.mkdir(exist_ok=True)
+    (course / blocked).write_text("mine")
+    with pytest.raises(CourseError, match=f"{blocked} is a file, but a folder of yours"):
+        lab.start(browser="none")
+    assert (course / blocked).read_text() == "mine"
+
+
+def test_a_home_that_cannot_be_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_ROOT", str(tiny.write_course(tmp_path / "course")))
+    (tmp_path / "home").write_text("a file, in which even root can make no folder")
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "home" / "jupyter"))
+    with pytest.raises(CourseError, match=r"but .*home/jupyter cannot be written"):
+        lab.start(browser="none")
