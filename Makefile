@@ -102,4 +102,6 @@ $(CUPY): install-dev
 
 # The environment and one user's packages; finds out by itself whether there is anything to do.
 install-%:
+	@command -v "$(PYTHON)" > /dev/null || { \
+	    echo "There is no $(PYTHON) here. Install Python 3.11 or newer, or name yours: make lab PYTHON=..."; exit 1; }
 	@$(INSTALL) $*

@@ -8,8 +8,8 @@
 environment serves them all. The versions stand in `requirements/*.txt`, each with its hashes.
 The second call finds everything in place and installs nothing.
 
-This file uses Python's standard library alone, and any Python 3 can read it: it runs before
-anything is installed, and has to say so where Python is too old.
+This file uses Python's standard library alone, and Python 3.6 and later can read it: it runs
+before anything is installed, and says so where Python is too old.
 """
 
 import argparse
