@@ -9,15 +9,17 @@ import os
 import secrets
 import socket
 from pathlib import Path
+from typing import Any
 
 from course import learner, paths
 from course.errors import CourseError
 
 FIRST_PORT = 8888
+MORE_PORTS = 99  # that are tried, one after the other, where those before are taken
 
 
 def start(*, port: int | None = None, browser: str | None = None) -> None:
-    """Make the learner's copies, print the address and serve until Ctrl-C.
+    """Make the learner's copies, bind the port, print the address and serve until Ctrl-C.
 
     port: by default the next free one from 8888. browser: one to open, or "none".
 
@@ -26,34 +28,39 @@ def start(*, port: int | None = None, browser: str | None = None) -> None:
     root = paths.course_root()
     learner.make_copies(root)
     _check_folders_of_jupyter()
-    port = _free_port() if port is None else _checked(port)
+    if port is not None:
+        _check_port(port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
     page = _first_page(root)
-    print(f"The course opens at http://127.0.0.1:{port}{page}?token={token}", flush=True)
-    print("Ctrl-C stops it; your work stays in work/.", flush=True)
     if browser not in (None, "none"):
         os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
     paths.scripts_on_path()
     os.chdir(root)
-    _serve(
+    server = _bound(
         [
             f"--ServerApp.root_dir={root}",
-            f"--ServerApp.port={port}",
-            "--ServerApp.port_retries=0",
+            f"--ServerApp.port={port or FIRST_PORT}",
+            f"--ServerApp.port_retries={0 if port else MORE_PORTS}",
             f"--ServerApp.open_browser={browser != 'none'}",
             f"--ServerApp.allow_root={_is_root()}",
             f"--IdentityProvider.token={token}",
             f"--LabApp.default_url={page}",
+            # the tabs that were open are those of this course, not of another copy of it
+            f"--LabApp.workspaces_dir={paths.work(root) / '.workspaces'}",
             "--Application.log_level=WARN",
             "--ServerApp.answer_yes=True",  # the first Ctrl-C stops, without a question
         ]
     )
+    print(f"The course opens at http://127.0.0.1:{server.port}{page}?token={token}", flush=True)
+    print("Ctrl-C stops it; your work stays in work/.", flush=True)
+    server.start()
 
 
-def _serve(options: list[str]) -> None:
+def _bound(options: list[str]) -> Any:
+    """JupyterLab's server, which has its port already."""
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance(options)
+    return LabApp.initialize_server(argv=options)
 
 
 def _first_page(root: Path) -> str:
@@ -82,7 +89,7 @@ def _check_folders_of_jupyter() -> None:
             )
 
 
-def _checked(port: int) -> int:
+def _check_port(port: int) -> None:
     if not 0 < port < 65536:
         raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
     if not _is_free(port):
@@ -90,14 +97,6 @@ def _checked(port: int) -> int:
             f"Port {port} is taken, perhaps by a course that is still open: "
             "stop that one, or choose another port (course lab --port, make lab PORT=)."
         )
-    return port
-
-
-def _free_port() -> int:
-    for port in range(FIRST_PORT, FIRST_PORT + 100):
-        if _is_free(port):
-            return port
-    raise CourseError("No port from 8888 to 8987 is free: choose one with --port.")
 
 
 def _is_free(port: int) -> bool:

@@ -163,3 +163,25 @@ def test_a_home_that_cannot_be_written_is_said(
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "home" / "jupyter"))
     with pytest.raises(CourseError, match=r"but .*home/jupyter cannot be written"):
         lab.start(browser="none")
+
+
+def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
+    command = [sys.executable, "-m", "course", "lab", "--browser", "none"]
+    started = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, "COURSE_ROOT": str(server.course)},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        for _ in range(2)
+    ]
+    try:
+        addresses = [it.stdout.readline() for it in started if it.stdout is not None]
+        ports = {it.partition("127.0.0.1:")[2].partition("/")[0] for it in addresses}
+        assert len(ports - {""}) == 2
+    finally:
+        for it in started:
+            it.send_signal(signal.SIGINT)
+            it.communicate(timeout=30)
