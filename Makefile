@@ -11,7 +11,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle release-check bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ demo-cluster: $(READY)  ## grade 200 made-up learners on a scheduler and two wor
 bundle: $(READY)  ## make the folder that learners get
 	$(BIN)/course bundle
 
+release-check: $(VENV)/.release  ## build a release, install it in empty environments, run a chapter (TAG=v0.1.0)
+	$(BIN)/python tests/release/release_check.py $(if $(TAG),--tag $(TAG))
+
 bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
 
@@ -90,6 +93,11 @@ $(CUPY): $(READY)
 	    echo "Installing CuPy and what it loads of CUDA's toolkit: about a gigabyte"; \
 	    $(PIP) --no-build-isolation -e ".[cuda$$(nvidia-smi | \
 	        sed -n 's/.*CUDA[A-Z ]*Version: *\([0-9]*\).*/\1/p')]"; }
+
+# The tools of a release: the group `release` of pyproject.toml.
+$(VENV)/.release: $(READY)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group release
+	@touch $@
 
 # The environment, made once and again when one of these changes.
 $(READY): requirements.lock pyproject.toml $(wildcard course/jupyter/*)
