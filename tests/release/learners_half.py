@@ -79,7 +79,7 @@ def _try_all(root: Path, wanted: list[str]) -> None:
         points = {it.id: it.points for it in exercise.load(chapter).values()}
         with _step(f"{chapter}, as released"):
             _execute(root, chapter)
-            _expect({id: ("not started", 0.0) for id in points}, _noted(root))
+            _expect(dict.fromkeys(points, ("not started", 0.0)), _noted(root))
         with _step(f"{chapter}, with the worked solutions"):
             answers = {it.id: it.solution_source for it in exercise.load(chapter).values()}
             _execute(root, chapter, answers)
