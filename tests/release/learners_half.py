@@ -45,11 +45,12 @@ def main() -> None:
     options.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="the released notebooks")
     options.add_argument("chapters", nargs="*", help="by default every chapter")
     given = options.parse_args()
+    notebooks = given.notebooks.resolve()
     with tempfile.TemporaryDirectory(prefix="learner-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve() / "course"
         _use_only(root)
         os.chdir(folder)  # nothing is imported from a checkout
-        shutil.copytree(given.notebooks.resolve(), root / "notebooks")
+        shutil.copytree(notebooks, root / "notebooks")
         _try_all(root, given.chapters)
 
 
@@ -180,7 +181,7 @@ def _try_lab(root: Path) -> None:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return str(answer.read().decode())
 
-        _wait_for(lambda: ask("/api/status"))
+        _wait_for(lambda: ask("/api/status"), server)
         assert "jupyter-config-data" in ask(page)
         chapter = page.removeprefix("/lab/tree/")
         assert json.loads(ask(f"/api/contents/{chapter}?content=0"))["type"] == "notebook"
@@ -195,13 +196,16 @@ def _try_lab(root: Path) -> None:
         server.wait()
 
 
-def _wait_for(answer: Callable[[], Any]) -> None:
+def _wait_for(answer: Callable[[], Any], server: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 120
     while True:
         try:
             answer()
             return
         except (urllib.error.URLError, ConnectionError):
+            if server.poll() is not None:
+                ended = server.stdout.read() if server.stdout else ""
+                raise AssertionError(f"course lab ended:\n{ended}") from None
             if time.monotonic() > end:
                 raise
             time.sleep(0.2)
