@@ -9,7 +9,7 @@ JOBS   ?= auto
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ demo-cluster: install-dev  ## grade 200 made-up learners on a scheduler and two 
 
 bundle: install-teach  ## make the folder that learners get
 	$(BIN)/course bundle
+
+release-check: install-dev  ## build a release, install it in empty environments, run a chapter (TAG=v0.1.0)
+	$(BIN)/python tests/release/release_check.py $(if $(TAG),--tag $(TAG))
 
 bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
