@@ -5,13 +5,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 CUPY   := $(VENV)/.cupy
+SITE   := $(VENV)/.site
 JOBS   ?= auto
 # LOCK= (empty) takes the newest releases instead, as the weekly test does
 LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +80,14 @@ lock: $(READY)  ## write requirements.lock from pyproject.toml (UPGRADE=1: newes
 	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 	    $(if $(UPGRADE),--upgrade) --quiet --output-file requirements.lock
 
+site: $(SITE)  ## build the site into build/site, from docs/, the chapters and the docstrings
+	$(BIN)/python docs/site/staging.py build/site-source
+	$(BIN)/sphinx-build -W --keep-going --quiet -c docs/site -d build/site-read build/site-source \
+	    build/site || { rm -rf build/site-read; exit 1; }  # else the next build would not warn again
+
+site-check: site  ## open every page of the site in Chromium: axe, links, search, narrow screens
+	$(BIN)/pytest tests/site
+
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './work/*' -prune -exec rm -rf {} +
@@ -90,6 +99,10 @@ $(CUPY): $(READY)
 	    echo "Installing CuPy and what it loads of CUDA's toolkit: about a gigabyte"; \
 	    $(PIP) --no-build-isolation -e ".[cuda$$(nvidia-smi | \
 	        sed -n 's/.*CUDA[A-Z ]*Version: *\([0-9]*\).*/\1/p')]"; }
+
+$(SITE): $(READY)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group site
+	@touch $@
 
 # The environment, made once and again when one of these changes.
 $(READY): requirements.lock pyproject.toml $(wildcard course/jupyter/*)
