@@ -22,7 +22,7 @@ lab: $(READY)  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
 
 test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
-	@echo "Not run here: the browser test, which needs Chromium (make browser-test)."
+	@echo "Not run here: the browser tests, which need Chromium (make browser-test, make site-check)."
 
 check: $(READY)  ## lint and types
 	$(BIN)/ruff format --check

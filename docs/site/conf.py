@@ -39,7 +39,6 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 toc_object_entries_show_parents = "hide"
-add_module_names = True
 
 html_theme = "furo"
 html_static_path = ["static"]
@@ -50,9 +49,14 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
-html_theme_options: dict[str, Any] = {}
+html_theme_options: dict[str, Any] = {"top_of_page_buttons": []}
 if settings().repository:
-    html_theme_options["source_repository"] = f"https://github.com/{settings().repository}/"
+    html_theme_options = {
+        "source_repository": f"https://github.com/{settings().repository}/",
+        "source_branch": "main",
+        "source_directory": "",
+        "top_of_page_buttons": ["view"],  # a chapter is built: nobody edits what is shown
+    }
 
 
 def _docstring(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
@@ -65,16 +69,18 @@ def _formula(writer: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
-def _levels(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+def _page(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: Any) -> None:
     # Sphinx makes headings of the groups in the sidebar and leaves out which level they have
     navigation = context["furo_navigation_tree"]
     context["furo_navigation_tree"] = navigation.replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
+    if name == "index" or name.startswith("api/"):  # no such file in the repository
+        context.pop("page_source_suffix", None)
 
 
 def setup(app: Sphinx) -> None:
     """What the extensions do not have: our docstrings, and formulas as MathML."""
-    app.connect("html-page-context", _levels, priority=900)  # after the theme's own
+    app.connect("html-page-context", _page, priority=900)  # after the theme's own
     app.connect("autodoc-process-docstring", _docstring)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))

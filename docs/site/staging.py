@@ -27,7 +27,9 @@ from course.settings import settings
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
-LINK = re.compile(r"(?P<code>```.*?```|`[^`\n]*`)|(?<!!)\[(?P<text>[^\]]+)\]\((?P<to>[^)\s]+)\)", re.S)
+LINK = re.compile(
+    r"(?P<code>```.*?```|`[^`\n]*`)|(?<!!)\[(?P<text>[^\]]+)\]\((?P<to>[^)\s]+)\)", re.S
+)
 ANSWERS = re.compile(r"^(check|hint|solution|progress)\(", re.MULTILINE)
 
 
@@ -69,7 +71,11 @@ def sources(repository: str) -> dict[str, bytes]:
         released, solved = (
             json.loads(paths.notebook_in(it, name).read_text(encoding="utf-8")) for it in notebooks
         )
-        text = json.dumps(chapter(released, solved), ensure_ascii=False, indent=1)
+        shown = chapter(released, solved)
+        # the number of the chapter, as in the README, for the sidebar and the search
+        first = shown["cells"][0]
+        first["source"] = ["# " + name[:3].replace("_", " ") + "".join(first["source"])[2:]]
+        text = json.dumps(shown, ensure_ascii=False, indent=1)
         files[f"notebooks/{name}/{name}.ipynb"] = text.encode()
     files["api/index.rst"] = reference.index().encode()
     for page in reference.PAGES:
