@@ -24,9 +24,10 @@ def names_of(page: dict[str, str]) -> list[str]:
 def index() -> str:
     """The source of the page that leads to the others."""
     title = "API reference"
-    text = "Every public name, with what its docstring says and an example that runs as a test."
+    text = "Every public name, with its docstring. The examples run as tests."
     pages = "\n".join(f"   {page['name']}" for page in PAGES)
-    return f"{title}\n{'=' * len(title)}\n\n{text}\n\n.. toctree::\n\n{pages}\n"
+    head = f"{title}\n{'=' * len(title)}\n\n{text}\n\n"
+    return f"{head}.. toctree::\n   :maxdepth: 1\n\n{pages}\n"
 
 
 def rst_of(page: dict[str, str]) -> str:
@@ -47,6 +48,9 @@ def _directive(module: str, name: str, it: Any) -> list[str]:
     if inspect.isclass(it):
         if issubclass(it, BaseException):
             return [f".. autoexception:: {full}"]
+        if it.__name__ != name:  # autodoc would say "alias of", and name a file of the library
+            text = as_rst((inspect.getdoc(it) or "").splitlines())
+            return [f".. py:class:: {full}", "", *(f"   {line}" for line in text)]
         return [f".. autoclass:: {full}", "   :members:", "   :inherited-members: tuple"]
     if callable(it):
         return [f".. autofunction:: {full}"]
