@@ -80,10 +80,12 @@ lock: $(READY)  ## write requirements.lock from pyproject.toml (UPGRADE=1: newes
 	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 	    $(if $(UPGRADE),--upgrade) --quiet --output-file requirements.lock
 
-site: $(SITE)  ## build the site into build/site, from docs/, the chapters and the docstrings
-	$(BIN)/python docs/site/staging.py build/site-source
-	$(BIN)/sphinx-build -W --keep-going --quiet -c docs/site -d build/site-read build/site-source \
-	    build/site || { rm -rf build/site-read; exit 1; }  # else the next build would not warn again
+# Sphinx warns only of what it reads, so a build that warned forgets what it has read.
+site: $(SITE)  ## build the site into build/site: the chapters, docs/ and an API reference
+	@$(BIN)/python docs/site/staging.py build/site-source
+	@$(BIN)/sphinx-build -W --keep-going --quiet -c docs/site -d build/site-read build/site-source \
+	    build/site || { rm -rf build/site-read; exit 1; }
+	@echo "The site is in build/site; open its index.html."
 
 site-check: site  ## open every page of the site in Chromium: axe, links, search, narrow screens
 	$(BIN)/pytest tests/site
