@@ -15,6 +15,10 @@ from typing import Any
 
 PAGES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["page"]
 
+CLASSES = {name for page in PAGES for name in page["names"].split() if name[0].isupper()} | {
+    "tuple"
+}
+
 
 def names_of(page: dict[str, str]) -> list[str]:
     """The names that a page shows, in its order."""
@@ -51,7 +55,8 @@ def _directive(module: str, name: str, it: Any) -> list[str]:
         if it.__name__ != name:  # autodoc would say "alias of", and name a file of the library
             text = as_rst((inspect.getdoc(it) or "").splitlines())
             return [f".. py:class:: {full}", "", *(f"   {line}" for line in text)]
-        return [f".. autoclass:: {full}", "   :members:", "   :inherited-members: tuple"]
+        shown = ", ".join(sorted(CLASSES - {name}))  # what these have stands with them
+        return [f".. autoclass:: {full}", "   :members:", f"   :inherited-members: {shown}"]
     if callable(it):
         return [f".. autofunction:: {full}"]
     return [f".. py:data:: {full}", f"   :value: {it!r}"]

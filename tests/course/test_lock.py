@@ -19,7 +19,8 @@ def lock() -> str:
 
 INSTALLS_AND_RUNS = """
     requirements.lock pyproject.toml Makefile .ci/run .github/workflows/ci.yml
-    .github/workflows/site.yml .pre-commit-config.yaml course/settings.toml course/jupyter/overrides.json
+    .github/workflows/site.yml .pre-commit-config.yaml course/settings.toml
+    course/jupyter/overrides.json
 """
 
 
