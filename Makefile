@@ -9,7 +9,7 @@ JOBS   ?= auto
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
 
 test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
-	@echo "Not run here: the browser test, which needs Chromium (make browser-test)."
+	@echo "Not run here: the browser tests, which need Chromium (make browser-test, make site-check)."
 
 check: install-dev  ## lint and types
 	$(BIN)/ruff format --check
@@ -90,6 +90,16 @@ lock: install-dev  ## write requirements/*.txt from pyproject.toml (UPGRADE=1: n
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --custom-compile-command "make lock"
 LOCKED  = --constraints requirements/dev.txt --no-annotate
+
+# Sphinx warns only of what it reads, so a build that warned forgets what it has read.
+site: install-dev  ## build the site into build/site: the chapters, docs/ and an API reference
+	@$(BIN)/python docs/site/staging.py build/site-source
+	@$(BIN)/sphinx-build -W --keep-going --quiet -c docs/site -d build/site-read build/site-source \
+	    build/site || { rm -rf build/site-read; exit 1; }
+	@echo "The site is in build/site; open its index.html."
+
+site-check: site  ## open every page of the site in Chromium: axe, links, search, narrow screens
+	$(BIN)/pytest tests/site
 
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
