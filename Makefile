@@ -9,7 +9,7 @@ JOBS   ?= auto
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ demo-cluster: install-dev  ## grade 200 made-up learners on a scheduler and two 
 
 bundle: install-teach  ## make the folder that learners get
 	$(BIN)/course bundle
+
+hosted: install-teach  ## make the folder from which Colab opens the chapters
+	$(BIN)/course hosted
+
+hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.13)
+	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
 
 bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)

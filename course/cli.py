@@ -341,6 +341,14 @@ def bundle() -> None:
     make()
 
 
+@app.command(rich_help_panel=TEACH)
+def hosted() -> None:
+    """Make the folder from which Colab and other hosted notebooks open the chapters."""
+    from course.hosted import write
+
+    write()
+
+
 RELOAD = "If the notebook is open in JupyterLab, choose File > Reload Notebook from Disk."
 
 

@@ -28,6 +28,7 @@ class Settings:
     solutions_open: bool
     solution_after_attempts: int
     seconds: float
+    repository: str
 
 
 @cache
@@ -81,6 +82,10 @@ def _wrong(name: str, value: Any) -> str | None:
         ),
         # negated, so that nan is refused too
         "seconds": (is_number and 0 < value < 3600, "a number between 0 and 3600"),
+        "repository": (
+            isinstance(value, str) and re.fullmatch(r"([\w.-]+/[\w.-]+)?", value) is not None,
+            "empty or of the form 'owner/name'",
+        ),
     }[name]
     return None if good else wanted
 

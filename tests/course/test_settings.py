@@ -33,6 +33,7 @@ def test_the_defaults() -> None:
         solutions_open=True,
         solution_after_attempts=3,
         seconds=5.0,
+        repository="",
     )
 
 
@@ -59,6 +60,7 @@ def test_a_whole_number_of_seconds_is_fine(tmp_path: Path) -> None:
         ('"tensorkit"', '"a+b"', "course_id must be a name of letters, digits"),
         ('"course/exchange"', '""', "exchange must be the path of a folder, not ''."),
         ("solutions_open", "solution_open", "there is no setting 'solution_open'; there are"),
+        ('repository = ""', 'repository = "a/b/c"', "must be empty or of the form 'owner/name'"),
         ("seconds = 5.0", "", "the setting 'seconds' is missing."),
         ("seconds = 5.0", "seconds 5.0", "cannot be read"),
     ],
