@@ -14,8 +14,9 @@ INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
-	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)")
+lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=0.0.0.0)
+	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
+	    $(if $(IP),--ip $(IP))
 
 test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
