@@ -9,13 +9,14 @@ JOBS   ?= auto
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
+.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
-	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)")
+lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=0.0.0.0)
+	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
+	    $(if $(IP),--ip $(IP))
 
 test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
@@ -57,6 +58,12 @@ bundle: install-teach  ## make the folder that learners get
 
 release-check: install-dev  ## build a release, install it in empty environments, run a chapter (TAG=v0.1.0)
 	$(BIN)/python tests/release/release_check.py $(if $(TAG),--tag $(TAG))
+
+hosted: install-teach  ## make the folder from which Colab opens the chapters
+	$(BIN)/course hosted
+
+hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.13)
+	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
 
 bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)

@@ -39,6 +39,7 @@ AUTHORS_ONLY = (
     "demo.py",
     "demo_learners.py",
     "grading",
+    "hosted.py",
     "release.py",
     "text.py",
 )
@@ -94,7 +95,7 @@ def bundle(root: Path | None = None, *, to: Path | None = None) -> Path:
         raise CourseError("There is no released notebook to put into a bundle: course build.")
     with tempfile.TemporaryDirectory(prefix="course-bundle-") as folder:
         readme = README.format(title=project["description"]).encode()
-        stage = _staged(root, Path(folder) / "project", readme)
+        stage = staged(root, Path(folder) / "project", readme)
         wheel = build_wheel(stage, Path(folder) / "dist")
         content = {
             "README.md": readme,
@@ -140,8 +141,8 @@ def _project(root: Path) -> dict[str, Any]:
     return project
 
 
-def _staged(root: Path, stage: Path, readme: bytes) -> Path:
-    """A copy of the project as learners get it."""
+def staged(root: Path, stage: Path, readme: bytes) -> Path:
+    """A copy of the project as learners get it, in a folder that is made."""
     stage.mkdir()
     (stage / "README.md").write_bytes(readme)
     for file in ("pyproject.toml", "LICENSE"):
@@ -154,18 +155,21 @@ def _staged(root: Path, stage: Path, readme: bytes) -> Path:
     for name in READING:
         (stage / "course" / name).parent.mkdir(exist_ok=True)
         shutil.copy(root / "course" / name, stage / "course" / name)
-    _mark(stage)
+    mark(stage)
     return stage
 
 
-def _mark(stage: Path) -> None:
-    """Give the copy a version of its own, made of its content: 0.1.0+g0123abcd."""
+def mark(stage: Path) -> None:
+    """Give the copy a version of its own, made of its content: 0.1.0+g0123abcd.
+
+    One that has been changed since it was marked gets another.
+    """
     files = sorted(it for it in stage.rglob("*") if it.is_file())
     content = b"".join(it.relative_to(stage).as_posix().encode() + it.read_bytes() for it in files)
-    mark = hashlib.sha256(content).hexdigest()[:8]
+    digest = hashlib.sha256(content).hexdigest()[:8]
     home = stage / "tensorkit" / "__init__.py"
     text = home.read_text(encoding="utf-8")
-    marked = re.sub(r'(?m)^(__version__ = "[^"+]+)', rf"\1+g{mark}", text)
+    marked = re.sub(r'(?m)^(__version__ = "[^"+]+)[^"]*', rf"\1+g{digest}", text)
     home.write_text(marked, encoding="utf-8", newline="\n")
 
 

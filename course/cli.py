@@ -81,11 +81,14 @@ def lab(
     browser: Annotated[
         str | None, typer.Option(help="The browser to open, or 'none' to open none.")
     ] = None,
+    ip: Annotated[
+        str, typer.Option(help="Where it listens; 0.0.0.0 in a container.")
+    ] = "127.0.0.1",
 ) -> None:
     """Open the course in JupyterLab, with your own copies of the chapters in work/."""
     from course.lab import start
 
-    start(port=port, browser=browser)
+    start(port=port, browser=browser, ip=ip)
 
 
 @app.command(rich_help_panel=LEARN)
@@ -339,6 +342,14 @@ def bundle() -> None:
     from course.bundle import bundle as make
 
     make()
+
+
+@app.command(rich_help_panel=TEACH)
+def hosted() -> None:
+    """Make the folder from which Colab and other hosted notebooks open the chapters."""
+    from course.hosted import write
+
+    write()
 
 
 RELOAD = "If the notebook is open in JupyterLab, choose File > Reload Notebook from Disk."

@@ -14,14 +14,17 @@ from typing import Any
 from course import learner, paths
 from course.errors import CourseError
 
+OWN_MACHINE = "127.0.0.1"
 FIRST_PORT = 8888
 MORE_PORTS = 99  # that are tried, one after the other, where those before are taken
 
 
-def start(*, port: int | None = None, browser: str | None = None) -> None:
+def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_MACHINE) -> None:
     """Make the learner's copies, bind the port, print the address and serve until Ctrl-C.
 
-    port: by default the next free one from 8888. browser: one to open, or "none".
+    port: by default the next free one from 8888. browser: one to open, or "none". ip: where the
+    server listens; by default only this machine reaches it. A container listens on 0.0.0.0, and
+    whoever publishes its port decides who reaches that.
 
     Raises CourseError if `port` is taken, or if a folder cannot be written.
     """
@@ -29,7 +32,7 @@ def start(*, port: int | None = None, browser: str | None = None) -> None:
     learner.make_copies(root)
     _check_folders_of_jupyter()
     if port is not None:
-        _check_port(port)
+        _check_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
     page = _first_page(root)
     if browser not in (None, "none"):
@@ -39,6 +42,7 @@ def start(*, port: int | None = None, browser: str | None = None) -> None:
     server = _bound(
         [
             f"--ServerApp.root_dir={root}",
+            f"--ServerApp.ip={ip}",
             f"--ServerApp.port={port or FIRST_PORT}",
             f"--ServerApp.port_retries={0 if port else MORE_PORTS}",
             f"--ServerApp.open_browser={browser != 'none'}",
@@ -89,24 +93,24 @@ def _check_folders_of_jupyter() -> None:
             )
 
 
-def _check_port(port: int) -> None:
+def _check_port(ip: str, port: int) -> None:
     if not 0 < port < 65536:
         raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
-    if not _is_free(port):
+    if not _is_free(ip, port):
         raise CourseError(
             f"Port {port} is taken, perhaps by a course that is still open: "
             "stop that one, or choose another port (course lab --port, make lab PORT=)."
         )
 
 
-def _is_free(port: int) -> bool:
+def _is_free(ip: str, port: int) -> bool:
     with socket.socket() as probe:
         # as the server does it: a port that was just closed counts as free, except on Windows,
         # where this option would call every port free
         if os.name != "nt":
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((ip, port))
         except OSError:
             return False
     return True

@@ -46,6 +46,10 @@ class Backend:
         """Add ``values`` to the flat array ``total`` at ``places``, which may repeat."""
         self.xp.add.at(total, places, values)
 
+    def repeated_positions(self, repeats: Any) -> Any:
+        """Position 0 as often as the first of ``repeats``, position 1 as often as the second."""
+        return self.xp.repeat(self.xp.arange(repeats.size), repeats)
+
     def item(self, array: Any, why: str) -> Any:
         """The only element as a Python number; ``why`` is what asked for it."""
         return array.item()

@@ -16,11 +16,13 @@ that PyTorch raises in the same place, so ``except RuntimeError`` means what it 
         DeviceMismatchError RuntimeError          operands on different devices
         AcceleratorError    RuntimeError          what the CUDA runtime refuses
         OutOfMemoryError    RuntimeError          more memory than a device has
+        MissingPackageError ImportError           a package that one function needs; name
 
 Mistakes in the *kind* of an argument are plain ``TypeError`` and ``ValueError``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -89,6 +91,33 @@ class AcceleratorError(TensorkitError, RuntimeError):
 
 class OutOfMemoryError(TensorkitError, RuntimeError):
     """More memory than a device has."""
+
+
+class MissingPackageError(TensorkitError, ImportError):
+    """A package that one function needs is not installed; ``name`` is the package's."""
+
+
+@contextmanager
+def importing(user: str) -> Iterator[None]:
+    """Within it a failing ``import`` says who needs the package and how it is installed.
+
+    tensorkit itself needs NumPy alone; everything else is imported where it is used.
+
+    >>> from tensorkit.errors import importing
+    >>> with importing("This example"):
+    ...     import a_package_that_nobody_has
+    Traceback (most recent call last):
+    tensorkit.errors.MissingPackageError: This example needs the package ...
+    """
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        raise MissingPackageError(
+            f"{user} needs the package {package}, which is not installed.",
+            repair=f"pip install {package}    # pip install 'tensorkit-course[lab]' brings it too",
+            name=package,
+        ) from None
 
 
 def message(first: str, *details: str, repair: str | None = None) -> str:

@@ -104,6 +104,17 @@ class Gpu(Accelerator):
             add(sums, places, values.astype(np.int32))
             total += sums.astype(kind)
 
+    def repeated_positions(self, repeats: Any) -> Any:
+        """The same without ``repeat``, which takes no array in CuPy 14.0 (Colab has 14.0.1).
+
+        A 1 stands where the next position begins, so the sum of all up to a place is its position.
+        """
+        total = self.item(repeats.sum(dtype=np.int64), "repeat_interleave")
+        starts = self.xp.zeros(total + 1, np.int64)  # those of the last positions may be at the end
+        ends = repeats.cumsum(dtype=np.int64)
+        self.add_at(starts, ends, self.xp.ones(ends.shape, np.int64))
+        return starts[:-1].cumsum()
+
     def launch_on_lists(
         self, kernel: Kernel, numbers: Any, lists: Sequence[Any], form: Callable[..., None]
     ) -> None:

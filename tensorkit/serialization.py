@@ -23,7 +23,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
 from tensorkit.data import from_numpy
 from tensorkit.devices import Device, as_device, cuda
-from tensorkit.errors import TensorkitError, message
+from tensorkit.errors import TensorkitError, importing, message
 from tensorkit.nn.parameter import Parameter
 from tensorkit.ops.views import strided
 
@@ -56,7 +56,8 @@ def save(obj: Any, f: Any) -> None:
     >>> tk.load(io.BytesIO(file.getvalue()))
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    from safetensors.numpy import save as to_bytes
+    with importing("tk.save"):
+        from safetensors.numpy import save as to_bytes
 
     arrays: dict[str, Any] = {}
     structure = _described(obj, "", arrays, {})
@@ -146,7 +147,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.tk'
     """
-    from safetensors.numpy import load as from_bytes
+    with importing("tk.load"):
+        from safetensors.numpy import load as from_bytes
 
     if not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
         Device(map_location)  # raises for what is none, before the file is blamed

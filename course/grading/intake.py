@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course import paths
+from course import chapter_folder, paths
 from course.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE, MOST_FILES = 20 << 20, 2000, 1 << 20, 1000
@@ -355,6 +355,8 @@ def repair(content: bytes, source: Source) -> Repaired:
         known = found
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
+        if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
+            continue  # it installs the course where a chapter was opened as a hosted copy
         if known is None:
             after.setdefault(last, []).append(_own(cell))
         else:

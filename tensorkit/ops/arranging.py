@@ -169,8 +169,7 @@ def _interleaved(repeats: Any, size: int) -> Tensor:
         raise no_kernel("repeat_interleave_cpu", repeats.dtype, "repeats.long()")
     if (repeats._array < 0).any():
         raise ShapeError("repeats can not be negative")
-    xp = repeats.device.backend.xp
-    positions = xp.repeat(xp.arange(size), repeats._array)
+    positions = repeats.device.backend.repeated_positions(repeats._array)
     return results.contiguous_result(positions, repeats.device)
 
 

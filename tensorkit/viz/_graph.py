@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tensorkit.base import Tensor
@@ -65,10 +67,21 @@ def _picture(vertices: list[Vertex], most: int, by_dot: bool) -> Picture:
     low = heading(canvas, title, FLOW)
     boxes.draw(canvas, drawn, edges, LEFT, low, dot.place if by_dot else layers.place)
     key(canvas, drawn)
-    picture = Picture(title, canvas, _alt(title, vertices, groups, edges))
+    picture = GraphPicture(title, canvas, _alt(title, vertices, groups, edges))
     labels = ["\n".join([box.title, *box.lines]) for box in drawn]
-    picture.dot = dot.source(labels, [box.ground for box in drawn], edges)
+    picture.dot_source = partial(dot.source, labels, [box.ground for box in drawn], edges)
     return picture
+
+
+class GraphPicture(Picture):
+    """A picture of a graph; graphviz is imported when its language is asked for."""
+
+    dot_source: Callable[[], str]
+
+    @property
+    def dot(self) -> str:  # type: ignore[override]  # other pictures have none
+        """The graph in graphviz' language."""
+        return self.dot_source()
 
 
 def key(canvas: Canvas, drawn: list[Box]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorkit.errors import importing
 from tensorkit.viz import layers
 from tensorkit.viz.layers import GAP, ROW_GAP, Placed
 
@@ -10,7 +11,8 @@ INCH = 72.0
 
 def source(labels: list[str], grounds: list[str], edges: list[tuple[int, int]]) -> str:
     """The graph in graphviz' language."""
-    import graphviz
+    with importing("A graph in graphviz' language"):
+        import graphviz
 
     digraph: Any = graphviz.Digraph(node_attr={"shape": "box", "style": "filled"})
     for number, (label, ground) in enumerate(zip(labels, grounds, strict=True), start=1):
@@ -23,7 +25,8 @@ def source(labels: list[str], grounds: list[str], edges: list[tuple[int, int]]) 
 
 def place(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
     """Boxes of these sizes placed by ``dot``, or as usual where it is not installed."""
-    import graphviz
+    with importing("A graph whose boxes `dot` places"):
+        import graphviz
 
     gaps = {"nodesep": str(GAP / INCH), "ranksep": str(ROW_GAP / INCH)}
     fixed = {"shape": "box", "fixedsize": "true", "label": ""}

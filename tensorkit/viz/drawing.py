@@ -17,6 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tensorkit.errors import importing
 from tensorkit.viz.palette import EDGE, INK, PAPER, SOFT
 
 # Widths of the signs from space to ~ in DejaVu Sans, in thousandths of the font's size.
@@ -352,12 +353,14 @@ def heading(canvas: Canvas, title: str, below: str = "") -> float:
 
 def _png(canvas: Canvas, size: tuple[float, float]) -> bytes:
     import numpy as np
-    from matplotlib.backends.backend_agg import RendererAgg
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.path import Path as Outline
-    from matplotlib.textpath import text_to_path
-    from matplotlib.transforms import Affine2D
-    from PIL import Image
+
+    with importing("A picture as PNG"):
+        from matplotlib.backends.backend_agg import RendererAgg
+        from matplotlib.font_manager import FontProperties
+        from matplotlib.path import Path as Outline
+        from matplotlib.textpath import text_to_path
+        from matplotlib.transforms import Affine2D
+        from PIL import Image
 
     width, height = (round(it) for it in size)
     scale = 2

@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
-    *("__init__", "__main__", "answer", "check", "cli", "compare", "doctor", "engine"),
+    *("__init__", "__main__", "answer", "chapter_folder", "check", "cli", "compare", "doctor"),
+    "engine",
     *(
         "engine_parts",
         "errors",
@@ -184,8 +185,8 @@ def test_a_changed_project_has_a_wheel_of_another_version(
 ) -> None:
     # pip leaves what is installed alone when the version of a wheel is the same
     readme = (ROOT / "README.md").read_bytes()
-    one, other = bundle._staged(ROOT, tmp_path / "one", readme), tmp_path / "other"
-    bundle._staged(ROOT, other, readme + b"changed")
+    one, other = bundle.staged(ROOT, tmp_path / "one", readme), tmp_path / "other"
+    bundle.staged(ROOT, other, readme + b"changed")
     versions = {
         re.search(r'__version__ = "(.+)"', (it / "tensorkit/__init__.py").read_text("utf-8"))[1]  # type: ignore[index]
         for it in (one, other)

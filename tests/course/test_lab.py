@@ -185,3 +185,35 @@ def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
         for it in started:
             it.send_signal(signal.SIGINT)
             it.communicate(timeout=30)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux calls all of 127.* its own")
+@pytest.mark.parametrize(("options", "is_reached"), [([], False), (["--ip", "0.0.0.0"], True)])
+def test_other_addresses_reach_it_only_where_it_listens_to_them(
+    server: Server, options: list[str], is_reached: bool
+) -> None:
+    """127.0.0.2 stands for the address by which a container is reached."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "course", "lab", "--browser", "none", *options],
+        env={**os.environ, "COURSE_ROOT": str(server.course)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert started.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\S+\?token=(\S+)", started.stdout.readline())
+        assert found
+        port, token = found.groups()
+        there = f"http://127.0.0.2:{port}/api/contents"
+        if not is_reached:
+            with pytest.raises(urllib.error.URLError, match="refused"):
+                urllib.request.urlopen(there, timeout=30)
+            return
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(there, timeout=30)
+        with urllib.request.urlopen(f"{there}?token={token}", timeout=30) as answer:
+            assert answer.status == 200
+    finally:
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=30)

@@ -294,6 +294,9 @@ class Cupy(ModuleType):
     def call(self, name, function, args, options, n_self=0):
         """The same, after a look at the signature."""
         told = TABLE[name]
+        if name == "repeat" and isinstance([*args, *options.values()][1], Array):
+            # as CuPy 14.0, which Colab has; 14.1 takes an array
+            raise ValueError("cupy.ndaray cannot be specified as `repeats` argument.")
         assert told.any_number or len(args) - n_self <= len(told.positional), name
         assert {*options} <= {*told.positional, *told.by_name}, name
         return self.run(name.removeprefix("ndarray."), function, args, options)
