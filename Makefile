@@ -9,9 +9,11 @@ JOBS   ?= auto
 # LOCK= (empty) takes the newest releases instead, as the weekly test does
 LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+# a file's tests run in one process, the files in the order of their names: notebooks, the short ones, last
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test test-all check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,9 +21,13 @@ help:  ## list these verbs
 lab: $(READY)  ## open the course in JupyterLab (PORT=8899, BROWSER=none)
 	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)")
 
-test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
-	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
-	@echo "Not run here: the browser test, which needs Chromium (make browser-test)."
+test: check  ## lint, types, doctests, every notebook, the course and its grading: four minutes
+	$(PYTEST) --nbval -m "not rest and not browser"
+	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
+	@echo "They are run by: make test-all"
+
+test-all: test browser-test  ## what `make test` leaves out as well: twenty minutes
+	$(PYTEST) -m rest tests
 
 check: $(READY)  ## lint and types
 	$(BIN)/ruff format --check
@@ -30,7 +36,7 @@ check: $(READY)  ## lint and types
 
 test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit import gpu; sys.exit(gpu.missing() and \
-	    f"No GPU to test on: {gpu.missing()} make test uses the simulated device.")'
+	    f"No GPU to test on: {gpu.missing()} make test-all uses the simulated device.")'
 	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
 	    against_cupy.py against_pytorch_cuda.py)
 

@@ -26,7 +26,9 @@ from course.demo import first_for_a_class
 from course.grading import batch, clean, intake, sandbox
 from course.grading.writer import stored
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+)
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]

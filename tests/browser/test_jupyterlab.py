@@ -28,7 +28,9 @@ from course.demo_learners import mistaken_in
 from course.exercise import Exercise, Prediction
 from course.settings import settings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+)
 
 pytestmark = pytest.mark.browser
 

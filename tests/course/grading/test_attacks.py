@@ -458,6 +458,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_costs_no_other_exercise(klass: Class, name: str) -> None:
     # stock: a crash loses the submission, a loop costs 30 s each, output 0.5 GB of memory
