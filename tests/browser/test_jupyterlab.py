@@ -170,16 +170,6 @@ def address(course_folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> str:
-    """The program of the system's browser."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        pytest.skip("needs Chromium: apt install chromium")
-    return found
-
-
-@pytest.fixture(scope="module")
 def lab(
     chromium: str, address: str, course_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
