@@ -7,9 +7,11 @@ CUPY   := $(VENV)/.cupy
 JOBS   ?= auto
 # NEWEST=1 takes the newest releases instead of the locked ones, as the weekly test does
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
+# a file's tests run in one process, the files in the order of their names: notebooks, the short ones, last
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
+.PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,9 +20,13 @@ lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=
 	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
 	    $(if $(IP),--ip $(IP))
 
-test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
-	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
-	@echo "Not run here: the browser tests, which need Chromium (make browser-test, make site-check)."
+test: check  ## lint, types, doctests, every notebook, the course and its grading: four minutes
+	$(PYTEST) --nbval -m "not rest and not browser"
+	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
+	@echo "They are run by: make test-all"
+
+test-all: test browser-test  ## what `make test` leaves out as well: twenty minutes
+	$(PYTEST) -m rest tests
 
 check: install-dev  ## lint and types
 	$(BIN)/ruff format --check
@@ -29,7 +35,7 @@ check: install-dev  ## lint and types
 
 test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit import gpu; sys.exit(gpu.missing() and \
-	    f"No GPU to test on: {gpu.missing()} make test uses the simulated device.")'
+	    f"No GPU to test on: {gpu.missing()} make test-all uses the simulated device.")'
 	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
 	    against_cupy.py against_pytorch_cuda.py)
 
