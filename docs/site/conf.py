@@ -26,6 +26,7 @@ version = release = tensorkit.__version__
 copyright = author
 html_title = "tensorkit"
 language = "en"
+highlight_language = "text"  # a block that names no language holds commands
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["README.md"]  # included in index.md
