@@ -7,9 +7,11 @@ CUPY   := $(VENV)/.cupy
 JOBS   ?= auto
 # NEWEST=1 takes the newest releases instead of the locked ones, as the weekly test does
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
+# a file's tests run in one process, the files in the order of their names: notebooks, the short ones, last
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build teach demo demo-cluster bundle hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,9 +20,13 @@ lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=
 	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
 	    $(if $(IP),--ip $(IP))
 
-test: check  ## lint, types, unit tests, doctests, every notebook; what was skipped and why
-	$(BIN)/pytest -n $(JOBS) --dist loadscope --nbval -m "not browser"
-	@echo "Not run here: the browser test, which needs Chromium (make browser-test)."
+test: check  ## lint, types, doctests, every notebook, the course and its grading: four minutes
+	$(PYTEST) --nbval -m "not rest and not browser"
+	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
+	@echo "They are run by: make test-all"
+
+test-all: test browser-test  ## what `make test` leaves out as well: twenty minutes
+	$(PYTEST) -m rest tests
 
 check: install-dev  ## lint and types
 	$(BIN)/ruff format --check
@@ -29,7 +35,7 @@ check: install-dev  ## lint and types
 
 test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit import gpu; sys.exit(gpu.missing() and \
-	    f"No GPU to test on: {gpu.missing()} make test uses the simulated device.")'
+	    f"No GPU to test on: {gpu.missing()} make test-all uses the simulated device.")'
 	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
 	    against_cupy.py against_pytorch_cuda.py)
 
@@ -55,6 +61,9 @@ demo-cluster: install-dev  ## grade 200 made-up learners on a scheduler and two 
 
 bundle: install-teach  ## make the folder that learners get
 	$(BIN)/course bundle
+
+release-check: install-dev  ## build a release, install it in empty environments, run a chapter (TAG=v0.1.0)
+	$(BIN)/python tests/release/release_check.py $(if $(TAG),--tag $(TAG))
 
 hosted: install-teach  ## make the folder from which Colab opens the chapters
 	$(BIN)/course hosted
@@ -94,6 +103,16 @@ lock: install-dev  ## write requirements/*.txt from pyproject.toml (UPGRADE=1: n
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --custom-compile-command "make lock"
 LOCKED  = --constraints requirements/dev.txt --no-annotate
+
+# Sphinx warns only of what it reads, so a build that warned forgets what it has read.
+site: install-dev  ## build the site into build/site: the chapters, docs/ and an API reference
+	@$(BIN)/python docs/site/staging.py build/site-source
+	@$(BIN)/sphinx-build -W --keep-going --quiet -c docs/site -d build/site-read build/site-source \
+	    build/site || { rm -rf build/site-read; exit 1; }
+	@echo "The site is in build/site; open its index.html."
+
+site-check: site  ## open every page of the site in Chromium: axe, links, search, narrow screens
+	$(BIN)/pytest tests/site
 
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -32,7 +32,10 @@ collect_ignore = [
     "course/jupyter",  # configuration files, which traitlets runs in a namespace of their own
     *(f"course/{it}" for it in ("exchange", "submitted", "autograded", "feedback", "solution")),
 ]
-collect_ignore_glob = ["solutions/*.py", "docs/*.py"]  # texts of chapters, not modules
+collect_ignore_glob = [
+    *("solutions/*.py", "docs/*.py"),  # texts of chapters, not modules
+    "*/conftest.py",  # several files of one name, of which only one could be imported for doctests
+]
 
 
 @pytest.fixture(autouse=True)

@@ -70,7 +70,7 @@ overwritten. Next time only the last command is needed, and no network. If you g
 unpack it over this folder and run the last two commands: your work stays as it is.
 
 To hand a chapter in, send its notebook `work/NN_topic/NN_topic.ipynb` as you were told; where your
-instructor shares an exchange folder with you (the variable COURSE_EXCHANGE), choose
+instructor shares an exchange folder with you (the variable COURSE_EXCHANGE; not on Windows), choose
 Nbgrader > Assignment List in JupyterLab and press Submit.
 
 The checks answer in the notebook, on your machine. Therefore what they compare with lies on your

@@ -127,10 +127,10 @@ def chapter_named(name: str, chapters: list[str]) -> str:
 
     Raises CourseError if no chapter is meant.
     """
-    number = re.fullmatch(r"0*(\d+)", name)
+    number = name.lstrip("0") if re.fullmatch(r"[0-9]+", name) else None
     for chapter in chapters:
         its_number, _, topic = chapter.partition("_")
-        if name in (chapter, topic) or (number and its_number.lstrip("0") == number[1]):
+        if name in (chapter, topic) or its_number.lstrip("0") == number:
             return chapter
     there_are = ", ".join(chapters) or "none yet"
     raise CourseError(f"There is no chapter {name!r}. The chapters: {there_are}.")

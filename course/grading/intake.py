@@ -130,13 +130,13 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
     Raises Refused.
     """
     notes: list[str] = []
-    with _opened(str(folder), _FOLDER) as descriptor:
-        names = sorted(it.name for it in _entries(descriptor))
-        links = [it for it in names if stat.S_ISLNK(_mode(descriptor, it))]
+    with _opened(str(folder)) as opened:
+        names = sorted(it.name for it in _entries(opened))
+        links = [it for it in names if stat.S_ISLNK(_mode(opened, it))]
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
-        content = _notebook(descriptor, [it for it in names if it not in links], chapter, notes)
-        timestamp = _timestamp(descriptor, notes)
+        content = _notebook(opened, [it for it in names if it not in links], chapter, notes)
+        timestamp = _timestamp(opened, notes)
         return Handed(learner, chapter, content, timestamp, tuple(notes))
 
 
@@ -149,21 +149,21 @@ def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]
     left_out: list[str] = []
     files, room = MOST_FILES - 1, MOST_COLLECTED  # beside them lies the time
 
-    def copy(descriptor: int, to: Path, depth: int) -> None:
+    def copy(opened: Folder, to: Path, depth: int) -> None:
         nonlocal files, room
         to.mkdir(parents=True)
-        names = os.listdir(descriptor)
+        names = [it.name for it in os.scandir(opened)]
         wanted = set(names) - ignored("", names)
         for name in sorted(wanted, key=lambda it: (not it.endswith(".ipynb"), it)):
             files -= 1
             try:
                 if files < 0:
                     raise Refused(f"There are more than {MOST_FILES} files.")
-                if stat.S_ISDIR(_mode(descriptor, name)) and depth < DEEPEST:
-                    with _opened(name, _FOLDER, descriptor) as inner:
+                if stat.S_ISDIR(_mode(opened, name)) and depth < DEEPEST:
+                    with _opened(name, opened) as inner:
                         copy(inner, to / name, depth + 1)
                 else:
-                    content = _content(descriptor, name)
+                    content = _content(opened, name)
                     room -= len(content)
                     if room < 0:
                         raise Refused("All files together are too large.")
@@ -173,8 +173,8 @@ def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]
                 if files < 0:
                     return
 
-    with _opened(str(folder), _FOLDER) as descriptor:
-        copy(descriptor, to, 0)
+    with _opened(str(folder)) as opened:
+        copy(opened, to, 0)
     return left_out[:MOST_NAMED]
 
 
@@ -182,30 +182,48 @@ MOST_NAMED = 20
 """Files that were left out which are named."""
 
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+Folder = int | str
+"""An open folder: its descriptor, which stays with the folder whatever is done to its name.
+
+Windows opens no folders. There it is the path: nobody is graded on Windows, and a learner's doctor
+reads a folder of the learner's own.
+"""
+_OPENS_FOLDERS = {os.open, os.stat} <= os.supports_dir_fd
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FILE |= getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 
 
 @contextlib.contextmanager
-def _opened(name: str, flags: int, descriptor: int | None = None) -> Iterator[int]:
-    opened = os.open(name, flags, dir_fd=descriptor)
+def _opened(name: str, folder: Folder | None = None) -> Iterator[Folder]:
+    path, inside = _at(folder, name)
+    if not _OPENS_FOLDERS:
+        yield path
+        return
+    opened = os.open(path, _FOLDER, dir_fd=inside)
     try:
         yield opened
     finally:
         os.close(opened)
 
 
+def _at(folder: Folder | None, name: str) -> tuple[str, int | None]:
+    """An entry of an open folder as the functions of `os` take it: a path and `dir_fd`."""
+    return (str(Path(folder, name)), None) if isinstance(folder, str) else (name, folder)
+
+
 def exchange_secret(folder: Path) -> str | None:
     """What nbgrader's `submit` put beside the notebook, to find the learner's feedback by."""
     try:
-        with _opened(str(folder), _FOLDER) as descriptor:
-            text = _content(descriptor, "submission_secret.txt")[:201].decode("ascii")
+        with _opened(str(folder)) as opened:
+            text = _content(opened, "submission_secret.txt")[:201].decode("ascii")
         return text if re.fullmatch(r"[\w.+ :-]{1,200}", text) else None
     except (OSError, Refused, UnicodeDecodeError):
         return None
 
 
-def _entries(descriptor: int) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(descriptor) as found:
+def _entries(folder: Folder) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
         for number, entry in enumerate(found):
             if number >= MOST_FILES:
                 raise Refused(f"The folder holds more than {MOST_FILES} files.")
@@ -215,21 +233,21 @@ def _entries(descriptor: int) -> Iterator[os.DirEntry[str]]:
 _NOT_HANDED_IN = {"timestamp.txt", "submission_secret.txt"}
 
 
-def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str]) -> bytes:
+def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) -> bytes:
     expected = f"{chapter}.ipynb"
     if expected in names:
-        return _content(descriptor, expected)
+        return _content(folder, expected)
     seen = [it for it in names if not it.startswith(".")]
     found = [it for it in seen if it.lower().endswith(".ipynb")]
     # as browsers and mail programs save it
     found = found or [it for it in seen if it.lower().endswith((".ipynb.txt", ".ipynb.json"))]
     if len(found) == 1:
         notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
-        return _content(descriptor, found[0])
+        return _content(folder, found[0])
     archives = [it for it in names if it.lower().endswith(".zip")]
     if not found and len(archives) == 1:
         notes.append(f"The notebook was taken out of {_shown(archives[0])}.")
-        return _from_archive(_content(descriptor, archives[0]), expected)
+        return _from_archive(_content(folder, archives[0]), expected)
     if found:
         count = len(found)
         raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
@@ -238,8 +256,9 @@ def _notebook(descriptor: int, names: list[str], chapter: str, notes: list[str])
     raise Refused(f"There is no notebook {expected}{there}. {AGAIN}")
 
 
-def _content(descriptor: int, name: str) -> bytes:
-    opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
+def _content(folder: Folder, name: str) -> bytes:
+    path, inside = _at(folder, name)
+    opened = os.open(path, _FILE, dir_fd=inside)
     found = os.fstat(opened)
     if not stat.S_ISREG(found.st_mode):
         os.close(opened)
@@ -277,14 +296,15 @@ def _too_large(size: int) -> str:
     )
 
 
-def _mode(descriptor: int, name: str) -> int:
-    return os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+def _mode(folder: Folder, name: str) -> int:
+    path, inside = _at(folder, name)
+    return os.stat(path, dir_fd=inside, follow_symlinks=False).st_mode
 
 
-def _timestamp(descriptor: int, notes: list[str]) -> str | None:
+def _timestamp(folder: Folder, notes: list[str]) -> str | None:
     """When it was collected, as the collector noted it, or whoever put it there by hand."""
     try:
-        text = _content(descriptor, "timestamp.txt")[:100].decode("utf-8-sig").strip()
+        text = _content(folder, "timestamp.txt")[:100].decode("utf-8-sig").strip()
     except FileNotFoundError:
         return None
     except (OSError, Refused, UnicodeDecodeError):

@@ -16,7 +16,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tensorkit"))
 import fake_cupy
 from kernel_sources import COMPILER
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
+pytestmark = pytest.mark.rest  # PyTorch is one of those that are measured
 
 ROWS = on_gpu.rows(tiny=True)
 _HOST = SimpleNamespace(

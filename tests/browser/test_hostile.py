@@ -26,7 +26,9 @@ from course.demo import first_for_a_class
 from course.grading import batch, clean, intake, sandbox
 from course.grading.writer import stored
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+)
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
@@ -148,13 +150,10 @@ def server(school: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[playwright.Browser]:
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("needs Chromium: apt install chromium")
+def browser(chromium: str) -> Iterator[playwright.Browser]:
     options = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=options)
+        started = driver.chromium.launch(executable_path=chromium, args=options)
         yield started
         started.close()
 

@@ -28,7 +28,9 @@ from course.demo_learners import mistaken_in
 from course.exercise import Exercise, Prediction
 from course.settings import settings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+)
 
 pytestmark = pytest.mark.browser
 
@@ -165,16 +167,6 @@ def address(course_folder: Path) -> Iterator[str]:
             yield printed
         finally:
             server.terminate()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    """The program of the system's browser."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        pytest.skip("needs Chromium: apt install chromium")
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -319,9 +319,10 @@ def test_the_engine_runs_on_the_learners_part_inside_the_block_only():
     assert len(asked) == 1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("program", engine.PROGRAMS, ids=lambda it: it.formula)
 def test_pytorch_finds_the_same_for_the_programs(program):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch: pip install torch==2.13.0")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
     expected = engine.in_tensorkit(program)
     values = {
         name: torch.tensor(it.tolist(), dtype=torch.float64, requires_grad=True)

@@ -19,9 +19,10 @@ EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
 WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
 
 
+@pytest.mark.parametrize("draws", [3, pytest.param(200, marks=pytest.mark.rest)])
 @pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
-def test_the_exercise_is_complete(it):
-    assert faults(it) == []
+def test_the_exercise_is_complete(it, draws):
+    assert faults(it, seeds=range(draws)) == []
 
 
 @pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)

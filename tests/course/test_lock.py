@@ -39,7 +39,8 @@ def _names(lock: str) -> set[str]:
 INSTALLS_AND_RUNS = """
     requirements/core.txt requirements/lab.txt requirements/teach.txt requirements/dev.txt
     requirements/build.txt requirements/install.py pyproject.toml Makefile .ci/run
-    .github/workflows/ci.yml .pre-commit-config.yaml course/settings.toml
+    .github/workflows/ci.yml .github/workflows/site.yml .pre-commit-config.yaml
+    course/settings.toml
     course/jupyter/overrides.json
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import parity
 import pytest
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch: pip install torch==2.13.0")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
+pytestmark = pytest.mark.rest
 
 
 @pytest.mark.parametrize("chapter", parity.chapters())

@@ -144,6 +144,11 @@ def test_a_chapter_is_meant_by_name_number_or_topic(name: str) -> None:
     assert paths.chapter_named(name, ["01_tensors", "02_shapes", "12_more"]) == "02_shapes"
 
 
+@pytest.mark.parametrize("name", ["0", "00", "start"])
+def test_the_chapter_before_the_first_has_a_number_too(name: str) -> None:
+    assert paths.chapter_named(name, ["00_start", "01_tensors", "exam"]) == "00_start"
+
+
 def test_an_unknown_chapter_names_those_there_are() -> None:
     with pytest.raises(CourseError, match=r"no chapter '3'. The chapters: 01_tensors, 02_shapes\."):
         paths.chapter_named("3", ["01_tensors", "02_shapes"])

@@ -95,7 +95,7 @@ OURS = {
 }
 
 
-# the real chapters
+# the real chapters; `make test` executes their notebooks once, by nbval
 
 
 @pytest.fixture(scope="module", params=paths.released_chapters(REPOSITORY))
@@ -122,6 +122,7 @@ def _checks(notebook: NotebookNode) -> Mapping[str, list[NotebookNode]]:
     }
 
 
+@pytest.mark.rest
 def test_a_released_notebook_runs_from_top_to_bottom(untouched: NotebookNode) -> None:
     raised = {
         cell.id: output.ename
@@ -132,6 +133,7 @@ def test_a_released_notebook_runs_from_top_to_bottom(untouched: NotebookNode) ->
     assert raised == {}
 
 
+@pytest.mark.rest
 def test_every_exercise_of_a_released_notebook_is_not_started(untouched: NotebookNode) -> None:
     chapter = untouched.metadata["course"]["chapter"]
     checks = _checks(untouched)
@@ -143,6 +145,7 @@ def test_every_exercise_of_a_released_notebook_is_not_started(untouched: Noteboo
         assert not [it for it in outputs if it.get("name") == "stderr"], id
 
 
+@pytest.mark.rest  # of one chapter, the round trip tells it too
 def test_the_program_nbgrader_releases_the_same_bytes(
     repository: Path, tmp_path: Path, environment: Mapping[str, str]
 ) -> None:

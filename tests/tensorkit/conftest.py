@@ -24,6 +24,18 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tensorkit")
 
 
+IN_MAKE_TEST = {"test_package.py", "explain", "viz"}
+"""What `make test` runs of this folder. `make test-all` runs the rest: every value, dtype,
+gradient and printed text, beside PyTorch's where that is installed."""
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and item.path.relative_to(here).parts[0] not in IN_MAKE_TEST:
+            item.add_marker(pytest.mark.rest)
+
+
 @pytest.fixture(autouse=True)
 def _defaults():
     """Every test starts with float32, the standard print options and a known seed."""

@@ -23,9 +23,7 @@ if "GPU_STAND_IN" not in os.environ and importlib.util.find_spec("cupy"):  # it 
     import cupy
 else:
     cupy = None
-needs_cupy = pytest.mark.skipif(
-    cupy is None, reason="CuPy is not installed: pip install cupy-cuda12x"
-)
+needs_cupy = pytest.mark.skipif(cupy is None, reason="needs CuPy: pip install cupy-cuda12x")
 
 
 @pytest.fixture(params=["committed", pytest.param("installed", marks=needs_cupy)], scope="module")

@@ -992,7 +992,7 @@ def test_only_cuda_tensors_have_the_interface_for_cuda_arrays(gpu):
 def test_memory_is_shared_with_cupy_without_a_copy(gpu):
     if gpu == "simulated":
         pytest.skip("only a GPU has memory to share")
-    import cupy
+    cupy = pytest.importorskip("cupy", reason="needs CuPy: pip install cupy-cuda12x")
 
     x = tk.arange(6.0).cuda().view(2, 3).t()
     with cupy.cuda.Device(x.device.index):  # elsewhere CuPy makes a copy

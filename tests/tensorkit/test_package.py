@@ -156,6 +156,10 @@ LAYERS = [
 ]
 
 
+def _torch():
+    return pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
+
+
 def _module_name(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -197,8 +201,9 @@ def test_imports_point_only_upwards_in_the_list_of_layers():
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.rest
 def test_every_offered_name_is_one_of_pytorchs():
-    torch = pytest.importorskip("torch")
+    torch = _torch()
     assert not [name for name in tk.__all__ if not hasattr(torch, name)]
 
 
@@ -251,8 +256,9 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.ones(2).nonsense
 
 
+@pytest.mark.rest
 def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
-    torch = pytest.importorskip("torch")
+    torch = _torch()
     assert not [name for name in absent.FUNCTIONS if name in vars(tk)]
     assert not [name for name in absent.ATTRIBUTES if hasattr(tk.Tensor, name)]
     assert not [name for name in absent.FUNCTIONS if not hasattr(torch, name)]
@@ -278,8 +284,9 @@ def test_what_is_advised_instead_of_a_missing_name_exists():
             functools.reduce(getattr, filter(None, names), start)
 
 
+@pytest.mark.rest
 def test_what_writes_in_place_is_a_function_where_it_is_one_in_torch():
-    torch = pytest.importorskip("torch")
+    torch = _torch()
     methods = {name for name in dir(torch) if name.endswith("_") and hasattr(tk.Tensor, name)}
     assert not [name for name in methods if not hasattr(tk, name)]
     x = tk.tensor([1.0, 4.0])

@@ -6,7 +6,7 @@ import pytest
 
 import tensorkit as tk
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
 
 # Each is called twice, so that the second call finds what the first has left.
 PAIRS = """

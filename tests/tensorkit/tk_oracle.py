@@ -15,7 +15,7 @@ class _Absent:
     def __getattr__(self, name):
         if name.startswith("_") or "pytest" in name:  # pytest looks at all names of a module
             raise AttributeError(name)
-        reason = "PyTorch is not installed: pip install torch==2.13.0"
+        reason = "needs PyTorch: pip install torch==2.13.0"
         pytest.skip(reason, allow_module_level=True)
 
 

@@ -21,7 +21,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, Class, cell_of, put_first
 
 import tensorkit as tk
-from course.grading import remote, writer
+from course.grading import remote, sandbox, writer
 from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.session import FIRST_UID, Died, Session, Warm
@@ -293,6 +293,11 @@ REACHES = {
 }
 
 
+def shares_the_user(warm: Warm) -> bool:
+    """Whether learners' code runs as the grader: only root, or a namespace, makes another."""
+    return warm.profile == sandbox.LANDLOCK and os.getuid() != 0
+
+
 def run_there(session: Session, source: str) -> Message:
     """What a cell came to in the sandbox."""
     ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
@@ -346,8 +351,9 @@ def test_a_home_is_removed_whatever_is_in_it(warm: Warm) -> None:
         "os.mkdir('closed', 0o300); open('closed/x', 'w').close(); os.mkdir('shut', 0)\n"
         "for n in range(2000): os.mkdir('d'); os.chdir('d')"
     )
-    ran = run_there(session, source)
-    assert ran["error"] is None
+    # a grader who may not look into a closed folder takes it for too large, and ends the process
+    with contextlib.suppress(Died) if shares_the_user(warm) else contextlib.nullcontext():
+        assert run_there(session, source)["error"] is None
     session.end()
     assert not list(warm.folder.glob("home-*"))
 
@@ -377,7 +383,7 @@ def test_learners_code_runs_as_nobody_of_this_machine(warm: Warm) -> None:
     finally:
         session.end()
     text = ran["outputs"][0]["text"]
-    assert not text.startswith(f"{os.getuid()} ")
+    assert text.startswith(f"{os.getuid()} ") == shares_the_user(warm)
     assert "PATH" not in text
     assert "COURSE" not in text
 
@@ -452,6 +458,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_costs_no_other_exercise(klass: Class, name: str) -> None:
     # stock: a crash loses the submission, a loop costs 30 s each, output 0.5 GB of memory

@@ -382,6 +382,7 @@ def test_whom_the_gradebook_did_not_know_is_named(
     assert "rm -rf course/{graded,autograded,feedback}/NAME" in said
 
 
+@pytest.mark.rest
 def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: bytes) -> None:
     names = [f"learner{n}" for n in range(3)]
     for name in names:
@@ -465,9 +466,12 @@ def test_unsafe_is_said_in_the_result_and_in_the_notebook(school: School, half: 
     assert "without a sandbox" in (folder / f"{CHAPTER}.ipynb").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(shutil.which("pg_virtualenv") is None, reason="pg_virtualenv is not installed")
+@pytest.mark.rest
+@pytest.mark.skipif(
+    shutil.which("pg_virtualenv") is None, reason="needs PostgreSQL: apt install postgresql"
+)
 def test_the_gradebook_may_be_postgresql(school: School, half: bytes, tmp_path: Path) -> None:
-    pytest.importorskip("psycopg")
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'psycopg[binary]'")
     school.submit("bob", half)
     program = tmp_path / "program.py"
     program.write_text(POSTGRES.format(root=str(school.root), chapter=CHAPTER), encoding="utf-8")

@@ -15,9 +15,12 @@ from course.errors import CourseError
 from course.grading import batch, cluster, sandbox
 from course.grading.intake import Handed, Source
 
-distributed = pytest.importorskip("distributed", reason="needs dask.distributed: pip install")
+distributed = pytest.importorskip(
+    "distributed", reason="needs dask.distributed: pip install distributed"
+)
 
 pytestmark = [
+    pytest.mark.rest,
     pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
     # dask's own: it closes its sockets in threads, which end after the test
     pytest.mark.filterwarnings("ignore"),

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-import torch
+from tk_oracle import torch
 
 import tensorkit as tk
 

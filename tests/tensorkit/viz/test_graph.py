@@ -81,7 +81,7 @@ def test_dot_places_the_same_boxes(monkeypatch):
 
 def test_dot_itself_is_read():
     if shutil.which("dot") is None:
-        pytest.skip("the program dot is not installed")
+        pytest.skip("needs the program dot: apt install graphviz")
     x = tk.ones(2, requires_grad=True)
     y = (x * x + x.sin()).sum()
     assert _texts(viz.graph(y, by_dot=True)) == _texts(viz.graph(y))
