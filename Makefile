@@ -17,7 +17,7 @@ help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=0.0.0.0)
-	@$(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
+	@exec $(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
 	    $(if $(IP),--ip $(IP))
 
 test: check  ## lint, types, doctests, every notebook, the course and its grading: four minutes

@@ -21,7 +21,7 @@ from typing import Any
 
 import reference
 
-from course import paths
+from course import hosted, paths
 from course.settings import settings
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,9 @@ def sources(repository: str) -> dict[str, bytes]:
         shown = chapter(released, solved)
         # the number of the chapter, as in the README, for the sidebar and the search
         first = shown["cells"][0]
-        first["source"] = ["# " + name[:3].replace("_", " ") + "".join(first["source"])[2:]]
+        title, line, rest = "".join(first["source"]).partition("\n")
+        opened = f"\n{hosted.badge(repository, name)}\n" * bool(repository)
+        first["source"] = ["# " + name[:3].replace("_", " ") + title[2:] + line + opened + rest]
         text = json.dumps(shown, ensure_ascii=False, indent=1)
         files[f"notebooks/{name}/{name}.ipynb"] = text.encode()
     files["api/index.rst"] = reference.index().encode()

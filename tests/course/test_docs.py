@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.parametrize("page", ["grading.md", "instructors.md", "learners.md"])
+@pytest.mark.parametrize("page", ["grading.md", "hosted.md", "instructors.md", "learners.md"])
 def test_every_course_command_exists_with_its_options(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for verb, options in set(re.findall(r"\bcourse ([a-z]+)((?: [^\s`#(]+)*)", text)):

@@ -55,6 +55,18 @@ def answer_lines(chapter: str) -> set[str]:
     return {line for line in answers if line and line not in known and "SOLUTION" not in line}
 
 
+def test_a_chapter_opens_in_colab_once_the_repository_has_an_address() -> None:
+    named = staging.sources("ada/tensors")
+    for chapter in CHAPTERS:
+        path = f"notebooks/{chapter}/{chapter}.ipynb"
+        opened = (
+            f"colab.research.google.com/github/ada/tensors/blob/hosted/{chapter}/{chapter}.ipynb"
+        )
+        first = json.loads(named[path])["cells"][0]["source"]
+        assert opened in "".join(first).splitlines()[2]
+        assert b"colab.research" not in staged()[path]
+
+
 def said_by(output: dict[str, Any]) -> str:
     return json.dumps(output, ensure_ascii=False)
 
