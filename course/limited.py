@@ -19,8 +19,8 @@ def limited(run: Callable[[], None], seconds: float) -> None:
 
     The exception is raised again and again until it gets through: code may catch it, on purpose or
     by a bare `except`. What it cannot stop is a single call into C that never returns, a recursion
-    that catches everything at every level and, where there is no alarm signal, a loop that sleeps
-    within a `try` and catches everything.
+    that catches everything at every level and, where there is no alarm signal, a loop that spends
+    its time within a `try` and catches everything.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         _with_alarm(run, seconds)

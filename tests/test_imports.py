@@ -18,8 +18,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / "requirements.lock"
-OUR_OWN = {"course", "tensorkit", *(it.stem for it in (ROOT / "tests").rglob("*.py"))}
+LOCK = ROOT / "requirements" / "dev.txt"
+FOLDERS = (ROOT / "tests", ROOT / "docs" / "site")  # whose modules are imported by their name alone
+OUR_OWN = {"course", "tensorkit", *(it.stem for folder in FOLDERS for it in folder.rglob("*.py"))}
 
 
 def test_what_is_optional_is_imported_only_with_a_guard() -> None:

@@ -79,6 +79,8 @@ def check(version: str, folder: Path) -> None:
     _say("installing the package in an empty environment")
     python = _environment(folder / "with the package")
     _run(python, "-m", "pip", "install", "--quiet", str(package))
+    brought = {it.split("==")[0] for it in _run(python, "-m", "pip", "freeze").split()}
+    assert {"numpy"} == {it for it in brought if "tensorkit" not in it and "@" not in it}, brought
     _run(python, "-I", "-c", CORE, cwd=folder, is_shown=True)
     _run(python, "-m", "pip", "install", "--quiet", f"{package}[lab]")
     half = str(unpacked / "tests" / "release" / "learners_half.py")

@@ -16,8 +16,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 import test_staging
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install")
-axe = pytest.importorskip("axe_playwright_python", reason="needs axe: make site-check")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+)
+axe = pytest.importorskip(
+    "axe_playwright_python", reason="needs axe: pip install axe-playwright-python"
+)
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 PAGES = sorted(it.relative_to(SITE).as_posix() for it in SITE.rglob("*.html"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -133,9 +134,9 @@ def test_a_link_to_a_file_that_is_no_page_needs_the_repository() -> None:
 
 
 def test_without_a_repository_nothing_leads_there() -> None:
-    assert "github.com" not in "".join(
-        content.decode() for name, content in staged().items() if name.endswith(".md")
-    )
+    pages = [content.decode() for name, content in staged().items() if name.endswith(".md")]
+    addresses = re.findall(r"https://github\.com/([\w.-]+/[\w.-]+)", "".join(pages))
+    assert set(addresses) <= {"googlecolab/backend-info"}  # which docs/hosted.md gives as a source
 
 
 MODULES = {it["module"]: importlib.import_module(it["module"]) for it in reference.PAGES}
