@@ -17,10 +17,10 @@ import pytest
 import test_staging
 
 playwright = pytest.importorskip(
-    "playwright.sync_api", reason="needs Playwright: pip install playwright"
+    "playwright.sync_api", reason="pip install playwright"
 )
 axe = pytest.importorskip(
-    "axe_playwright_python", reason="needs axe: pip install axe-playwright-python"
+    "axe_playwright_python", reason="pip install axe-playwright-python"
 )
 
 SITE = Path(__file__).parents[2] / "build" / "site"
