@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CUPY   := $(VENV)/.cupy
-JOBS   ?= auto
+JOBS   ?= logical
 # NEWEST=1 takes the newest releases instead of the locked ones, as the weekly test does
 INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 # a file's tests run in one process, the files in the order of their names: notebooks, the short ones, last

@@ -16,12 +16,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 import test_staging
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="pip install playwright"
-)
-axe = pytest.importorskip(
-    "axe_playwright_python", reason="pip install axe-playwright-python"
-)
+playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+axe = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python")
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 PAGES = sorted(it.relative_to(SITE).as_posix() for it in SITE.rglob("*.html"))
