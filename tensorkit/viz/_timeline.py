@@ -7,6 +7,7 @@ from typing import Any
 from tensorkit.ledger import Ledger, Record
 from tensorkit.viz import words
 from tensorkit.viz.charts import chart, short
+from tensorkit.viz.drawing import shortened
 from tensorkit.viz.palette import SERIES
 from tensorkit.viz.picture import Picture, text_picture
 
@@ -18,7 +19,7 @@ LANES = {
     "synchronise": "synchronise",
     "device to host": "device to host",
 }
-MOST_RECORDS, MOST_LINES, LONGEST_LINE = 40, 12, 50
+MOST_RECORDS, MOST_LINES = 40, 12
 _RUNNING = "A bar of a launch is the device running it; the host does not wait for that."
 
 
@@ -57,7 +58,7 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
         headings.append(f"{name}: {_summary(it)}" if name else _summary(it))
         rows = _by_line(it)
         text += [headings[-1], *words.table(("line", *KINDS.values()), rows), *_in_words(it)]
-        shown = [[line[:LONGEST_LINE], *counts] for line, *counts in rows[:MOST_LINES]]
+        shown = [[shortened(line, 320, 11), *counts] for line, *counts in rows[:MOST_LINES]]
         below += [*words.table((name or "line", *KINDS.values()), shown), ""]
 
     def draw(*panels: Any) -> None:

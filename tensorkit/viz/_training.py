@@ -62,7 +62,7 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
         draw,
         note="; ".join(it for it in notes if "not finite" in it),
         panels=(1, len(panels)),
-        size=(380 * len(panels) + 60, 270 + 20 * max(len(it) // 2 for it in panels)),
+        size=(320 * len(panels) + 120, 270 + 20 * max(len(it) // 2 for it in panels)),
     )
 
 
