@@ -33,7 +33,7 @@ def inplace(error_or_tensor: "AutogradError | Tensor") -> Explanation:
     frame = words.caller()
     known = {**frame.f_globals, **frame.f_locals}
     if is_tensor(error_or_tensor):
-        with words.unseen():
+        with words.unrecorded():
             return _in_graph(error_or_tensor, known)  # type: ignore[arg-type]
     error: Any = error_or_tensor
     if not isinstance(error, BaseException):
@@ -93,10 +93,10 @@ def _changed(error: Any, known: dict[str, Any]) -> Explanation:
     what = "result" if is_result else "input"
     line = autograd_graph.line_of(error.node)
     unknown = "at which line is not known, run it inside `with tk.autograd.recording():`"
-    where = unknown if line is None else words.place(*line)
+    where = unknown if line is None else words.code_line(*line)
     operation, file, number = error.writer or ("a write", "", 0)
     since = words.count(error.version - error.expected, "write")
-    writer = f"{operation} ({words.place(file, number)})" if file else operation
+    writer = f"{operation} ({words.code_line(file, number)})" if file else operation
     sentences = [
         f"{title} saved its {what} ({error.saved}) at version {error.expected} ({where}).",
         f"Since then {since} changed it; the last was {writer}.",

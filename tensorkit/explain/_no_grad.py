@@ -54,7 +54,7 @@ def no_grad(t: Tensor, loss: Tensor | None = None) -> Explanation:
     if loss is not None:
         words.must_be_tensor("explain.no_grad", loss, "loss")
     names = Names(list(words.named_tensors(words.caller())))
-    with words.unseen():
+    with words.unrecorded():
         name = names.of(t, "t")
         if (t.retains_grad or t.is_leaf) and t.grad is not None:
             sentence = f"It is {words.values(t.grad)}, {words.form(t.grad)}."
@@ -67,7 +67,7 @@ def no_grad(t: Tensor, loss: Tensor | None = None) -> Explanation:
 
 
 def _line(origin: Any) -> str:
-    return words.place(origin.file, origin.line)
+    return words.code_line(origin.file, origin.line)
 
 
 # A tensor that does not require grad

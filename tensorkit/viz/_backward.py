@@ -93,7 +93,7 @@ def backward(
         why = f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
         repair = "Try: viz.backward(loss.sum()), or viz.backward(loss, tk.ones_like(loss))"
         return text_picture("No backward", why + repair)
-    with words.unseen():
+    with words.unrecorded():
         names = [*named.items(), *words.named_tensors(words.caller())]
         vertices = autograd_graph.read(loss, names)
         first = creation.ones_like(loss) if gradient is None else gradient
@@ -130,7 +130,7 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
     """
     node = vertex.node
     inputs = iter([it for it in vertex.inputs if it is not None])
-    for place, (edge, value) in enumerate(zip(node.edges, node.gradients(incoming), strict=False)):
+    for number, (edge, value) in enumerate(zip(node.edges, node.gradients(incoming), strict=False)):
         if edge is None:
             continue
         if value is not None:
@@ -141,7 +141,7 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
         whole = getattr(edge, "whole", edge)
         if whole is not edge and value is not None:  # one of several outputs
             value = Parts({edge.output_nr: value})
-        yield place, next(inputs), value
+        yield number, next(inputs), value
 
 
 def _walk(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Walk:
@@ -159,7 +159,7 @@ def _walk(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Walk:
         head = f"{len(steps) + 1}. {vertex.label}, {vertex.form}, receives "
         step = (number, head + _in_words(totals[number]), list[str]())
         rules = _rules(vertex, totals[number]) if waits and len(steps) < MOST_STEPS else {}
-        for place, to, value in _passed_on(vertex, totals[number]):
+        for edge, to, value in _passed_on(vertex, totals[number]):
             if value is not None:
                 so_far = "first"
                 if to in totals:
@@ -167,7 +167,7 @@ def _walk(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Walk:
                     so_far = f"sum so far {_in_words(totals[to])}"
                 totals.setdefault(to, value)
                 product = f"product {_in_words(value)}"
-                step[2].append(f"to {_name(vertices[to])}: {rules.get(place)}, {product}, {so_far}")
+                step[2].append(f"to {_name(vertices[to])}: {rules.get(edge)}, {product}, {so_far}")
             waiting[to] -= 1
             if not (waits and waiting[to]):
                 ready.append(to)
@@ -194,18 +194,18 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     to_device = node._form.device.backend.from_host
     found = {}
     both = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
-    for place, (derivative, product) in enumerate(both):
+    for edge, (derivative, product) in enumerate(both):
         if derivative is None:
             continue
         derivative, product = _on_host(derivative), _on_host(product)
         fits = product.shape == derivative.shape and host.shape in ((), product.shape)
         if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
-            found[place] = f"local derivative {_in_words(derivative)}"
-            if derivative.shape != tuple(node.edges[place]._form.shape):
-                found[place] += ", summed over what was broadcast"
+            found[edge] = f"local derivative {_in_words(derivative)}"
+            if derivative.shape != tuple(node.edges[edge]._form.shape):
+                found[edge] += ", summed over what was broadcast"
         else:
             rules = _RULES.get(vertex.title, ("a linear map of the incoming gradient",))
-            found[place] = rules[min(place, len(rules) - 1)]
+            found[edge] = rules[min(edge, len(rules) - 1)]
     return found
 
 

@@ -134,7 +134,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
     return picture(align(operands_from("viz.broadcast", shapes_or_tensors, named)))
 
 
-@words.unseen()
+@words.unrecorded()
 def picture(alignment: Alignment) -> Picture:
     """Picture of an alignment: the table of axes and, if the sizes fit, the grids."""
     canvas = Canvas()

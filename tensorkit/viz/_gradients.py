@@ -48,7 +48,7 @@ def gradients(module: Any) -> Picture:
         return text_picture("No parameters", "This module has no parameters.")
     for name, it in pairs:
         words.must_be_tensor("viz.gradients", it, name)
-    with words.unseen():
+    with words.unrecorded():
         rows = [_row(*pair) for pair in pairs[:MOST_ROWS]]
     title = f"Gradients of {words.count(len(pairs), 'parameter')}"
     more = f" The first {MOST_ROWS} are drawn." if len(pairs) > MOST_ROWS else ""

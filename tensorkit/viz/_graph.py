@@ -41,7 +41,7 @@ def graph(t: Tensor, *, values: bool = True, most: int = 40, **named: Tensor) ->
             "This tensor does not require grad: no operation on it was recorded. "
             "explain.no_grad(t) says why.",
         )
-    with words.unseen():
+    with words.unrecorded():
         names = [*named.items(), *words.named_tensors(words.caller())]
         return _picture(autograd_graph.read(t, names, values=values), most)
 

@@ -34,7 +34,7 @@ def indexing(t: Tensor, index: Any) -> Picture:
       1 3 5
     """
     words.must_be_tensor("viz.indexing", t)
-    with words.unseen():
+    with words.unrecorded():
         names = (name for name, it in words.named_tensors(words.caller()) if it is t)
         return _picture(words.as_code(next(names, "t")), t.detach(), index)
 

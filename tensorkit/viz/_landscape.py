@@ -41,7 +41,7 @@ def landscape(
         except (OverflowError, ZeroDivisionError):
             return math.nan
 
-    with words.unseen():
+    with words.unrecorded():
         points, device = _points(path)
         xs = np.linspace(*(_range([it[0] for it in points]) if x is None else x), N + 1).tolist()
         ys = np.linspace(*(_range([it[1] for it in points]) if y is None else y), N + 1).tolist()

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.viz import words
 from tensorkit.viz.drawing import MARGIN, WIDEST, Canvas, shortened, text_width
@@ -83,7 +81,7 @@ def memory(*tensors: Tensor, live: bool = False, **named: Tensor) -> Picture:
         raise TypeError("memory() draws tensors, and it got none. Try: viz.memory(tk.arange(6))")
     for name, value in pairs:
         words.must_be_tensor("viz.memory", value, name)
-    with words.unseen():
+    with words.unrecorded():
         if live:
             pairs += _others_alive(pairs, known)
         rows = _describe(pairs)
@@ -103,7 +101,7 @@ _SEEN = "A write to a box is seen by every tensor with an index in its column."
 _COLON = "Below a box stands the index of the element there; a colon is every index of a dimension."
 
 
-def _place(x: Tensor) -> Any:
+def _address(x: Tensor) -> Any:
     """Device, address and bytes of a storage; None where it is empty and has no address."""
     storage = x.untyped_storage()
     return (x.device, storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
@@ -111,11 +109,11 @@ def _place(x: Tensor) -> Any:
 
 def _overlaps(pairs: Named) -> list[str]:
     """Sentences about storages that are parts of one array of NumPy: they share memory, too."""
-    names = {_place(x): name for name, x in reversed(pairs)}
-    places = sorted((it for it in names if it is not None), key=lambda it: it[1])
+    names = {_address(x): name for name, x in reversed(pairs)}
+    addresses = sorted((it for it in names if it is not None), key=lambda it: it[1])
     return [
         f"The storages of {names[one]} and {names[other]} overlap: both are parts of one array."
-        for one, other in combinations(places, 2)
+        for one, other in combinations(addresses, 2)
         if one[0] == other[0] and other[1] < one[1] + one[2]
     ]
 
@@ -123,12 +121,12 @@ def _overlaps(pairs: Named) -> list[str]:
 def _others_alive(pairs: Named, known: dict[int, str]) -> Named:
     """Every other tensor on these storages, in an order that is the same on every run."""
     given = {id(x) for _, x in pairs}
-    places = {_place(x) for _, x in pairs} - {None}
+    addresses = {_address(x) for _, x in pairs} - {None}
     found = [
         (known.get(id(it), "~no name"), it)
         for it in gc.get_objects()
         # the type itself: asking an object for its __class__ may run code of anybody's
-        if issubclass(type(it), TensorBase) and id(it) not in given and _place(it) in places
+        if issubclass(type(it), TensorBase) and id(it) not in given and _address(it) in addresses
     ]
     found.sort(key=lambda it: (it[0], it[1].storage_offset(), tuple(it[1].shape), it[1].stride()))
     return [(name.removeprefix("~"), x) for name, x in found]
@@ -139,7 +137,7 @@ def _describe(pairs: Named) -> list[Row]:
     groups: dict[Any, Named] = {}
     for number, (name, x) in enumerate(pairs):
         # memory seen as two dtypes has other boxes for each
-        key = number if _place(x) is None else (*_place(x), x.dtype)
+        key = number if _address(x) is None else (*_address(x), x.dtype)
         groups.setdefault(key, []).append((name, x))
     return [
         _row("storage" if len(groups) == 1 else f"storage {number}", group)
@@ -199,17 +197,30 @@ def _seen(x: Tensor, boxes: list[int]) -> dict[int, str]:
 
     A dimension of stride 0 shows ``:``, because every index along it sees the same box.
     """
-    pairs = list(zip(x.shape, x.stride(), strict=True))
-    # along a dimension of stride 0 one index stands for all
-    ranges = [np.arange(size if stride else min(size, 1)) * stride for size, stride in pairs]
-    places = x.storage_offset() + sum(np.ix_(*ranges), np.zeros((1,) * x.ndim, int))
+    dims = sorted(range(x.ndim), key=lambda dim: -x.stride(dim))
+    pairs = [(x.shape[dim], x.stride(dim)) for dim in dims]
     found = {}
-    for box in boxes:
-        for index in np.argwhere(places == box)[:1]:
-            is_colon = [not stride and size > 1 for size, stride in pairs]
-            cells = [":" if it else str(at) for at, it in zip(index, is_colon, strict=True)]
-            found[box] = ",".join(cells) or "()"
+    for box in boxes if x.numel() else []:
+        index = _index_at(box - x.storage_offset(), pairs)
+        if index is not None:
+            cells = {dim: str(at) for dim, at in zip(dims, index, strict=True)}
+            cells |= {dim: ":" for dim in dims if x.shape[dim] > 1 and not x.stride(dim)}
+            found[box] = ",".join(cells[dim] for dim in sorted(dims)) or "()"
     return found
+
+
+def _index_at(distance: int, pairs: list[tuple[int, int]]) -> tuple[int, ...] | None:
+    """An index ``distance`` after the first element; ``pairs`` are sizes and strides, falling."""
+    if not pairs:
+        return () if distance == 0 else None
+    (size, stride), *rest = pairs
+    reach = sum((n - 1) * step for n, step in rest)
+    least = max(0, -(-(distance - reach) // stride)) if stride else 0
+    for at in range(least, min(size - 1, distance // stride) + 1 if stride else 1):
+        found = _index_at(distance - at * stride, rest)
+        if found is not None:
+            return (at, *found)
+    return None
 
 
 def _as_text(row: Row) -> str:

@@ -47,7 +47,7 @@ def saved(loss: Tensor, **named: Tensor) -> Picture:
     if loss.grad_fn is None:
         nothing = "This tensor has no graph: nothing is kept for backward."
         return text_picture("Nothing is kept", nothing)
-    with words.unseen():
+    with words.unrecorded():
         names = [*named.items(), *words.named_tensors(words.caller())]
         vertices = autograd_graph.read(loss, names, values=False)
         operations = [it for it in vertices if not it.is_leaf]

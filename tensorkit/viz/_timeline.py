@@ -126,7 +126,7 @@ def _by_line(ledger: Ledger) -> list[list[str]]:
     """What each line of code asked for: the line, then the number of records of each kind."""
     rows = []
     for line in dict.fromkeys(it.line for it in ledger):
-        row = [words.place(*line)]
+        row = [words.code_line(*line)]
         for kind in KINDS:
             records = [it for it in ledger if it.line == line and it.kind == kind]
             row.append(f"{len(records):,}{_moved(records)}" if records else "")
@@ -143,6 +143,6 @@ def _in_words(ledger: Ledger) -> list[str]:
         counts = Counter(it.name for it in records).items()
         names = ", ".join(name if n == 1 else f"{n:,} times {name}" for name, n in counts)
         moved = f", {way}{_moved(records)}" if way else ""
-        lines.append(f"at {start}: {kind} {names}{moved} ({words.place(*line)})")
+        lines.append(f"at {start}: {kind} {names}{moved} ({words.code_line(*line)})")
     more = [f"and {len(lines) - MOST_RECORDS:,} more"] if len(lines) > MOST_RECORDS else []
     return [*lines[:MOST_RECORDS], *more]

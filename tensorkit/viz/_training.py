@@ -7,7 +7,7 @@ from typing import Any
 from tensorkit.viz.charts import chart, matplotlib_module, short
 from tensorkit.viz.drawing import legible
 from tensorkit.viz.picture import Picture, text_picture
-from tensorkit.viz.words import count, number, table, unseen
+from tensorkit.viz.words import count, number, table, unrecorded
 
 MOST_POINTS, MOST_ROWS = 400, 9
 
@@ -27,7 +27,7 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
     1      1.
     2      0.5
     """
-    with unseen():
+    with unrecorded():
         curves = _curves(history)
     n = max((len(values) for values in curves.values()), default=0)
     if not n:

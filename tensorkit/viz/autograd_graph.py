@@ -64,7 +64,7 @@ class Vertex:
     def line(self) -> str:
         """The line of code, if a recording was on."""
         line = None if self.is_leaf else line_of(self.node)
-        return "" if line is None else words.place(*line)
+        return "" if line is None else words.code_line(*line)
 
 
 def line_of(node: Any) -> tuple[str, int] | None:

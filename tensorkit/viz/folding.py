@@ -73,14 +73,12 @@ def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
 
 
 def edges(vertices: list[Vertex], groups: list[Group]) -> list[tuple[int, int]]:
-    """The edges between groups: (from, to), each once if one of both is folded."""
+    """The edges between groups: (from, to), each once if something is folded."""
     group_of = {it: number for number, group in enumerate(groups) for it in group.members}
-    found: list[tuple[int, int]] = []
-    for number, vertex in enumerate(vertices):
-        for source in vertex.inputs:
-            if source is not None and group_of[source] != group_of[number]:
-                edge = group_of[source], group_of[number]
-                is_folded = max(len(groups[it].members) for it in edge) > 1
-                if not is_folded or edge not in found:
-                    found.append(edge)
-    return found
+    ends = [
+        (group_of[source], group_of[number])
+        for number, vertex in enumerate(vertices)
+        for source in vertex.inputs
+        if source is not None and group_of[source] != group_of[number]
+    ]
+    return ends if len(groups) == len(vertices) else list(dict.fromkeys(ends))

@@ -55,8 +55,8 @@ def time_unit(seconds: float) -> tuple[str, float]:
 
 def form(x: Any) -> str:
     """Shape and dtype of a tensor, and its device if that is not the CPU: ``(2, 3) float32``."""
-    place = "" if x.device.type == "cpu" else f" on {x.device}"
-    return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{place}"
+    device = "" if x.device.type == "cpu" else f" on {x.device}"
+    return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{device}"
 
 
 def values(x: Tensor) -> str:
@@ -105,7 +105,7 @@ def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def unrecorded() -> Iterator[None]:
     """Context in which no recording notes what a picture does to look at tensors."""
     before, state.watching = state.watching, ()
     try:
@@ -119,7 +119,7 @@ def source(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
-def place(file: str, line: int) -> str:
+def code_line(file: str, line: int) -> str:
     """A line of code in words: its file, unless that is a notebook's cell; number; text."""
     text = source(file, line)
     is_cell = "ipykernel" in file or file.startswith("<")
