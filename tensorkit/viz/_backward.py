@@ -243,7 +243,8 @@ def _picture(vertices: list[Vertex], walk: Walk, recursion: Walk | None) -> Pict
         drawn.append(box)
     canvas = Canvas()
     low = heading(canvas, title, f"{FLOW}\n{_ORDER}")
-    dot = boxes.draw(canvas, drawn, folding.edges(vertices, groups), MARGIN, low)
+    edges = folding.edges(vertices, groups)
+    boxes.draw(canvas, drawn, edges, MARGIN, low)
     key(canvas, drawn)
     text, folds = [title, f"In each step: {_RULE}", _ORDER], f"<p>Open a step to see {_RULE}</p>"
     for _, head, shares in walk.steps[:MOST_STEPS]:
@@ -261,7 +262,8 @@ def _picture(vertices: list[Vertex], walk: Walk, recursion: Walk | None) -> Pict
     if recursion is not None:
         text += _compare(canvas, vertices, walk.gradients, recursion)
     picture = Steps(title, canvas, "\n".join(text))
-    picture.dot, picture._folds = dot, folds
+    picture._dot_source = lambda: boxes.dot_source(drawn, edges)
+    picture._folds = folds
     return picture
 
 

@@ -32,20 +32,24 @@ def benchmark(times: Mapping[str, Mapping[float, float]], *, size: str = "elemen
             'Try: viz.benchmark({"cpu": {1000: 2e-5}})'
         ) from None
     sizes = sorted({at for each in measured.values() for at in each})
-    if not sizes:
-        return text_picture("Nothing was measured", "The table of times is empty.")
+    drawn = [(at, it) for each in measured.values() for at, it in each.items() if min(at, it) > 0]
+    if not drawn:
+        return text_picture("Nothing was measured", "The table holds no time above 0.")
     title = f"Time of a call over {size}: {', '.join(measured)}"
 
     def draw(axes: Any) -> None:
         for name, each in measured.items():
-            points = sorted((at, it) for at, it in each.items() if at > 0 and it > 0)
+            points = sorted(each.items())
             axes.plot(
                 [at for at, _ in points], [it for _, it in points], marker="o", label=legible(name)
             )
         axes.set(xscale="log", yscale="log", xlabel=size, title="time of a call")
-        for axis, in_words in ((axes.xaxis, short), (axes.yaxis, duration)):
-            low, high = (math.log10(it) for it in axis.get_data_interval())
-            axis.set_view_interval(10 ** math.floor(low), 10 ** math.ceil(high), ignore=True)
+        columns = zip(
+            (axes.xaxis, axes.yaxis), (short, duration), zip(*drawn, strict=True), strict=True
+        )
+        for axis, in_words, values in columns:
+            first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+            axis.set_view_interval(10**first, 10 ** max(last, first + 1), ignore=True)
             axis.set_major_formatter(lambda value, _, in_words=in_words: in_words(value))
         axes.minorticks_off()
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))

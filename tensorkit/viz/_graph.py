@@ -61,7 +61,8 @@ def _picture(vertices: list[Vertex], most: int) -> Picture:
     canvas = Canvas()
     low = heading(canvas, title, FLOW)
     picture = Picture(title, canvas, "\n".join(lines))
-    picture.dot = boxes.draw(canvas, drawn, edges, MARGIN, low)
+    boxes.draw(canvas, drawn, edges, MARGIN, low)
+    picture._dot_source = lambda: boxes.dot_source(drawn, edges)
     key(canvas, drawn)
     return picture
 

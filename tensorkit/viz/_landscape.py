@@ -58,7 +58,7 @@ def landscape(
     def draw(axes: Any) -> None:
         if low < high:
             # the root of a valley's height is nearly straight between two points of the grid
-            roots = np.sqrt(np.ma.masked_invalid(heights) - low)
+            roots = np.ma.sqrt(np.ma.masked_invalid(heights) - low)
             style = {
                 "colors": [BLUE if share < 0.5 else SKY for share in shares],
                 "linewidths": [2.4 - 1.6 * share for share in shares],

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorkit.viz.charts import chart, matplotlib_module, short
+from tensorkit.viz.charts import chart, short
 from tensorkit.viz.drawing import legible
 from tensorkit.viz.picture import Picture, text_picture
-from tensorkit.viz.words import count, number, table, unrecorded
+from tensorkit.viz.words import count, library, number, table, unrecorded
 
 MOST_POINTS, MOST_ROWS = 400, 9
 
@@ -45,7 +45,7 @@ def training(history: Any, *, per: str = "epoch") -> Picture:
                 marker = "o" if n <= 40 else ""
                 panel.plot(steps, [values[it] for it in steps], marker=marker, label=name)
             panel.set(xlabel=per, title=_label(group))
-            panel.xaxis.set_major_locator(matplotlib_module("ticker").MaxNLocator(6, integer=True))
+            panel.xaxis.set_major_locator(library("matplotlib.ticker").MaxNLocator(6, integer=True))
             panel.yaxis.set_major_formatter(lambda value, _: short(value))
             if len(group) > 1 or list(group) != [_label(group)]:
                 panel.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)

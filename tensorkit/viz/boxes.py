@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorkit.viz import layers
+from tensorkit.viz import layers, words
 from tensorkit.viz.drawing import Canvas, shortened, text_width
 from tensorkit.viz.layers import GAP, ROW_GAP, Edge, Layout
 from tensorkit.viz.palette import INK, PLAIN, SOFT
@@ -38,11 +38,10 @@ class Box:
         return min(max(widths), WIDEST) + 2 * PAD, LINE * (1 + len(self.lines)) + 1.2 * PAD
 
 
-def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge], left: float, top: float) -> str:
-    """Draw boxes from top to bottom with an arrow for each edge; gives graphviz' source."""
-    digraph = _digraph(boxes, edges)
-    source: str = digraph.source
+def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge], left: float, top: float) -> None:
+    """Draw boxes from top to bottom with an arrow for each edge."""
     if shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0":
+        digraph = _digraph(boxes, edges)
         digraph.edge_attr["arrowhead"] = "none"  # the arrows are drawn here
         layout = _dots_layout(digraph.pipe(format="plain", encoding="utf-8"), boxes, edges)
     else:
@@ -56,7 +55,6 @@ def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge], left: float, top: 
         canvas.arrowhead(x, y, (x - from_x) / length, (y - from_y) / length, SOFT)
     for box, (x, y) in zip(boxes, layout.boxes, strict=True):
         _draw_box(canvas, box, left + x, top + y)
-    return source
 
 
 def _draw_box(canvas: Canvas, box: Box, middle: float, y: float) -> None:
@@ -82,15 +80,15 @@ def key(canvas: Canvas, left: float, y: float, samples: list[Box]) -> None:
         left = canvas.text(left + 26, y, sample.title, 11.5, SOFT) + 20
 
 
+def dot_source(boxes: list[Box], edges: list[Edge]) -> str:
+    """The graph in graphviz' language."""
+    source: str = _digraph(boxes, edges).source
+    return source
+
+
 def _digraph(boxes: list[Box], edges: list[Edge]) -> Any:
-    """The graph in graphviz' language, with the sizes that the boxes have here."""
-    try:
-        import graphviz
-    except ImportError:
-        raise ImportError(
-            "Graphs are written in graphviz' language by the package graphviz, which is not "
-            "installed. Try: pip install 'tensorkit-course[lab]'"
-        ) from None
+    """The graph with the sizes that the boxes have here."""
+    graphviz = words.library("graphviz")
     digraph: Any = graphviz.Digraph(
         graph_attr={"nodesep": str(GAP / INCH), "ranksep": str(ROW_GAP / INCH)},
         node_attr={"shape": "box", "style": "filled", "fixedsize": "true", "fontsize": "9"},

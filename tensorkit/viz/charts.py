@@ -5,7 +5,6 @@ figure belongs to nobody's ``pyplot``, ignores the user's settings, and is the s
 the names of its parts are derived from the text alternative, and text stays text.
 """
 
-import importlib
 import io
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from tensorkit.viz.drawing import MARGIN, legible, wrapped
 from tensorkit.viz.palette import BLUE, EDGE, INK, PAPER, SERIES, SOFT, WHITE
 from tensorkit.viz.picture import Picture
+from tensorkit.viz.words import library
 
 _STYLE = {
     "figure.dpi": 72,
@@ -40,20 +40,9 @@ _STYLE = {
 _DASHES = ["-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1))]
 
 
-def matplotlib_module(name: str) -> Any:
-    """A module of matplotlib; ImportError with a sentence where it is not installed."""
-    try:
-        return importlib.import_module(f"matplotlib.{name}")
-    except ImportError:
-        raise ImportError(
-            "Charts are drawn by matplotlib, which is not installed. "
-            "Try: pip install 'tensorkit-course[lab]'"
-        ) from None
-
-
 def _style(salt: str = "") -> Any:
-    style = matplotlib_module("style")
-    cycler = importlib.import_module("cycler").cycler
+    style = library("matplotlib.style")
+    cycler = library("cycler").cycler
     cycle = cycler(color=[colour for colour, _ in SERIES]) + cycler(linestyle=_DASHES)
     return style.context(["default", _STYLE, {"axes.prop_cycle": cycle, "svg.hashsalt": salt}])
 
@@ -109,7 +98,7 @@ def chart(
     mono = {"size": 11, "family": "DejaVu Sans Mono"}
     texts += [(top + height + 16 * (n + 0.9), it, mono) for n, it in enumerate(lines)]
     with _style():
-        figure = matplotlib_module("figure").Figure((width / 72, total / 72), layout="constrained")
+        figure = library("matplotlib.figure").Figure((width / 72, total / 72), layout="constrained")
         figure.patch.set_visible(False)
         for y, text, style in texts:
             text = text.replace(" ", "\u00a0")  # several spaces stay

@@ -1,6 +1,7 @@
 """``Picture``: what every function of ``tensorkit.viz`` returns."""
 
 import base64
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,17 @@ class Picture:
     ``drawing`` is a canvas or a chart: it has ``size`` and ``svg``; a chart also has ``png``.
     """
 
-    dot: str = ""
+    _dot_source: Callable[[], str] | None = None
 
     def __init__(self, title: str, drawing: Any, alt: str) -> None:
         self.title = legible(title)
         self.alt = legible(alt)
         self._drawing = drawing
+
+    @property
+    def dot(self) -> str:
+        """The graph in graphviz' language; empty for other pictures."""
+        return "" if self._dot_source is None else self._dot_source()
 
     @property
     def svg(self) -> str:

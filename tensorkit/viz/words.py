@@ -1,5 +1,6 @@
 """Tensors in words: numbers, shapes, values, bytes, and the names a caller gave them."""
 
+import importlib
 import linecache
 import re
 import sys
@@ -102,6 +103,15 @@ def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
         # None is what backward() returns, and what .grad is at first
         repair = "the tensor itself (w, not w.grad or w.item()), or tk.tensor(...)"
         raise TypeError(f"{function}() wants a tensor; {name} is of class {kind}. Try: {repair}")
+
+
+def library(name: str) -> Any:
+    """A module of a library that draws; ImportError with a sentence where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        missing = f"This picture is drawn by {name.partition('.')[0]}, which is not installed. "
+        raise ImportError(f"{missing}Try: pip install 'tensorkit-course[lab]'") from None
 
 
 @contextmanager

@@ -133,10 +133,13 @@ def test_no_box_lies_on_another_and_edges_point_down(data):
         assert route[0][1] == boxes[upper][3] < route[-1][1] == boxes[lower][1]
 
 
-def test_without_graphviz_a_sentence_says_what_to_install(monkeypatch):
+def test_without_graphviz_a_graph_is_drawn_and_dot_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "graphviz", None)
+    monkeypatch.setenv("TENSORKIT_DOT", "0")
+    picture = viz.graph(tk.ones(2, requires_grad=True) * 2)
+    assert picture.svg
     with pytest.raises(ImportError, match=r"Try: pip install 'tensorkit-course\[lab\]'"):
-        viz.graph(tk.ones(2, requires_grad=True) * 2)
+        _ = picture.dot
 
 
 def test_a_tensor_without_graph_gets_a_sentence():
