@@ -247,6 +247,7 @@ def _environment(shop: Path) -> dict[str, str]:
         "COURSE_ROOT": str(shop),
         "IPYTHONDIR": str(shop / "ipython"),
         "PYTHONHASHSEED": "0",
+        "TENSORKIT_DOT": "0",  # pictures as on a machine without graphviz' program dot
     }
 
 

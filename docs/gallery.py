@@ -2,9 +2,9 @@
 # # Gallery of pictures and explanations
 #
 # Every picture here is drawn from live tensors. It shows itself in a notebook, carries the same in
-# words (`picture.alt`), and is written to a file by `picture.save("name.svg")` (also `.png`,
-# `.html`, `.txt`). The colours can be told apart by colour-blind readers, and nothing is said by
-# colour alone.
+# words (`picture.alt`), and is written to a file by `picture.save("name.svg")` (also `.html` and
+# `.txt`, charts `.png`). The colours can be told apart by colour-blind readers, and nothing is said
+# by colour alone.
 
 # %%
 import numpy as np

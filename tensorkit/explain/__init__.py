@@ -1,7 +1,6 @@
 """Answers to the questions that tensors raise. Nothing in the library imports this package.
 
 Each function returns an explanation: sentences with the numbers in question, and repairs as code.
-A repair is tried before it is offered.
 """
 
 from tensorkit.explain._broadcast import broadcast

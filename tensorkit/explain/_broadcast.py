@@ -3,14 +3,22 @@
 from collections.abc import Iterator
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorkit import creation
 from tensorkit.explain.explanation import Explanation, Repair
 from tensorkit.viz._broadcast import Alignment, Operand, align, operands_from, picture
 
 MOST_REPAIRS = 3
-MOST_ELEMENTS = 1_000_000
+
+
+class Change(NamedTuple):
+    """A change of one operand that makes the shapes fit."""
+
+    code: str
+    name: str
+    shape: tuple[int, ...]
+    result: tuple[int, ...]
 
 
 def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
@@ -24,82 +32,64 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
     """
     operands = operands_from("explain.broadcast", shapes_or_tensors, named)
     alignment = align(operands)
-    drawn = picture(alignment)
     names = " and ".join(f"{it.name} {it.shape}" for it in operands)
-    if not alignment.wrong:
-        sentences, repairs = _why_it_fits(alignment), []
-        if 1 < _elements(tuple(alignment.result)) > max(_elements(it.shape) for it in operands):
-            repairs = [
-                Repair(code, f"if the elements are meant in pairs, {name} gets shape {shape}")
-                for code, name, shape, result in _that_work(operands)
-                if result == operands[0].shape or result == operands[-1].shape
-            ]
-        return Explanation(f"{names} broadcast", sentences, repairs, drawn)
-    repairs = [
-        Repair(code, f"{name} gets shape {shape}, together {result}")
-        for code, name, shape, result in _that_work(operands)
-    ]
-    sentences = [
-        "Shapes are aligned at the right. Two sizes fit if they are equal or one of them is 1.",
-        f"{alignment.verdict}.",
-    ]
-    if not repairs:
-        sentences.append(
-            "No single unsqueeze, transpose or view makes these shapes fit: look at where the "
-            "sizes come from."
-        )
-    return Explanation(f"{names} do not broadcast", sentences, repairs, drawn)
+    title, sentences = f"{names} broadcast", _why_it_fits(alignment)
+    changes = _changes(operands)
+    effect = "if the elements are meant in pairs, {1} gets shape {2}"
+    if alignment.wrong:
+        title, effect = f"{names} do not broadcast", "{1} gets shape {2}, together {3}"
+        sentences = ["Shapes are aligned at the right. Sizes fit if they are equal or one is 1."]
+        sentences.append(f"{alignment.verdict}.")
+        if not changes:
+            sentences.append("No single unsqueeze, transpose or view makes these shapes fit.")
+    elif _n_elements(alignment) > max([1, *(prod(it.shape) for it in operands)]):
+        changes = [it for it in changes if it.result in (operands[0].shape, operands[-1].shape)]
+    else:
+        changes = []
+    repairs = [Repair(it.code, effect.format(*it)) for it in changes]
+    return Explanation(title, sentences, repairs, picture(alignment))
+
+
+def _n_elements(alignment: Alignment) -> int:
+    return prod(size or 0 for size in alignment.result)
 
 
 def _why_it_fits(alignment: Alignment) -> list[str]:
     sentences = []
     for operand in alignment.operands:
-        new, stretched = [], []
-        for axis, result in enumerate(alignment.result):
-            size = alignment.size(operand, axis)
-            if size is None:
-                new.append(str(axis))
-            elif size != result:
-                stretched.append(f"{axis} from 1 to {result}")
-        parts = []
-        if new:
-            parts.append(f"gets new axes on the left ({', '.join(new)})")
-        if stretched:
-            parts.append(f"is stretched along axis {' and '.join(stretched)}")
-        sentences.append(f"{operand.name} {' and '.join(parts) or 'stays as it is'}.")
+        changes = [alignment.change(operand, axis) for axis in range(len(alignment.result))]
+        stretched = [f"axis {axis}: {it}" for axis, it in enumerate(changes) if "→" in it]
+        what = f"is stretched ({', '.join(stretched)})" if stretched else "stays as it is"
+        sentences.append(f"{operand.name} {what}.")
     return [*sentences, f"The result has shape {tuple(alignment.result)}. Nothing is copied."]
 
 
-def _that_work(operands: list[Operand]) -> Iterator[tuple[str, str, tuple[int, ...], Any]]:
-    """Repairs that were run and gave shapes that fit: code, name, new shape, result."""
+def _changes(operands: list[Operand]) -> list[Change]:
+    """Changes that were run and gave shapes that fit, the likeliest first."""
     found: list[Any] = []
-    for place, operand in enumerate(operands):
+    for number, operand in enumerate(operands):
         for rank, code in _ideas(operand, operands):
+            x = operand.tensor
+            x = creation.empty(()).expand(operand.shape) if x is None else x.detach()
             try:
-                changed = eval(f"x{code}", {"x": _stand_in(operand)})
-            except (RuntimeError, IndexError, TypeError, ValueError, NameError):
+                shape = tuple(eval(f"x{code}", {"x": x}).shape)
+            except (RuntimeError, IndexError, TypeError, ValueError):
                 continue
-            after = list(operands)
-            after[place] = Operand(operand.name, tuple(changed.shape))
-            result = align(after)
-            if not result.wrong:
-                sizes = tuple(result.result)
+            after = [*operands[:number], Operand(operand.name, shape), *operands[number + 1 :]]
+            alignment = align(after)
+            if not alignment.wrong:
+                result = tuple(size or 0 for size in alignment.result)
+                change = Change(f"{operand.name}{code}", operand.name, shape, result)
                 # the fewest new elements first: that is most often what was meant
-                order = (_elements(sizes), rank, -place, len(found))
-                told = (f"{operand.name}{code}", operand.name, tuple(changed.shape), sizes)
-                found.append((order, told))
-    offered: dict[Any, Any] = {}
-    for _, repair in sorted(found, key=lambda pair: pair[0]):
-        offered.setdefault(repair[1:], repair)
-    yield from list(offered.values())[:MOST_REPAIRS]
-
-
-def _elements(shape: tuple[int | None, ...]) -> int:
-    return prod(size or 0 for size in shape)
+                found.append(((prod(result), rank, -number, len(found)), change))
+    different: dict[Any, Change] = {}
+    for _, change in sorted(found, key=lambda pair: pair[0]):
+        different.setdefault(change[1:], change)
+    return list(different.values())[:MOST_REPAIRS]
 
 
 def _ideas(operand: Operand, operands: list[Operand]) -> Iterator[tuple[int, str]]:
-    """What might help, the plainest first: how far-fetched it is, and the code after the name."""
+    """What might help: how far-fetched it is, and the code after the name."""
     n_dims = len(operand.shape)
     for dim in range(1, n_dims + 1):
         yield 0, f".unsqueeze({dim})"
@@ -108,14 +98,5 @@ def _ideas(operand: Operand, operands: list[Operand]) -> Iterator[tuple[int, str
     for first, second in combinations(range(n_dims), 2) if n_dims > 2 else ():
         yield 1, f".transpose({first}, {second})"
     for other in operands:
-        if other is not operand and _elements(other.shape) == _elements(operand.shape):
+        if other is not operand and prod(other.shape) == prod(operand.shape):
             yield 2, f".view({', '.join(map(str, other.shape))})"
-
-
-def _stand_in(operand: Operand) -> Any:
-    """A tensor to try a repair on: the operand itself, or an empty one of its shape."""
-    if operand.tensor is not None:
-        return operand.tensor.detach()
-    if _elements(operand.shape) <= MOST_ELEMENTS:
-        return creation.empty(operand.shape)
-    return creation.empty(()).expand(operand.shape)  # no memory; views of it that copy are refused

@@ -19,7 +19,7 @@ from tensorkit.viz._memory import memory
 from tensorkit.viz._saved import saved
 from tensorkit.viz._timeline import timeline
 from tensorkit.viz._training import training
-from tensorkit.viz.drawing import Picture
+from tensorkit.viz.picture import Picture
 
 __all__ = [
     "Picture",

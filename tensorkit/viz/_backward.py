@@ -1,9 +1,9 @@
 """``viz.backward``: the engine's way through the graph, one node a step."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,65 +11,55 @@ from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import Parts
 from tensorkit.base import Tensor
-from tensorkit.data import from_numpy, is_tensor
+from tensorkit.data import from_numpy
 from tensorkit.devices import backend_of
 from tensorkit.errors import AutogradError
 from tensorkit.ops import reduction
-from tensorkit.viz import boxes, folding, reading, table, words
-from tensorkit.viz._graph import FLOW, LEFT, box_of, key
-from tensorkit.viz.drawing import Canvas, Picture, heading, said
-from tensorkit.viz.palette import SOFT
-from tensorkit.viz.reading import Vertex
+from tensorkit.viz import autograd_graph, boxes, folding, words
+from tensorkit.viz._graph import FLOW, box_of, key
+from tensorkit.viz.autograd_graph import Vertex
+from tensorkit.viz.drawing import MARGIN, Canvas, heading, shortened, wrapped
+from tensorkit.viz.palette import INK, SOFT
+from tensorkit.viz.picture import Picture, text_picture
 
-MOST_DRAWN, MOST_STEPS, MOST_VISITS = 40, 60, 2_000
+MOST_DRAWN, MOST_STEPS, MOST_ROWS, MOST_VISITS = 40, 60, 12, 2_000
 
-# What a formula does where it is no product with a local derivative, by the operation's name.
-_IN_WORDS = {
-    "mm": ("incoming @ mat2.T", "self.T @ incoming"),
-    "bmm": ("incoming @ mat2.mT", "self.mT @ incoming"),
-    "mv": ("the outer product incoming × vec", "self.T @ incoming"),
-    "t": ("incoming, transposed",),
-    "transpose": ("incoming, transposed back",),
-    "permute": ("incoming, permuted back",),
-    "sum": ("incoming, repeated along the summed dimensions",),
-    "mean": ("incoming / number of elements, repeated",),
-    "expand": ("incoming, summed over what was repeated",),
+# What a formula does where it is no product with a local derivative.
+_RULES = {
+    "MmBackward0": ("incoming @ mat2.T", "self.T @ incoming"),
+    "MvBackward0": ("the outer product incoming × vec", "self.T @ incoming"),
+    "TBackward0": ("incoming, transposed",),
+    "SumBackward0": ("incoming, repeated along the summed dimensions",),
+    "MeanBackward0": ("incoming / number of elements, repeated",),
+    "ExpandBackward0": ("incoming, summed over what was repeated",),
 }
-_VIEWS = "incoming, put where the view took it from"
 _RULE = (
     "incoming gradient × local derivative (or the rule in words) = the product that it passes on."
 )
+_ORDER = (
+    "Numbered in the engine's order: a node runs when all its gradients have arrived. Hooks are "
+    "not called."
+)
 
 
-@dataclass
-class Share:
-    """What one input receives in a step."""
+class Walk(NamedTuple):
+    """A way through the graph: its steps, what arrived at each vertex, how often it was there."""
 
-    to: int
-    derivative: str
-    product: Any
-    total: Any  # the sum so far, this share included
-    is_first: bool
-
-
-@dataclass
-class Step:
-    """One node: the gradient that arrived and what it passes on."""
-
-    place: int
-    incoming: Any
-    shares: list[Share] = field(default_factory=list)
+    steps: list[tuple[int, str, list[str]]]  # the vertex, what arrived, what each input gets
+    gradients: dict[int, str]
+    visits: Counter[int]
+    is_finished: bool
 
 
 class Steps(Picture):
     """The picture of ``viz.backward``: the graph with gradients; below it each step, folded."""
 
-    _folded: str = ""
+    _folds: str = ""
 
     @property
     def html(self) -> str:
         """The image, then a fold for each step."""
-        return super().html + self._folded
+        return super().html + self._folds
 
 
 def backward(
@@ -79,7 +69,8 @@ def backward(
 
     For each node: the incoming gradient, for each input the local derivative, their product, and
     the sum so far. With ``naive`` a recursion stands beside it that does not wait: it passes a
-    gradient on whenever one arrives. Nothing changes: no ``.grad`` is written, no graph is freed.
+    gradient on whenever one arrives. Nothing changes: no ``.grad`` is written, no graph is freed,
+    no hook is called.
 
     >>> from tensorkit import viz
     >>> x = tk.tensor(3., requires_grad=True)
@@ -87,6 +78,8 @@ def backward(
     Backward in 1 step
     In each step: incoming gradient × local derivative (or the rule in words) = the product that
     it passes on.
+    Numbered in the engine's order: a node runs when all its gradients have arrived. Hooks are not
+    called.
     1. MulBackward0, () float32, receives 1.
        to x: local derivative 3., product 3., first
        to x: local derivative 3., product 3., sum so far 6.
@@ -94,51 +87,50 @@ def backward(
     """
     words.must_be_tensor("viz.backward", loss)
     if not loss.requires_grad:
-        text = "This tensor does not require grad. explain.no_grad(t) says why."
-        return said("No backward", text)
+        why = "This tensor does not require grad. explain.no_grad(t) says why."
+        return text_picture("No backward", why)
     if gradient is None and loss.numel() != 1:
-        return said(
-            "No backward",
-            f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
-            "Try: viz.backward(loss.sum()), or viz.backward(loss, tk.ones_like(loss))",
-        )
-    if gradient is not None:
-        words.must_be_tensor("viz.backward", gradient, "gradient")
-        if words.form(gradient) != words.form(loss):
-            given, wanted = words.form(gradient), words.form(loss)
-            text = f"The gradient is {given}; it must be like the tensor, {wanted}."
-            return said("No backward", text)
-    with words.unseen():
-        return _steps(loss, gradient, naive, [*named.items(), *words.named_tensors(words.caller())])
-
-
-def _steps(
-    loss: Tensor, gradient: Tensor | None, naive: bool, names: list[tuple[str, Tensor]]
-) -> Picture:
-    vertices = reading.read(loss, names)
-    first: Any = (creation.ones_like(loss) if gradient is None else gradient).detach()._array
-    if isinstance(vertices[-1].node, FunctionNode) and len(vertices[-1].node.forms) > 1:
-        first = Parts({loss._node.output_nr: first})
-    try:
-        with np.errstate(all="ignore"):
-            steps, arrived = _walk(vertices, first)
-            again = _recurse(vertices, first) if naive else None
-    except AutogradError as error:
-        first, *_ = str(error).split("\n")
-        return said("Backward cannot run", f"{first} explain.inplace(loss) says what to do.")
-    return _picture(vertices, steps, arrived, again)
+        why = f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
+        repair = "Try: viz.backward(loss.sum()), or viz.backward(loss, tk.ones_like(loss))"
+        return text_picture("No backward", why + repair)
+    with words.unrecorded():
+        names = [*named.items(), *words.named_tensors(words.caller())]
+        vertices = autograd_graph.read(loss, names)
+        first = creation.ones_like(loss) if gradient is None else gradient
+        words.must_be_tensor("viz.backward", first, "gradient")
+        if words.form(first) != words.form(loss):
+            why = f"The gradient is {words.form(first)}; it must be like the tensor, "
+            return text_picture("No backward", why + words.form(loss))
+        try:
+            with np.errstate(all="ignore"):
+                walk = _walk(vertices, _start(loss, first))
+                recursion = _walk(vertices, _start(loss, first), waits=False) if naive else None
+        except AutogradError as error:
+            why, *_ = str(error).split("\n")
+            repair = " explain.inplace(loss) says what to do."
+            return text_picture("Backward cannot run", why + repair)
+        return _picture(vertices, walk, recursion)
 
 
 # Computing
 
 
-def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, Any, Any]]:
-    """What a node passes on: place among its edges, the node or leaf there, the gradient.
+def _start(loss: Tensor, gradient: Tensor) -> Any:
+    """The array with which the walk begins, as the node of ``loss`` takes it."""
+    node = loss.grad_fn
+    if isinstance(node, FunctionNode) and len(node.forms) > 1:
+        return Parts({loss._node.output_nr: gradient.detach()._array})
+    return gradient.detach()._array
+
+
+def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
+    """What a node passes on: number of the edge, number of the vertex there, the gradient.
 
     The gradient has the edge's own shape; it is None where a user's function gave none.
     """
-    values = vertex.node.gradients(incoming)
-    for number, (edge, value) in enumerate(zip(vertex.node.edges, values, strict=False)):
+    node = vertex.node
+    inputs = iter([it for it in vertex.inputs if it is not None])
+    for number, (edge, value) in enumerate(zip(node.edges, node.gradients(incoming), strict=False)):
         if edge is None:
             continue
         if value is not None:
@@ -146,53 +138,48 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, Any, Any]]:
             value = edge._form.device.backend.asarray(value)
             if value.shape != shape:
                 value = reduction.sum_to_shape.on_arrays(value, to=shape)
-        if is_tensor(edge):
-            yield number, edge, value
-        elif edge.whole is not edge:  # one of several outputs
-            yield number, edge.whole, None if value is None else Parts({edge.output_nr: value})
-        else:
-            yield number, edge, value
+        whole = getattr(edge, "whole", edge)
+        if whole is not edge and value is not None:  # one of several outputs
+            value = Parts({edge.output_nr: value})
+        yield number, next(inputs), value
 
 
-def _places(vertices: list[Vertex]) -> dict[int, int]:
-    return {id(it.node): place for place, it in enumerate(vertices)}
-
-
-def _walk(vertices: list[Vertex], first: Any) -> tuple[list[Step], dict[int, Any]]:
-    """The engine's walk: the steps, and what arrived at each place."""
-    places = _places(vertices)
-    waiting = [0] * len(vertices)
-    for vertex in vertices:
-        for edge in () if vertex.is_leaf else vertex.node.edges:
-            if edge is not None:
-                waiting[places[id(edge if is_tensor(edge) else edge.whole)]] += 1
-    arrived = {len(vertices) - 1: first}
-    ready: list[int] = [len(vertices) - 1]
-    steps: list[Step] = []
-    while ready:
-        place = ready.pop()
-        vertex = vertices[place]
-        if vertex.is_leaf or place not in arrived:
+def _walk(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Walk:
+    """The engine's walk; with ``waits=False`` the recursion that passes on whatever arrives."""
+    waiting = Counter(source for it in vertices for source in it.inputs)
+    totals = {len(vertices) - 1: first}
+    steps: list[tuple[int, str, list[str]]] = []
+    ready, visits = [len(vertices) - 1], Counter[int]()
+    while ready and (waits or visits.total() < MOST_VISITS):
+        number = ready.pop()
+        visits[number] += 1
+        vertex = vertices[number]
+        if vertex.is_leaf or number not in totals:
             continue
-        incoming = arrived[place]
-        step = Step(place, _on_host(incoming))
-        derivatives = _derivatives(vertex, step.incoming) if len(steps) < MOST_STEPS else {}
-        for number, source, value in _passed_on(vertex, incoming):
-            to = places[id(source)]
+        head = f"{len(steps) + 1}. {vertex.label}, {vertex.form}, receives "
+        step = (number, head + _in_words(totals[number]), list[str]())
+        rules = _rules(vertex, totals[number]) if waits and len(steps) < MOST_STEPS else {}
+        for edge, to, value in _passed_on(vertex, totals[number]):
             if value is not None:
-                is_first = to not in arrived
-                arrived[to] = value if is_first else arrived[to] + value
-                rule = derivatives.get(number, "")
-                product, total = _on_host(value), _on_host(arrived[to])
-                step.shares.append(Share(to, rule, product, total, is_first))
+                so_far = "first"
+                if to in totals:
+                    totals[to] = totals[to] + value
+                    so_far = f"sum so far {_in_words(totals[to])}"
+                totals.setdefault(to, value)
+                product = f"product {_in_words(value)}"
+                step[2].append(f"to {_name(vertices[to])}: {rules.get(edge)}, {product}, {so_far}")
             waiting[to] -= 1
-            if not waiting[to]:
+            if not (waits and waiting[to]):
                 ready.append(to)
         steps.append(step)
-    return steps, {place: _on_host(it) for place, it in arrived.items()}
+    return Walk(steps, {n: _in_words(it) for n, it in totals.items()}, visits, not ready)
 
 
-def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
+def _name(vertex: Vertex) -> str:
+    return vertex.name or f"leaf {vertex.form}" if vertex.is_leaf else vertex.label
+
+
+def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     """In words, for each edge, what the incoming gradient is multiplied with.
 
     An operation on elements multiplies each with its own derivative: then the gradient of ones is
@@ -201,185 +188,108 @@ def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
     node = vertex.node
     if isinstance(node, FunctionNode):  # not called for a look: its backward may do anything
         return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
-    ones = np.ones(incoming.shape, incoming.dtype)
-    probe = (np.arange(1, incoming.size + 1).reshape(incoming.shape) % 7 + 1).astype(incoming.dtype)
+    host = _on_host(incoming)
+    ones = np.ones(host.shape, host.dtype)
+    probe = (np.arange(1, host.size + 1).reshape(host.shape) % 7 + 1).astype(host.dtype)
     to_device = node._form.device.backend.from_host
     found = {}
-    pairs = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
-    for number, (derivative, product) in enumerate(pairs):
+    both = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
+    for edge, (derivative, product) in enumerate(both):
         if derivative is None:
             continue
         derivative, product = _on_host(derivative), _on_host(product)
-        fits = product.shape == derivative.shape and incoming.shape in ((), product.shape)
+        fits = product.shape == derivative.shape and host.shape in ((), product.shape)
         if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
-            found[number] = f"local derivative {_values(derivative)}"
-            if derivative.shape != tuple(node.edges[number]._form.shape):
-                found[number] += ", summed over what was broadcast"
+            found[edge] = f"local derivative {_in_words(derivative)}"
+            if derivative.shape != tuple(node.edges[edge]._form.shape):
+                found[edge] += ", summed over what was broadcast"
         else:
-            rules = _IN_WORDS.get(node.rule.name, (_VIEWS,))
-            is_known = node.rule.name in _IN_WORDS or "source" in node.rule.keeps
-            text = rules[min(number, len(rules) - 1)]
-            found[number] = text if is_known else "a linear map of the incoming gradient"
+            rules = _RULES.get(vertex.title, ("a linear map of the incoming gradient",))
+            found[edge] = rules[min(edge, len(rules) - 1)]
     return found
 
 
-def _recurse(vertices: list[Vertex], first: Any) -> tuple[dict[int, Any], list[int], bool]:
-    """The naive recursion: pass on all that is there whenever something arrives.
-
-    Gives the gradients, how often each place was visited, and whether it came to an end.
-    """
-    places = _places(vertices)
-    totals: dict[int, Any] = {len(vertices) - 1: first}
-    visits = [0] * len(vertices)
-    stack = [len(vertices) - 1]
-    while stack and sum(visits) < MOST_VISITS:
-        place = stack.pop()
-        visits[place] += 1
-        if vertices[place].is_leaf:
-            continue
-        inputs = []
-        for _, source, value in _passed_on(vertices[place], totals[place]):
-            to = places[id(source)]
-            if value is not None:
-                totals[to] = value if to not in totals else totals[to] + value
-                inputs.append(to)
-        stack.extend(reversed(inputs))
-    return {place: _on_host(it) for place, it in totals.items()}, visits, not stack
-
-
-def _values(array: Any) -> str:
-    if array is None:
-        return "nothing"
-    if isinstance(array, Parts):
-        each = sorted(array.values.items())
-        return ", ".join(f"{_values(value)} for output {place}" for place, value in each)
-    return words.values(from_numpy(np.array(array)))
+def _in_words(gradient: Any) -> str:
+    if isinstance(gradient, Parts):
+        each = sorted(gradient.values.items())
+        return ", ".join(f"{_in_words(value)} for output {number}" for number, value in each)
+    return words.values(from_numpy(np.array(_on_host(gradient))))
 
 
 def _on_host(array: Any) -> Any:
-    """The same in the host's memory, where it can be shown."""
-    if isinstance(array, Parts):
-        return Parts({place: _on_host(it) for place, it in array.values.items()})
     return np.asarray(backend_of(array).to_host(array))
 
 
 # Drawing
 
 
-def _picture(
-    vertices: list[Vertex],
-    steps: list[Step],
-    arrived: dict[int, Any],
-    again: tuple[dict[int, Any], list[int], bool] | None,
-) -> Picture:
-    number_of = {step.place: number for number, step in enumerate(steps, start=1)}
-    called = [
-        it.name or f"leaf {it.form}" if it.is_leaf else f"{number_of.get(place, '–')}. {it.label}"
-        for place, it in enumerate(vertices)
-    ]
-    title = f"Backward in {words.count(len(steps), 'step')}"
+def _picture(vertices: list[Vertex], walk: Walk, recursion: Walk | None) -> Picture:
+    title = f"Backward in {words.count(len(walk.steps), 'step')}"
+    step_of = {vertex: number for number, (vertex, _, _) in enumerate(walk.steps, start=1)}
     groups = folding.fold(vertices, MOST_DRAWN)
     drawn = []
     for group in groups:
-        box = box_of(vertices, group, is_result=len(vertices) - 1 in group.members)
-        if len(group.members) == 1:
-            place = group.members[0]
-            vertex, value = vertices[place], _values(arrived.get(place))
-            box.lines = [
-                f"{vertex.name}: {vertex.form}"
-                if not vertex.is_leaf and vertex.name
-                else vertex.form
-            ]
-            if vertex.is_leaf:
-                box.lines += [vertex.value, f".grad gets {value}"]
-            else:
-                box.title = f"{number_of.get(place, '–')}. {vertex.title}"
-                box.lines.append(f"receives {value}")
+        box = box_of(vertices, group)
+        number, *others = group.members
+        it, gradient = vertices[number], walk.gradients.get(number, "nothing")
+        if others:
+            numbers = sorted(step_of[it] for it in group.members if it in step_of)
+            box.lines += [f"steps {numbers[0]} to {numbers[-1]}"] if numbers else []
+        elif it.is_leaf:
+            box.lines = [it.form, it.value, f".grad gets {gradient}"]
         else:
-            numbers = sorted(number_of[it] for it in group.members if it in number_of)
-            if numbers:
-                box.lines.append(f"steps {numbers[0]} to {numbers[-1]}")
+            box.title = f"{step_of.get(number, '–')}. {it.label}"
+            box.lines = [it.form, f"receives {gradient}"]
         drawn.append(box)
     canvas = Canvas()
-    below = "Numbered in the engine's order: a node runs when all its gradients have arrived."
-    hooked = [_HOOKS] if any(map(_has_hooks, vertices)) else []
-    low = heading(canvas, title, "\n".join([FLOW, below, *hooked]))
-    boxes.draw(canvas, drawn, folding.edges(vertices, groups), LEFT, low)
+    low = heading(canvas, title, f"{FLOW}\n{_ORDER}")
+    edges = folding.edges(vertices, groups)
+    boxes.draw(canvas, drawn, edges, MARGIN, low)
     key(canvas, drawn)
-    texts = [_told(vertices[step.place], called, step) for step in steps[:MOST_STEPS]]
-    text = [title, f"In each step: {_RULE}", *hooked]
-    text += ("\n".join([head, *lines]) for head, lines, _ in texts)
-    folds = [f"<p>Open a step to see {_RULE}</p>"]
-    folds += [
-        f"<details><summary>{escape(head)}</summary>{table.html(_HEADER, rows)}</details>"
-        for head, _, rows in texts
-    ]
-    if len(steps) > MOST_STEPS:
-        more = f"and {words.count(len(steps) - MOST_STEPS, 'more step')}"
-        text.append(more)
-        folds.append(f"<p>{more}</p>")
-    for place, vertex in enumerate(vertices):
-        if vertex.is_leaf:
-            facts = ", ".join(filter(None, [vertex.form, vertex.value]))
-            name, gradient = vertex.name or vertex.title, _values(arrived.get(place))
+    text, folds = [title, f"In each step: {_RULE}", _ORDER], f"<p>Open a step to see {_RULE}</p>"
+    for _, head, shares in walk.steps[:MOST_STEPS]:
+        text += [head, *(f"   {it}" for it in shares)]
+        body = "<br>".join(map(escape, shares))
+        folds += f"<details><summary>{escape(head)}</summary>{body}</details>"
+    if len(walk.steps) > MOST_STEPS:
+        text.append(f"and {words.count(len(walk.steps) - MOST_STEPS, 'more step')}")
+        folds += f"<p>{text[-1]}</p>"
+    for number, it in enumerate(vertices):
+        if it.is_leaf:
+            name, facts = it.name or it.title, ", ".join(filter(None, [it.form, it.value]))
+            gradient = walk.gradients.get(number, "nothing")
             text.append(f"{name}.grad gets {gradient} ({name}: {facts})")
-    if again is not None:
-        text += _beside(canvas, vertices, called, arrived, again)
+    if recursion is not None:
+        text += _compare(canvas, vertices, walk.gradients, recursion)
     picture = Steps(title, canvas, "\n".join(text))
-    picture._folded = "".join(folds)
+    picture._dot_source = lambda: boxes.dot_source(drawn, edges)
+    picture._folds = folds
     return picture
 
 
-_HOOKS = "Hooks are not called here: what they change is not shown."
-
-
-def _has_hooks(vertex: Vertex) -> bool:
-    attached = getattr(vertex.node, "_hooks" if vertex.is_leaf else "hooks", None)
-    return attached is not None and bool(attached.of_tensor or attached.before or attached.after)
-
-
-_HEADER = ("to", "rule", "product", "sum so far")
-
-
-def _told(
-    vertex: Vertex, called: list[str], step: Step
-) -> tuple[str, list[str], list[tuple[str, str, str, str]]]:
-    """A step as a headline, as lines, and as rows of a table."""
-    head = f"{called[step.place]}, {vertex.form}, receives {_values(step.incoming)}"
-    lines, rows = [], []
-    for share in step.shares:
-        name, product, total = called[share.to], _values(share.product), _values(share.total)
-        so_far = "first" if share.is_first else f"sum so far {total}"
-        lines.append(f"   to {name}: {share.derivative}, product {product}, {so_far}")
-        rows.append((name, share.derivative, product, total))
-    return head, lines, rows
-
-
-def _beside(
-    canvas: Canvas,
-    vertices: list[Vertex],
-    called: list[str],
-    arrived: dict[int, Any],
-    again: tuple[dict[int, Any], list[int], bool],
+def _compare(
+    canvas: Canvas, vertices: list[Vertex], right: dict[int, str], recursion: Walk
 ) -> list[str]:
-    """Draw and tell how the naive recursion compares."""
-    totals, visits, ended = again
+    """Draw how the naive recursion compares; gives the same as lines of text."""
     rows = []
-    for place, vertex in enumerate(vertices):
-        if vertex.is_leaf or visits[place] > 1:
-            shown, right = _values(totals.get(place)), _values(arrived.get(place))
-            verdict = "right" if shown == right else "wrong"
-            rows.append((called[place], right, f"{shown}, {verdict}", f"{visits[place]:,}"))
-    n_visits = f"{sum(visits):,} visits" + ("" if ended else ", then it was stopped")
+    for number, n in sorted(recursion.visits.items()):
+        if vertices[number].is_leaf or n > 1:
+            gradient = recursion.gradients.get(number, "nothing")
+            verdict = "right" if gradient == right.get(number) else "wrong"
+            cells = (_name(vertices[number]), right.get(number, "nothing"), gradient)
+            rows.append([*(shortened(it, 240, 12) for it in cells), verdict, f"{n:,}"])
+    stopped = "" if recursion.is_finished else ", then it was stopped"
+    title = "For comparison: the naive recursion"
     below = (
-        "The naive recursion passes a gradient on whenever one arrives. Where paths meet it "
-        "comes again, and what had arrived before is passed on twice. "
-        f"All nodes and leaves together got {n_visits}; in order each gets one, "
+        "It passes a gradient on whenever one arrives. Where paths meet it comes again, and what "
+        "had arrived before is passed on twice. All nodes and leaves together got "
+        f"{recursion.visits.total():,} visits{stopped}; in order each gets one, "
         f"{len(vertices):,} in all. Below: the leaves, and what got more than one."
     )
-    header = ("gradient of", "in order", "naive recursion", "visits")
+    header = ("gradient of", "in order", "naive recursion", "", "visits")
+    lines = words.table(header, rows[:MOST_ROWS])
     y = canvas.extent[1] + 36
-    canvas.text(LEFT, y, "For comparison: the naive recursion", 13, bold=True)
-    y = canvas.lines(LEFT, y + 20, below, 12, SOFT, width=640)
-    table.draw(canvas, LEFT, y - 4, header, rows[:12])
-    return ["", f"For comparison: the naive recursion. {below}", *table.text(header, rows[:12])]
+    canvas.text(MARGIN, y, title, 13, bold=True)
+    y = canvas.lines(MARGIN, y + 20, wrapped(below, 640, 12), 12, SOFT)
+    canvas.lines(MARGIN, y + 6, lines, 11.5, INK, mono=True)
+    return ["", f"{title}. {below}", *lines]

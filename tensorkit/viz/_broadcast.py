@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorkit.data import is_tensor
-from tensorkit.viz import grid, table, words
-from tensorkit.viz.drawing import WIDEST, Canvas, Picture, heading, text_width
-from tensorkit.viz.grid import Cell
-from tensorkit.viz.palette import INK, LEAF, PLAIN, RIGHT, SERIES, SOFT, WRONG
+from tensorkit.viz import words
+from tensorkit.viz.drawing import MARGIN, WIDEST, Canvas, heading, text_width
+from tensorkit.viz.grid import Cell, Grid
+from tensorkit.viz.palette import LEAF, PLAIN, RIGHT, SOFT, WRONG
+from tensorkit.viz.picture import Picture
 
-Shape = tuple[int, ...]
-MOST_GRIDS, MOST_INDICES = 3, 4
+MOST_GRIDS = 3
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Operand:
     """One of the shapes: its name as code, and the tensor if there is one."""
 
     name: str
-    shape: Shape
+    shape: tuple[int, ...]
     tensor: Any = None
 
 
@@ -37,17 +37,29 @@ class Alignment:
 
     def size(self, operand: Operand, axis: int) -> int | None:
         """The size of an operand along an axis of the result; None where it has no such axis."""
-        place = axis - len(self.result) + len(operand.shape)
-        return operand.shape[place] if place >= 0 else None
+        own_axis = axis - len(self.result) + len(operand.shape)
+        return operand.shape[own_axis] if own_axis >= 0 else None
 
-    def words(self, operand: Operand, axis: int) -> str:
-        """What happens to an operand along an axis."""
+    def change(self, operand: Operand, axis: int) -> str:
+        """What happens to the size of an operand along an axis: ``3``, ``1 → 3``, ``new → 3``."""
         size, result = self.size(operand, axis), self.result[axis]
         if result is None:
             return "missing" if size is None else str(size)
-        if size is None:
-            return f"new → {result}"
-        return str(size) if size == result else f"{size} → {result}"
+        if size == result:
+            return str(size)
+        return f"{'new' if size is None else size} → {result}"
+
+    def cell(self, index: tuple[int, ...]) -> Cell:
+        """The cell of the table of axes: a row for each operand, then one for the result."""
+        row, axis = index
+        result = self.result[axis]
+        if row == len(self.operands):
+            return Cell("no fit", WRONG) if result is None else Cell(str(result), RIGHT)
+        size = self.size(self.operands[row], axis)
+        is_wrong = result is None and size not in (None, 1)
+        ground = WRONG if is_wrong else LEAF if size == result else PLAIN
+        dash = "" if ground != PLAIN else "3 3"
+        return Cell(self.change(self.operands[row], axis), ground, dash)
 
     @property
     def verdict(self) -> str:
@@ -56,22 +68,16 @@ class Alignment:
             return f"Together: {tuple(self.result)}"
         parts = []
         for axis in self.wrong:
-            sizes = [
-                f"{it.name} has {self.size(it, axis)}"
-                for it in self.operands
-                if self.size(it, axis) is not None
-            ]
-            parts.append(
-                f"axis {axis} (the one numbered {axis - len(self.result)}): {', '.join(sizes)}"
-            )
+            pairs = [(it.name, self.size(it, axis)) for it in self.operands]
+            sizes = ", ".join(f"{name} has {size}" for name, size in pairs if size is not None)
+            parts.append(f"axis {axis} (the one numbered {axis - len(self.result)}): {sizes}")
         return "They do not fit at " + "; ".join(parts)
 
 
 def align(operands: list[Operand]) -> Alignment:
     """Align shapes at the right. Sizes fit if they are equal or 1."""
-    n_axes = max((len(it.shape) for it in operands), default=0)
-    alignment = Alignment(operands, [None] * n_axes)
-    for axis in range(n_axes):
+    alignment = Alignment(operands, [None] * max((len(it.shape) for it in operands), default=0))
+    for axis in range(len(alignment.result)):
         sizes = {alignment.size(it, axis) for it in operands} - {None, 1}
         if len(sizes) < 2:
             alignment.result[axis] = sizes.pop() if sizes else 1
@@ -84,28 +90,23 @@ def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any])
     if not given:
         raise TypeError(f"{function}() wants shapes or tensors. Try: {function}((3, 1), (4,))")
     known = {id(x): name for name, x in reversed(list(words.named_tensors(words.caller())))}
-    taken = {name or known.get(id(value)) for name, value in given}
-    letters = (letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in taken)
+    used = {name or known.get(id(value)) for name, value in given}
+    letters = (letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in used)
     operands = []
     for name, value in given:
         label = words.as_code(name or known.get(id(value), "")) or next(letters, "x")
         if is_tensor(value):
             operands.append(Operand(label, tuple(value.shape), value))
             continue
-        if isinstance(value, BaseException):
-            raise TypeError(
-                f"{function}() wants shapes or tensors; an error does not say which they were. "
-                f"Try: {function}(x, y) with the two that did not fit"
-            )
-        sizes = (value,) if isinstance(value, int) else value
         try:
+            sizes = (value,) if isinstance(value, int) else value
             shape = tuple(int(size.__index__()) for size in sizes)
         except (TypeError, AttributeError):
             shape = (-1,)
         if any(size < 0 for size in shape):
             raise TypeError(
-                f"{function}() wants shapes or tensors; {label} is {value!r}. "
-                f"Try: {function}((3, 1), (4,))"
+                f"{function}() wants shapes or tensors; {label} is {value!r}. Try: "
+                f"{function}(x, y) with the two that did not fit, or {function}((3, 1), (4,))"
             )
         operands.append(Operand(label, shape))
     return operands
@@ -133,98 +134,50 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
     return picture(align(operands_from("viz.broadcast", shapes_or_tensors, named)))
 
 
-@words.unseen()
+@words.unrecorded()
 def picture(alignment: Alignment) -> Picture:
     """Picture of an alignment: the table of axes and, if the sizes fit, the grids."""
     canvas = Canvas()
     low = heading(canvas, "Broadcasting", alignment.verdict)
-    low = _table(canvas, alignment, low)
-    text = [f"Broadcasting. {alignment.verdict}", *_table_text(alignment)]
+    names = [*(it.name for it in alignment.operands), "result"]
+    table = Grid((len(names), len(alignment.result)), alignment.cell)
+    _, low = table.draw(canvas, MARGIN, low, names)
+    low += 10
+    axes = range(len(alignment.result))
+    rows = [[it.name, *(alignment.change(it, axis) for axis in axes)] for it in alignment.operands]
+    if alignment.wrong:
+        rows.append(["fits", *("no" if it is None else "yes" for it in alignment.result)])
+    text = [f"Broadcasting. {alignment.verdict}"]
+    text += words.table(["axis", *map(str, axes)], rows)
     if not alignment.wrong:
-        shape = tuple(size for size in alignment.result if size is not None)
-        rows, columns = (1, 1, *shape)[-2:]
-        x, lowest = 18.0, low
+        shape = tuple(size or 0 for size in alignment.result)
+        left, lowest = MARGIN, low
         for operand in alignment.operands[:MOST_GRIDS] if 0 not in shape else []:
-            reads = _reader(operand, len(shape))
+            grid = Grid(shape, _cells(operand, shape))
             title = f"{operand.name}, read as {shape}"
-            if len(shape) > 2:
-                title += f", at [{', '.join('0' * (len(shape) - 2))}]"
-            canvas.text(x, low + 16, title, 12, SOFT)
-            right, y = grid.draw(canvas, x, low + 22, rows, columns, reads, len(shape) > 1)
+            canvas.text(left, low + 16, title, 12, SOFT)
+            right, y = grid.draw(canvas, left, low + 22)
             lowest = max(lowest, y)
-            end = max(right, x + text_width(title, 12)) + 28
+            end = max(right, left + text_width(title, 12)) + 28
             # the next one begins below if it will not fit beside
-            x, low = (18.0, lowest + 6) if 2 * end - x > WIDEST else (end, low)
-            text += [f"{title}:", *grid.text(rows, columns, reads)]
+            left, low = (MARGIN, lowest + 6) if 2 * end - left > WIDEST else (end, low)
+            text += [f"{title}:", *grid.as_text()]
         stretched = "Dashed: read again, not stored again (stride 0)."
-        canvas.text(18, lowest + 24, stretched, 11.5, SOFT)
+        canvas.text(MARGIN, lowest + 24, stretched, 11.5, SOFT)
     return Picture("Broadcasting", canvas, "\n".join(text))
 
 
-def _reader(operand: Operand, n_axes: int) -> Callable[[int, int], Cell]:
-    """What an operand shows at a row and a column of the result; leading indices are 0."""
-    shape = operand.shape
-    lead = n_axes - len(shape)
+def _cells(operand: Operand, shape: tuple[int, ...]) -> Callable[[tuple[int, ...]], Cell]:
+    """What an operand shows at an index of the result: its value there, or the index it reads."""
+    n_new = len(shape) - len(operand.shape)
     values = None if operand.tensor is None else operand.tensor.detach().cpu()
 
-    def read(row: int, column: int) -> Cell:
-        wanted = ((0,) * n_axes + (row, column))[-n_axes:] if n_axes else ()
-        own = wanted[lead:]
-        index = tuple(0 if size == 1 else at for at, size in zip(own, shape, strict=True))
-        is_copy = index != own or any(wanted[:lead])
-        if values is None:
-            shown = index if len(index) <= MOST_INDICES else ("…", *index[-2:])
-            text = f"[{','.join(map(str, shown))}]"
-        else:
-            text = words.number(values[index].item())
+    def cell(index: tuple[int, ...]) -> Cell:
+        own = index[n_new:]
+        read = tuple(0 if size == 1 else at for at, size in zip(own, operand.shape, strict=True))
+        is_copy = read != own or any(index[:n_new])
+        text = f"[{','.join(map(str, read))}]"
+        text = text if values is None else words.number(values[read].item())
         return Cell(text, PLAIN if is_copy else LEAF, "3 3" if is_copy else "")
 
-    return read
-
-
-def _rows(alignment: Alignment) -> list[list[str]]:
-    """The table of axes as text: a heading, then a line per operand."""
-    axes = range(len(alignment.result))
-    lines = [[it.name, *(alignment.words(it, axis) for axis in axes)] for it in alignment.operands]
-    return [["axis", *map(str, axes)], *lines]
-
-
-def _table_text(alignment: Alignment) -> list[str]:
-    header, *rows = _rows(alignment)
-    if alignment.wrong:
-        rows.append(["fits", *("no" if it is None else "yes" for it in alignment.result)])
-    return table.text(header, rows)
-
-
-def _table(canvas: Canvas, alignment: Alignment, top: float) -> float:
-    """Draw the table of axes; gives the y below it."""
-    lines = _rows(alignment)
-    names = ["result", *(line[0] for line in lines)]
-    first = 14 + max(text_width(name, 12.5, bold=True) for name in names)
-    width = 24 + max((text_width(c, 12.5) for line in lines for c in line[1:]), default=0)
-    if alignment.wrong:
-        width = max(width, 24 + text_width("✗ no fit", 12))
-    for number, line in enumerate(lines):
-        y = top + 26 * number
-        if number:
-            canvas.rect(18, y + 8, 10, 10, SERIES[(number - 1) % 6][0], radius=2)
-        canvas.text(34, y + 18, line[0], 12.5, INK if number else SOFT, bold=number > 0)
-        for axis, cell in enumerate(line[1:]):
-            x = 34 + first + axis * width
-            if number:
-                size = alignment.size(alignment.operands[number - 1], axis)
-                wrong = alignment.result[axis] is None
-                same = size == alignment.result[axis]
-                ground = WRONG if wrong and size not in (None, 1) else LEAF if same else PLAIN
-                dash = "" if size is not None and (same or wrong) else "3 3"
-                canvas.rect(x, y + 1, width - 4, 24, ground, SOFT, dash=dash, line=1)
-            ink = INK if number else SOFT
-            canvas.text(x + (width - 4) / 2, y + 18, cell, 12.5, ink, anchor="middle")
-    y = top + 26 * len(lines) + 4
-    canvas.text(34, y + 16, "result", 12.5, SOFT, bold=True)
-    for axis, result in enumerate(alignment.result):
-        x = 34 + first + axis * width
-        ground, text = (WRONG, "✗ no fit") if result is None else (RIGHT, str(result))
-        canvas.rect(x, y - 1, width - 4, 24, ground, SOFT)
-        canvas.text(x + (width - 4) / 2, y + 16, text, 12.5, INK, anchor="middle", bold=True)
-    return y + 34
+    return cell

@@ -1,25 +1,33 @@
 """``viz.gradients``: how large the gradient of each parameter is."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorkit.base import Tensor
-from tensorkit.viz import table, words
-from tensorkit.viz.chart import span, ticks
-from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
-from tensorkit.viz.palette import BLUE, EDGE, INK, SOFT
+from tensorkit.viz import words
+from tensorkit.viz.charts import bars, chart
+from tensorkit.viz.picture import Picture, text_picture
 
-MOST_ROWS, WIDTH = 40, 360.0
-_BELOW = "The mean |gradient|, on a logarithmic scale; in brackets its ratio to the mean |value|."
+MOST_ROWS = 40
+_NOTE = "The mean |gradient|, on a logarithmic scale; in brackets its ratio to the mean |value|."
+
+
+class Row(NamedTuple):
+    """One bar; ``size`` is 0 where there is none."""
+
+    name: str
+    shape: str
+    size: float
+    in_words: str
+    ratio: str = ""
 
 
 def gradients(module: Any) -> Picture:
-    """Bars for the gradients of a module's parameters, layer by layer, on a logarithmic scale.
+    """Bars for the gradients of a module's parameters, in their order, on a logarithmic scale.
 
-    The size is the mean of the absolute values; beside it stands its share of the parameter's own.
-    ``module`` has ``named_parameters()``, or is a dict of tensors. None, all zero and not finite
-    are said in words. More than 40 parameters are shown by the first part of their names.
+    The size is the mean of the absolute values; beside it stands its ratio to the parameter's own.
+    ``module`` has ``named_parameters()``, or is a dict of tensors. What has no bar (None, all zero,
+    not finite) gets words. Of more than 40 parameters the first 40 are drawn.
 
     >>> from tensorkit import viz
     >>> w = tk.ones(2, requires_grad=True)
@@ -29,88 +37,48 @@ def gradients(module: Any) -> Picture:
     parameter  shape  mean |gradient|  of mean |value|
     w          (2,)   2.               2.
     """
-    named = module.items() if hasattr(module, "items") else None
-    if named is None and hasattr(module, "named_parameters"):
-        named = module.named_parameters()
+    named = getattr(module, "named_parameters", getattr(module, "items", None))
     if named is None:
         raise TypeError(
             f"viz.gradients() wants a module or a dict of tensors, not {type(module).__name__}. "
             'Try: viz.gradients({"w": w})'
         )
-    pairs = list(named)
+    pairs = list(named())
     if not pairs:
-        return said("No parameters", "This module has no parameters.")
+        return text_picture("No parameters", "This module has no parameters.")
     for name, it in pairs:
         words.must_be_tensor("viz.gradients", it, name)
-    with words.unseen():
-        rows = _rows(pairs) if len(pairs) <= MOST_ROWS else _by_layer(pairs)
+    with words.unrecorded():
+        rows = [_row(*pair) for pair in pairs[:MOST_ROWS]]
     title = f"Gradients of {words.count(len(pairs), 'parameter')}"
-    canvas = Canvas()
-    low = heading(canvas, title, _BELOW)
-    _bars(canvas, rows, low)
+    more = f" The first {MOST_ROWS} are drawn." if len(pairs) > MOST_ROWS else ""
     header = ("parameter", "shape", "mean |gradient|", "of mean |value|")
-    lines = [(name, shape, told, share) for name, shape, _, told, share in rows]
-    return Picture(title, canvas, "\n".join([title, *table.text(header, lines)]))
+    table = words.table(header, [(it.name, it.shape, it.in_words, it.ratio) for it in rows])
+
+    def draw(axes: Any) -> None:
+        powers = [math.log10(it.size) for it in rows if it.size] or [0.0]
+        low, high = 10 ** math.floor(min(powers) - 0.3), 10 ** math.ceil(max(powers))
+        axes.set_xscale("log")
+        labels = [f"{it.name}  {it.shape}" for it in rows]
+        notes = [f"{it.in_words} ({it.ratio})" if it.ratio else it.in_words for it in rows]
+        bars(axes, labels, [max(it.size - low, 0) for it in rows], low, notes)
+        axes.set_xlim(low, high * (high / low) ** 0.3)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.minorticks_off()
+
+    alt = "\n".join([title + more, *table])
+    return chart(title, alt, draw, note=_NOTE + more, size=(760, 60 + 22 * len(rows)))
 
 
-Row = tuple[str, str, float, str, str]
-"""Name, shape, size of the gradient (nan if there is none to draw), the same told, its share."""
+def _row(name: str, parameter: Tensor) -> Row:
+    shape = str(tuple(parameter.shape))
+    if parameter.grad is None or not parameter.numel():
+        return Row(name, shape, 0.0, "None" if parameter.grad is None else "no elements")
+    size, own = _mean_size(parameter.grad), _mean_size(parameter)
+    if size == 0 or not math.isfinite(size):
+        return Row(name, shape, 0.0, words.number(size) if size else "all 0")
+    return Row(name, shape, size, words.number(size), words.number(size / own) if own else "")
 
 
-def _rows(pairs: Iterable[tuple[str, Tensor]]) -> list[Row]:
-    rows = []
-    for name, parameter in pairs:
-        shape = str(tuple(parameter.shape))
-        if parameter.grad is None or not parameter.numel():
-            why = "None" if parameter.grad is None else "no elements"
-            rows.append((name, shape, math.nan, why, ""))
-            continue
-        size, own = _size(parameter.grad), _size(parameter)
-        told = "all 0" if size == 0 else words.number(size)
-        share = words.number(size / own) if own and math.isfinite(size) else ""
-        rows.append((name, shape, size if size else math.nan, told, share))
-    return rows
-
-
-def _size(x: Tensor) -> float:
+def _mean_size(x: Tensor) -> float:
     return float(x.detach().double().abs().mean().item())
-
-
-def _by_layer(pairs: list[tuple[str, Tensor]]) -> list[Row]:
-    layers: dict[str, list[tuple[str, Tensor]]] = {}
-    for name, parameter in pairs:
-        layers.setdefault(name.split(".")[0], []).append((name, parameter))
-    if len(layers) > MOST_ROWS or len(layers) == 1:  # names say nothing: stretches of them do
-        size = -(-len(pairs) // MOST_ROWS)
-        parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-        layers = {f"{part[0][0]} … {part[-1][0]}": part for part in parts}
-    rows = []
-    for name, part in layers.items():
-        own = [row for row in _rows(part) if math.isfinite(row[2])]
-        mean = sum(row[2] for row in own) / len(own) if own else math.nan
-        told = words.number(mean) if own else "None, 0 or not finite"
-        rows.append((name, words.count(len(part), "parameter"), mean, told, ""))
-    return rows
-
-
-def _bars(canvas: Canvas, rows: list[Row], top: float) -> None:
-    low, high = span([row[2] for row in rows], log=True)
-    low, high = 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
-    left = 34 + max(text_width(row[0], 12) for row in rows)
-    start = left + 14 + max(text_width(row[1], 11.5) for row in rows)
-    bottom = top + 22 * len(rows) + 6
-
-    def place(value: float) -> float:
-        return start + WIDTH * math.log(value / low) / math.log(high / low)
-
-    for tick in ticks(low, high, log=True):
-        canvas.line([(place(tick), top), (place(tick), bottom)], EDGE, width=0.8)
-        canvas.text(place(tick), bottom + 15, f"{tick:g}", 11, SOFT, anchor="middle")
-    for row, (name, shape, size, told, share) in enumerate(rows):
-        y = top + 22 * row + 4
-        canvas.text(18, y + 13, name, 12, INK)
-        canvas.text(left, y + 13, shape, 11.5, SOFT)
-        end = place(max(size, low)) if math.isfinite(size) else start
-        canvas.rect(start, y + 2, max(end - start, 0), 15, BLUE)
-        note = f"{told} ({share})" if share else told
-        canvas.text(end + 8, y + 13, note, 11.5, INK)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from tensorkit.data import is_tensor, tensor
-from tensorkit.viz import table, words
-from tensorkit.viz.chart import Axes, span
-from tensorkit.viz.drawing import Canvas, Picture, heading, said
-from tensorkit.viz.palette import BLUE, INK, RED, SKY, SOFT, WHITE
+from tensorkit.viz import words
+from tensorkit.viz.charts import chart
+from tensorkit.viz.palette import BLUE, RED, SKY, WHITE
+from tensorkit.viz.picture import Picture, text_picture
 
-N, N_LEVELS, MOST_TOLD = 60, 10, 12
+N, N_LEVELS, MOST_ROWS = 40, 10, 12
 Point = tuple[float, float]
 
 
@@ -34,37 +34,59 @@ def landscape(
             f"viz.landscape() wants a function of two numbers, not {type(f).__name__}. "
             "Try: viz.landscape(lambda x, y: x * x + y * y, path)"
         )
-    with words.unseen():
+
+    def height(x: float, y: float) -> float:
+        try:
+            return float(f(tensor(x, device=device), tensor(y, device=device)))
+        except (OverflowError, ZeroDivisionError):
+            return math.nan
+
+    with words.unrecorded():
         points, device = _points(path)
-    x = _widened([it[0] for it in points] if x is None else x, 0.15 if x is None else 0)
-    y = _widened([it[1] for it in points] if y is None else y, 0.15 if y is None else 0)
-    xs = [x[0] + (x[1] - x[0]) * step / N for step in range(N + 1)]
-    ys = [y[0] + (y[1] - y[0]) * step / N for step in range(N + 1)]
-    with words.unseen():
-        heights = _heights(f, xs, ys, device)
-        along = [_height(f, *point, device) for point in points]
-    finite = [it for row in heights for it in row if math.isfinite(it)]
+        xs = np.linspace(*(_range([it[0] for it in points]) if x is None else x), N + 1).tolist()
+        ys = np.linspace(*(_range([it[1] for it in points]) if y is None else y), N + 1).tolist()
+        heights = np.array([[height(x, y) for x in xs] for y in ys])
+        along = [height(*point) for point in points]
     title = "Landscape" if not points else f"Landscape, path of {words.count(len(points), 'point')}"
-    if not finite:
-        return said(title, "The function has no finite value in this range.")
-    canvas = Canvas()
-    low = heading(canvas, title)
-    axes = Axes(canvas, (70, low + 20, 460, 380), x, y)
-    axes.draw("x", "y")
-    levels = _levels(finite)
-    # of a valley the root of the height is nearly straight from one point of the grid to the next
-    lowest = min(finite)
-    roots = [[math.sqrt(max(it - lowest, 0)) for it in row] for row in heights]
-    for number, level in enumerate(levels):
-        lines = _line(xs, ys, roots, math.sqrt(level - lowest))
-        ends = [it for one, other in lines for it in (("M", one), ("L", other))]
-        commands = [(name, *axes.at(*at)) for name, at in ends]
-        share = number / max(len(levels) - 1, 1)
-        canvas.path(commands, BLUE if share < 0.5 else SKY, width=2.2 - 1.4 * share)
-    _draw_path(canvas, axes, points)
-    legend = f"Lines of equal height, the lowest thickest: {', '.join(map(words.number, levels))}"
-    canvas.lines(70, low + 452, legend, 11.5, SOFT, width=470)
-    return Picture(title, canvas, _alt(title, points, along, xs, ys, heights, legend))
+    finite = heights[np.isfinite(heights)]
+    if not finite.size:
+        return text_picture(title, "The function has no finite value in this range.")
+    low, high = float(finite.min()), float(finite.max())
+    shares = [number / (N_LEVELS + 1) for number in range(1, N_LEVELS + 1)]
+    levels = [low + (high - low) * share**2 for share in shares]
+
+    def draw(axes: Any) -> None:
+        if low < high:
+            # the root of a valley's height is nearly straight between two points of the grid
+            roots = np.ma.sqrt(np.ma.masked_invalid(heights) - low)
+            style = {
+                "colors": [BLUE if share < 0.5 else SKY for share in shares],
+                "linewidths": [2.4 - 1.6 * share for share in shares],
+            }
+            axes.contour(xs, ys, roots, [math.sqrt(high - low) * it for it in shares], **style)
+        axes.set(xlabel="x", ylabel="y", xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
+        axes.plot(*np.reshape(points, (-1, 2)).T, "o-", color=RED, markersize=6, mec=WHITE)
+        for name, at in zip(("start", "end"), points[:1] + points[-1:], strict=False):
+            side = "left" if at[0] < (xs[0] + xs[-1]) / 2 else "right"
+            above = "bottom" if name == "start" else "top"
+            style = {"weight": "bold", "clip_on": True, "in_layout": False}
+            axes.text(*at, f"  {name}  ", ha=side, va=above, **style)
+
+    numbers = ", ".join(map(words.number, levels if low < high else [low]))
+    legend = f"Lines of equal height, the lowest thickest: {numbers}"
+    say = words.number
+    lines = [title]
+    if points:
+        ends = [f"f({say(points[n][0])}, {say(points[n][1])}) = {say(along[n])}" for n in (0, -1)]
+        lines.append(f"The path: {words.count(len(points), 'point')}, from {' to '.join(ends)}")
+        steps = sorted({round(it * (len(points) - 1) / MOST_ROWS) for it in range(MOST_ROWS + 1)})
+        rows = [[str(it), *map(say, points[it]), say(along[it])] for it in steps]
+        lines += words.table(("step", "x", "y", "f"), rows)
+    every = range(0, N + 1, N // 4)
+    rows = [[say(ys[row]), *(say(float(heights[row, it])) for it in every)] for row in every]
+    lines.append("f on a grid, x to the right, y down:")
+    lines += [*words.table(["", *(say(xs[it]) for it in every)], rows), legend]
+    return chart(title, "\n".join(lines), draw, note=legend, size=(620, 420))
 
 
 def _points(path: Any) -> tuple[list[Point], Any]:
@@ -81,114 +103,9 @@ def _points(path: Any) -> tuple[list[Point], Any]:
     return points, given[0].device if given and is_tensor(given[0]) else None
 
 
-def _widened(values: Sequence[float], share: float) -> Point:
-    """The range of the values and a share of it on both sides."""
-    low, high = span(values) if values else (-2.0, 2.0)
-    margin = share * (high - low)
-    return low - margin, high + margin
-
-
-def _heights(
-    f: Callable[[Any, Any], Any], xs: list[float], ys: list[float], device: Any
-) -> list[list[float]]:
-    """The function on a grid: at once if it works on elements, which three points must confirm."""
-    try:
-        found = (
-            f(tensor(xs, device=device), tensor(ys, device=device).unsqueeze(1))
-            .expand(N + 1, N + 1)
-            .tolist()
-        )
-        for place in (0, N // 3, N):
-            alone = _height(f, xs[place], ys[N - place], device)
-            if not math.isclose(alone, found[N - place][place], rel_tol=1e-4, abs_tol=1e-6):
-                raise ValueError
-    except Exception:  # whatever a function of numbers raises when it is given a whole grid
-        return [[_height(f, x, y, device) for x in xs] for y in ys]
-    return found
-
-
-def _height(f: Callable[[Any, Any], Any], x: float, y: float, device: Any) -> float:
-    try:
-        return float(f(tensor(x, device=device), tensor(y, device=device)))
-    except (OverflowError, ZeroDivisionError):
-        return math.nan
-
-
-def _levels(finite: list[float]) -> list[float]:
-    """Heights between the least and the greatest, closer together further down."""
+def _range(values: Sequence[float]) -> Point:
+    """The range of the values with a margin of 15 % on both sides."""
+    finite = [it for it in values if math.isfinite(it)] or [-2.0, 2.0]
     low, high = min(finite), max(finite)
-    if low == high:
-        return [low]
-    return [low + (high - low) * (step / (N_LEVELS + 1)) ** 2 for step in range(1, N_LEVELS + 1)]
-
-
-def _line(
-    xs: list[float], ys: list[float], heights: list[list[float]], level: float
-) -> list[tuple[Point, Point]]:
-    """The pieces of the line of one height: in each half of each square it enters and leaves once.
-
-    Cutting squares into triangles leaves no doubtful case ("marching triangles").
-    """
-    pieces = []
-    below = (np.array(heights) < level).astype(int)
-    n_below = below[1:, 1:] + below[1:, :-1] + below[:-1, 1:] + below[:-1, :-1]
-    for row, column in np.argwhere((n_below > 0) & (n_below < 4)).tolist():
-        corner = [
-            (xs[column + i], ys[row + j], heights[row + j][column + i])
-            for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
-        ]
-        for three in ((0, 1, 2), (0, 2, 3)):
-            ends = []
-            for one, other in ((0, 1), (1, 2), (2, 0)):
-                (x, y, h), (to_x, to_y, to_h) = corner[three[one]], corner[three[other]]
-                if (h < level) != (to_h < level) and math.isfinite(h - to_h):
-                    share = (level - h) / (to_h - h)
-                    ends.append((x + share * (to_x - x), y + share * (to_y - y)))
-            if len(ends) == 2:
-                pieces.append((ends[0], ends[1]))
-    return pieces
-
-
-def _draw_path(canvas: Canvas, axes: Axes, points: list[Point]) -> None:
-    good = [it for it in points if all(map(math.isfinite, it))]
-    left, top, width, height = axes.frame
-    at = [axes.at(*it) for it in good]
-    inside = [it for it in at if left <= it[0] <= left + width and top <= it[1] <= top + height]
-    if len(inside) > 1:
-        canvas.line(inside, RED, width=2)
-    for place in inside if len(inside) <= 60 else []:
-        canvas.dot(*place, 3, RED, WHITE)
-    below = 0
-    for (x, y), name in [(inside[0], "start"), (inside[-1], "end")] if inside else []:
-        canvas.dot(x, y, 5, RED, WHITE)
-        canvas.text(x + 8, y - 7 + below, name, 12, INK, bold=True)
-        is_near = abs(x - inside[-1][0]) < 50 and abs(y - inside[-1][1]) < 15
-        below = 23 if is_near else 0
-
-
-def _alt(
-    title: str,
-    points: list[Point],
-    along: list[float],
-    xs: list[float],
-    ys: list[float],
-    heights: list[list[float]],
-    legend: str,
-) -> str:
-    say = words.number
-    text = [title]
-    if points:
-        first, last = points[0], points[-1]
-        text.append(
-            f"The path: {words.count(len(points), 'point')}, from f({say(first[0])}, "
-            f"{say(first[1])}) = {say(along[0])} to f({say(last[0])}, {say(last[1])}) = "
-            f"{say(along[-1])}"
-        )
-        steps = sorted({round(it * (len(points) - 1) / MOST_TOLD) for it in range(MOST_TOLD + 1)})
-        rows = [[str(it), *map(say, points[it]), say(along[it])] for it in steps]
-        text += table.text(("step", "x", "y", "f"), rows)
-    every = range(0, N + 1, N // 4)
-    text.append("f on a grid, x to the right, y down:")
-    rows = [[say(ys[row]), *(say(heights[row][column]) for column in every)] for row in every]
-    text += table.text(["", *(say(xs[column]) for column in every)], rows)
-    return "\n".join([*text, legend])
+    margin = 0.15 * (high - low) or abs(low) / 2 + 0.5
+    return low - margin, high + margin

@@ -5,27 +5,29 @@ from itertools import groupby
 from typing import Any
 
 from tensorkit.ledger import Ledger, Record
-from tensorkit.viz import table, words
-from tensorkit.viz.chart import short, ticks
-from tensorkit.viz.drawing import Canvas, Picture, heading, said, text_width
-from tensorkit.viz.palette import EDGE, INK, SERIES, SOFT
+from tensorkit.viz import words
+from tensorkit.viz.charts import chart, short
+from tensorkit.viz.drawing import shortened
+from tensorkit.viz.palette import SERIES
+from tensorkit.viz.picture import Picture, text_picture
 
 KINDS = {"transfer": "transfers", "launch": "launches", "synchronise": "synchronisations"}
-LANES = ("host to device", "launch", "synchronise", "device to host")
-_LABELS = {"launch": "launch: running"}
+LANES = {
+    "host to device": "host to device",
+    "device to device": "host to device",
+    "launch": "launch: running",
+    "synchronise": "synchronise",
+    "device to host": "device to host",
+}
+MOST_RECORDS, MOST_LINES = 40, 12
 _RUNNING = "A bar of a launch is the device running it; the host does not wait for that."
-_SAME_LANE = {"host to device": "device to device"}
-LANE, WIDTH, LEFT, MOST_TOLD, MOST_LINES = 26.0, 720.0, 130.0, 40, 12
-
-Scale = tuple[float, str, float]
-"""The length of the time axis, its unit, and how many of the unit are a second."""
 
 
 def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     """Transfers, launches and synchronisations over time; a second ledger below, on one scale.
 
     A ledger is what ``tk.cuda.record()`` opens. Two are called as the caller's variables are. Below
-    each stands what its lines of code asked for. Times begin at the first record; those of a
+    the chart stands what each line of code asked for. Times begin at the first record; those of a
     simulated device are a model's, the same on every machine.
 
     >>> from tensorkit import viz
@@ -34,49 +36,55 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     >>> viz.timeline(ledger).alt.splitlines()[2]
     '2 transfers, 16 bytes in all; 1 launch; 1 synchronisation; over 30 µs'
     """
-    ledgers = [("", ledger)] if other is None else _named(ledger, other)
-    for _, it in ledgers:
+    ledgers = [ledger] if other is None else [ledger, other]
+    for it in ledgers:
         if not isinstance(it, Ledger):
             raise TypeError(
                 f"viz.timeline() wants a ledger, not {type(it).__name__}. "
                 "Try: with tk.cuda.record() as ledger: ..."
             )
-    if not any(map(len, (it for _, it in ledgers))):
-        return said("Nothing happened", "The ledger is empty: nothing was asked of a CUDA device.")
-    title = "Timeline of the device"
+    if not any(map(len, ledgers)):
+        nothing = "The ledger is empty: nothing was asked of a CUDA device."
+        return text_picture("Nothing happened", nothing)
+    title, names = "Timeline of the device", [""]
     if other is not None:
-        title += f": {' and '.join(name for name, _ in ledgers)}"
-    end = max(_duration(it) for _, it in ledgers)
-    unit, per_second = words.time_unit(end)
-    scale = (end * per_second or 1.0, unit, per_second)
-    canvas = Canvas()
-    below = _RUNNING if any(it.launches for _, it in ledgers) else ""
-    text = [title, *filter(None, [below])]
-    low = heading(canvas, title, below)
-    for name, it in ledgers:
-        summary = _summary(it)
-        right_end = canvas.text(18, low + 14, name, 12.5, bold=True) + 10 if name else 18
-        canvas.text(right_end, low + 14, summary, 12.5, INK)
-        low = _draw(canvas, it, low + 24, scale)
-        header, rows = ("line", *KINDS.values()), _by_line(it)
-        shown = rows[:MOST_LINES]
-        if len(rows) > MOST_LINES:
-            shown.append([f"and {len(rows) - MOST_LINES} more lines", "", "", ""])
-        low = table.draw(canvas, 18, low + 8, header, shown, widest=480) + 22
-        text += [f"{name}: {summary}" if name else summary, *table.text(header, rows)]
-        text += _told(it)
-    return Picture(title, canvas, "\n".join(text))
+        names = _names(ledgers)
+        title += f": {' and '.join(names)}"
+    note = _RUNNING if any(it.launches for it in ledgers) else ""
+    longest = max(map(_duration, ledgers))
+    unit, per_second = words.time_unit(longest)
+    headings, text, below = [], [title, *filter(None, [note])], []
+    for name, it in zip(names, ledgers, strict=True):
+        headings.append(f"{name}: {_summary(it)}" if name else _summary(it))
+        rows = _by_line(it)
+        text += [headings[-1], *words.table(("line", *KINDS.values()), rows), *_in_words(it)]
+        shown = [[shortened(line, 320, 11), *counts] for line, *counts in rows[:MOST_LINES]]
+        below += [*words.table((name or "line", *KINDS.values()), shown), ""]
+
+    def draw(*panels: Any) -> None:
+        lanes = list(dict.fromkeys(LANES.values()))
+        for axes, it, heading in zip(panels, ledgers, headings, strict=True):
+            for n, (lane, (colour, _)) in enumerate(zip(lanes, SERIES, strict=False)):
+                spans = [(at * per_second, time * per_second) for at, time in _spans(it, lane)]
+                axes.broken_barh(spans, (n - 0.35, 0.7), color=colour, linewidth=1.5)
+            axes.set(
+                title=heading, xlim=(0, longest * per_second or 1), ylim=(len(lanes) - 0.5, -0.5)
+            )
+            axes.set_yticks(range(len(lanes)), lanes)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{short(value)} {unit}")
+
+    size = (760, 165 * len(ledgers))
+    panels = (len(ledgers), 1)
+    return chart(title, "\n".join(text), draw, note=note, panels=panels, size=size, lines=below)
 
 
-def _named(*ledgers: Ledger) -> list[tuple[str, Ledger]]:
-    """Each ledger with the name that it has where the picture is asked for."""
+def _names(ledgers: list[Ledger]) -> list[str]:
+    """The name of each ledger where the picture is asked for."""
     frame = words.caller()
     known = {**frame.f_globals, **frame.f_locals}
     names = {id(it): name for name, it in known.items() if not name.startswith("_")}
-    return [
-        (names.get(id(it), word).replace("_", " "), it)
-        for it, word in zip(ledgers, ("first", "second"), strict=True)
-    ]
+    pairs = zip(ledgers, ("first", "second"), strict=True)
+    return [names.get(id(it), word).replace("_", " ") for it, word in pairs]
 
 
 def _since(ledger: Ledger, moment: float) -> float:
@@ -88,12 +96,22 @@ def _duration(ledger: Ledger) -> float:
     return max((_since(ledger, it.start + it.duration) for it in ledger), default=0.0)
 
 
+def _spans(ledger: Ledger, lane: str) -> list[tuple[float, float]]:
+    """Start and duration of the records in a lane; those that would not be seen are left out."""
+    found = [(0.0, -1.0)]
+    for it in ledger:
+        if LANES[it.direction or it.kind] == lane:
+            start = _since(ledger, it.start)
+            if start + it.duration > sum(found[-1]) + _duration(ledger) / 600:
+                found.append((start, it.duration))
+    return found[1:]
+
+
 def _summary(ledger: Ledger) -> str:
+    launches = words.count(len(ledger.launches), "launch")
     counts = [
         words.count(len(ledger.transfers), "transfer") + _moved(ledger.transfers),
-        words.count(len(ledger.launches), "launch")
-        if ledger.sees_launches
-        else "launches not seen",
+        launches if ledger.sees_launches else "launches not seen",
         words.count(len(ledger.synchronisations), "synchronisation"),
     ]
     return f"{'; '.join(counts)}; over {words.duration(_duration(ledger))}"
@@ -106,58 +124,25 @@ def _moved(records: list[Record]) -> str:
 
 def _by_line(ledger: Ledger) -> list[list[str]]:
     """What each line of code asked for: the line, then the number of records of each kind."""
-    by_line: dict[Any, list[Record]] = {}
-    for it in ledger:
-        by_line.setdefault(it.line, []).append(it)
     rows = []
-    for line, records in by_line.items():
-        row = [words.place(*line)]
+    for line in dict.fromkeys(it.line for it in ledger):
+        row = [words.code_line(*line)]
         for kind in KINDS:
-            own = [it for it in records if it.kind == kind]
-            row.append(f"{len(own):,}{_moved(own)}" if own else "")
+            records = [it for it in ledger if it.line == line and it.kind == kind]
+            row.append(f"{len(records):,}{_moved(records)}" if records else "")
         rows.append(row)
     return rows
 
 
-def _draw(canvas: Canvas, ledger: Ledger, top: float, scale: Scale) -> float:
-    most, unit, per_second = scale
-    bottom = top + LANE * len(LANES)
-    for tick in ticks(0, most):
-        x = LEFT + WIDTH * tick / most
-        canvas.line([(x, top), (x, bottom)], EDGE, width=0.8)
-        canvas.text(x, bottom + 14, f"{short(tick)} {unit}", 11, SOFT, anchor="middle")
-    for number, lane in enumerate(LANES):
-        y = top + LANE * number
-        canvas.text(18, y + 17, _LABELS.get(lane, lane), 12, SOFT)
-        canvas.line([(LEFT, y + LANE), (LEFT + WIDTH, y + LANE)], EDGE, width=0.8)
-        reached = 0.0
-        for it in ledger:
-            if (it.direction or it.kind) not in (lane, _SAME_LANE.get(lane)):
-                continue
-            x = LEFT + WIDTH * _since(ledger, it.start) * per_second / most
-            width = max(WIDTH * it.duration * per_second / most - 1, 1.5)
-            if x + width > reached + 1:  # else it would not be seen
-                reached = x + width
-                fill, ink = SERIES[number]
-                canvas.rect(x, y + 4, width, LANE - 8, fill, radius=2)
-                if text_width(it.name, 11) < width - 6:
-                    canvas.text(x + width / 2, y + 17, it.name, 11, ink, anchor="middle")
-    return bottom + 14
-
-
-def _told(ledger: Ledger) -> list[str]:
+def _in_words(ledger: Ledger) -> list[str]:
     """The records in words; neighbours of one kind and line together."""
-    told = []
-    for (kind, line, direction), group in groupby(
-        ledger, lambda it: (it.kind, it.line, it.direction)
-    ):
+    lines = []
+    for (kind, line, way), group in groupby(ledger, lambda it: (it.kind, it.line, it.direction)):
         records = list(group)
         start = words.duration(_since(ledger, records[0].start))
-        names = ", ".join(
-            name if n == 1 else f"{n:,} times {name}"
-            for name, n in Counter(it.name for it in records).items()
-        )
-        way = f", {direction}{_moved(records)}" if direction else ""
-        told.append(f"at {start}: {kind} {names}{way} ({words.place(*line)})")
-    more = [f"and {len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
-    return [*told[:MOST_TOLD], *more]
+        counts = Counter(it.name for it in records).items()
+        names = ", ".join(name if n == 1 else f"{n:,} times {name}" for name, n in counts)
+        moved = f", {way}{_moved(records)}" if way else ""
+        lines.append(f"at {start}: {kind} {names}{moved} ({words.code_line(*line)})")
+    more = [f"and {len(lines) - MOST_RECORDS:,} more"] if len(lines) > MOST_RECORDS else []
+    return [*lines[:MOST_RECORDS], *more]

@@ -1,142 +1,84 @@
-"""Large graphs made small: what repeats becomes one box, then stretches of the rest do.
+"""Large graphs made small: what repeats becomes one box, or else equal stretches do.
 
-A *group* is a list of places in the graph's order. A stretch of that order can always become one
-box without making a circle, because every way out of it and back would lie inside it.
+A *group* is a list of vertices, by number. A stretch of the graph's order can always become one box
+without making a circle, because every way out of it and back would lie inside it.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
-from tensorkit.viz.reading import Vertex
+from tensorkit.viz.autograd_graph import Vertex
 
 LONGEST_BLOCK = 80
-MOST_LEAVES_AT_ONE = 4
 
 
 @dataclass
 class Group:
-    """Some vertices drawn as one box; ``times`` and ``block`` if they are a repeated block,
-    ``module`` if they belong to one."""
+    """Vertices drawn as one box; ``times`` and ``block`` if they are a repeated block."""
 
     members: list[int]
     times: int = 1
     block: int = 1
-    module: str = ""
 
 
 def fold(vertices: list[Vertex], most: int) -> list[Group]:
     """Groups that hold each vertex once, in an order in which inputs come first; about ``most``."""
     if len(vertices) <= most:
-        return [Group([place]) for place in range(len(vertices))]
-    operations = [place for place, it in enumerate(vertices) if not it.is_leaf]
-    blocks = _blocks(vertices, operations)
+        return [Group([number]) for number in range(len(vertices))]
+    operations = [number for number, it in enumerate(vertices) if not it.is_leaf]
+    blocks = _repeated_blocks(vertices, operations)
     folded = _with_leaves(vertices, blocks)
-    if len(folded) > most:
-        alone = [Group([place]) for place in operations]
-        parts = _modules(vertices, alone, most) or _stretches(blocks, max(most // 2, 2))
-        folded = _with_leaves(vertices, parts)
-    return folded
+    if len(folded) <= most:
+        return folded
+    *rest, last = operations
+    size = -(-2 * len(rest) // most)
+    stretches = [Group(rest[start : start + size]) for start in range(0, len(rest), size)]
+    return _with_leaves(vertices, [*stretches, Group([last])])
 
 
-def _blocks(vertices: list[Vertex], operations: list[int]) -> list[Group]:
+def _repeated_blocks(vertices: list[Vertex], operations: list[int]) -> list[Group]:
     """The operations, with each block that follows itself at least twice as one group."""
-    labels = [(vertices[place].title, vertices[place].form) for place in operations]
-    n = len(labels)
-    number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    numbers = np.array([number_of[label] for label in labels])
-    longest = min(LONGEST_BLOCK, n // 3)
-    # how often the block of each length that begins at each place follows itself
-    times = np.ones((longest + 1, n), int)
-    for block in range(1, longest + 1):
-        ends = np.where(numbers[:-block] == numbers[block:], n, np.arange(n - block))
-        first_end = np.minimum.accumulate(np.append(ends, n - block)[::-1])[::-1]
-        times[block, : n - block] = (first_end[:-1] - np.arange(n - block)) // block + 1
-    gains = np.where(times >= 3, np.arange(longest + 1)[:, None] * (times - 1), 0)
-    best = gains.argmax(axis=0)  # of equal gains the shortest block
-    groups, place = [], 0
-    while place < n:
-        block, n_times = max(int(best[place]), 1), int(times[best[place], place])
-        groups.append(Group(operations[place : place + block * n_times], n_times, block))
-        place += block * n_times
+    labels = [(vertices[it].title, vertices[it].form) for it in operations]
+
+    def repeats(start: int, block: int) -> int:
+        times = 1
+        first = labels[start : start + block]
+        while labels[start + times * block : start + (times + 1) * block] == first:
+            times += 1
+        return times
+
+    groups, start = [], 0
+    while start < len(labels):
+        best = (0, -1, 1)  # operations saved, the shortest block of these, how often it is there
+        for block in range(1, min(LONGEST_BLOCK, (len(labels) - start) // 3) + 1):
+            if labels[start] == labels[start + block] and (times := repeats(start, block)) > 2:
+                best = max(best, (block * (times - 1), -block, times))
+        _, block, times = best
+        groups.append(Group(operations[start : start - block * times], times, -block))
+        start -= block * times
     return groups
 
 
-def _modules(vertices: list[Vertex], groups: list[Group], most: int) -> list[Group]:
-    """Neighbours that use parameters of one module joined, as deep in its tree as ``most`` permits.
-
-    Operations without parameters belong to the module before them. Empty if there are no modules.
-    """
-    paths, current = [], ""
-    for group in groups:
-        sources = [at for it in group.members for at in vertices[it].inputs if at is not None]
-        named = [vertices[at].name for at in sources if "." in vertices[at].name]
-        current = named[-1].rpartition(".")[0] if named else current
-        paths.append(current.split("."))
-    for depth in range(max(map(len, paths)), 0, -1):
-        joined: list[Group] = []
-        for path, group in zip(paths, groups, strict=True):
-            module = ".".join(path[:depth])
-            if joined and joined[-1].module == module:
-                joined[-1].members.extend(group.members)
-            else:
-                joined.append(Group(list(group.members), module=module))
-        if 1 < len(joined) <= most:
-            return joined
-    return []
-
-
-def _stretches(groups: list[Group], wanted: int) -> list[Group]:
-    """Neighbouring groups joined until ``wanted`` are left; the last operation stays alone."""
-    *rest, last = groups
-    size = -(-len(rest) // wanted)
-    joined = []
-    for start in range(0, len(rest), size):
-        part = rest[start : start + size]
-        joined.append(
-            part[0] if len(part) == 1 else Group([it for group in part for it in group.members])
-        )
-    return [*joined, last]
-
-
 def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
-    """Leaves put where they are used: inside a group that alone uses them, else beside it."""
-    home = {place: number for number, group in enumerate(groups) for place in group.members}
-    users: dict[int, set[int]] = {}
-    for place, vertex in enumerate(vertices):
-        for source in vertex.inputs:
-            if source is not None and vertices[source].is_leaf:
-                users.setdefault(source, set()).add(home[place])
-    outside: list[int] = []
-    for leaf in sorted(users):
-        (*others, first) = sorted(users[leaf], reverse=True)
-        if not others and len(groups[first].members) > 1:
-            groups[first].members.append(leaf)
-        else:
-            outside.append(leaf)
-    shared = Counter(tuple(sorted(users[leaf])) for leaf in outside)
-    together: dict[tuple[int, ...], Group] = {}
-    leaves: list[Group] = []
-    for leaf in outside:
-        key = tuple(sorted(users[leaf]))
-        if shared[key] > MOST_LEAVES_AT_ONE and key in together:
-            together[key].members.append(leaf)
-        else:
-            together[key] = Group([leaf])
-            leaves.append(together[key])
-    return [*leaves, *groups]
+    """Leaves inside the folded group that uses them first, or together before an operation."""
+    group_of = {it: number for number, group in enumerate(groups) for it in group.members}
+    leaves: dict[int, Group] = {}
+    placed: set[int] = set()
+    for number, group in group_of.items():
+        for source in vertices[number].inputs:
+            if source is not None and vertices[source].is_leaf and source not in placed:
+                placed.add(source)
+                home = groups[group] if len(groups[group].members) > 1 else None
+                (home or leaves.setdefault(group, Group([]))).members.append(source)
+    return [*leaves.values(), *groups]
 
 
 def edges(vertices: list[Vertex], groups: list[Group]) -> list[tuple[int, int]]:
-    """The edges between groups: (from, to), each once if one of both is folded."""
-    home = {place: number for number, group in enumerate(groups) for place in group.members}
-    found: list[tuple[int, int]] = []
-    for place, vertex in enumerate(vertices):
-        for source in vertex.inputs:
-            if source is not None and home[source] != home[place]:
-                edge = home[source], home[place]
-                folded = max(len(groups[number].members) for number in edge) > 1
-                if not folded or edge not in found:
-                    found.append(edge)
-    return found
+    """The edges between groups: (from, to), each once if something is folded."""
+    group_of = {it: number for number, group in enumerate(groups) for it in group.members}
+    ends = [
+        (group_of[source], group_of[number])
+        for number, vertex in enumerate(vertices)
+        for source in vertex.inputs
+        if source is not None and group_of[source] != group_of[number]
+    ]
+    return ends if len(groups) == len(vertices) else list(dict.fromkeys(ends))

@@ -1,7 +1,10 @@
-"""A grid of cells with text, as broadcast and indexing draw tensors of up to two dimensions."""
+"""A grid of cells with text, as broadcast and indexing draw tensors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from tensorkit.viz.drawing import Canvas, text_width
 from tensorkit.viz.palette import INK, SOFT, WHITE
@@ -16,109 +19,87 @@ class Cell:
     text: str
     ground: str = WHITE
     dash: str = ""
-    strong: bool = False
+    is_heavy: bool = False
+
+    @property
+    def in_brackets(self) -> str:
+        """The text, in brackets if the outline is heavy."""
+        return f"({self.text})" if self.is_heavy else self.text
 
 
-Places = Sequence[int]
+class Grid:
+    """The cells of a tensor as rows: the last dimension lies along them, the others are beside.
+
+    ``cell`` gives the cell at an index. A large grid is shortened to its first rows and columns
+    and the last, or to some rows and columns that are ``wanted``.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        cell: Callable[[tuple[int, ...]], Cell],
+        wanted: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    ) -> None:
+        *lead, n_columns = shape or (1,)
+        self.columns = _shown(n_columns, MOST_COLUMNS, wanted[1])
+        self.rows: list[str] = []
+        self.cells: list[list[Cell | None]] = []
+        for row in _shown(prod(lead), MOST_ROWS, wanted[0]):
+            index = () if row is None else tuple(map(int, np.unravel_index(row, lead)))
+            self.rows.append("…" if row is None else ", ".join(map(str, index)))
+            columns = [None if row is None else it for it in self.columns]
+            full = [None if it is None else (*index, it)[: len(shape)] for it in columns]
+            self.cells.append([None if it is None else cell(it) for it in full])
+
+    def as_text(self) -> list[str]:
+        """The cells as lines of text; heavy ones in brackets."""
+        lines = []
+        for name, cells in zip(self.rows, self.cells, strict=True):
+            words = ["..." if it is None else it.in_brackets for it in cells]
+            lines += ["  " + ("..." if name == "…" else " ".join(words))] if cells else []
+        return lines
+
+    def draw(
+        self, canvas: Canvas, x: float, y: float, names: Sequence[str] = ()
+    ) -> tuple[float, float]:
+        """Draw the cells with their indices beside them; gives the right and lower end.
+
+        ``names`` stand beside the rows instead of their indices.
+        """
+        rows = [names[int(it)] if names and it.isdigit() else it for it in self.rows]
+        columns = ["" if it is None else str(it) for it in self.columns if rows]
+        texts = [it.text for cells in self.cells for it in cells if it is not None]
+        widths = [text_width(it, SIZE, mono=True) for it in [*texts, *columns]]
+        width = max([16.0, *widths]) + 14
+        left, top = x + 8 + max((text_width(it, 10.5) for it in rows), default=0), y + 16
+        for n, column in enumerate(columns):
+            canvas.text(left + (n + 0.5) * width, y + 11, column, 10, SOFT, anchor="middle")
+        for name, cells in zip(rows, self.cells, strict=True):
+            canvas.text(left - 6, top + 16, name, 10.5, SOFT, anchor="end")
+            for n, cell in enumerate(cells):
+                at = left + n * width
+                if cell is not None:
+                    canvas.rect(at, top, width, HEIGHT, cell.ground, SOFT, dash=cell.dash, line=1)
+                    if cell.is_heavy:  # inside the cell, so that it reads in grey too
+                        canvas.rect(at + 2, top + 2, width - 4, HEIGHT - 4, "none", INK, line=1.8)
+                text = "⋯" if cell is None else cell.text
+                canvas.text(at + width / 2, top + 16, text, SIZE, anchor="middle", mono=True)
+            top += HEIGHT
+        return left + len(columns) * width, top
 
 
-def shown(size: int, most: int, wanted: Places = ()) -> list[int | None]:
-    """The places along a dimension that are drawn; None stands for those left out.
+def _shown(size: int, most: int, wanted: Sequence[int]) -> list[int | None]:
+    """The indices along a dimension that are shown; None stands for those left out.
 
-    Of many these are the first ones and the last, or, if that shows clearly more of them, as many
-    ``wanted`` ones as there is room for.
+    Of many these are the first ones and the last; where those hold fewer than two of the
+    ``wanted`` ones, the first of these between both ends.
     """
     if size <= most:
         return list(range(size))
-    usual = [*range(most - 2), None, size - 1]
-    if not wanted:
-        return usual
-    places = {0, wanted[-1], size - 1}
-    for place in wanted:
-        if len(_with_gaps(places | {place})) > most:
-            break
-        places.add(place)
-    seen, usually = len(places & set(wanted)), len(set(usual) & set(wanted))
-    is_clearer = seen > usually + 1 or (seen > usually and seen == len(wanted)) or not usually
-    return _with_gaps(places) if is_clearer else usual
-
-
-def _with_gaps(places: set[int]) -> list[int | None]:
+    shown = {*range(most - 2), size - 1}
+    if len(shown & set(wanted)) < min(len(wanted), 2):
+        shown = {0, size - 1, *wanted[: (most - 2) // 2]}
     found: list[int | None] = []
-    for place in sorted(places):
-        if found and place - 1 not in places:
-            found.append(None)
-        found.append(place)
+    for it in sorted(shown):
+        found += [None, it] if found and it - 1 not in shown else [it]
     return found
-
-
-def text(
-    rows: int,
-    columns: int,
-    cell: Callable[[int, int], Cell],
-    wanted: tuple[Places, Places] = ((), ()),
-) -> list[str]:
-    """The same cells as lines of text; heavy ones in brackets."""
-    lines = []
-    column_places = shown(columns, MOST_COLUMNS, wanted[1])
-    for row in shown(rows, MOST_ROWS, wanted[0]) if columns else []:
-        cells = ["..." if row is None else ""]
-        if row is not None:
-            told = [None if it is None else cell(row, it) for it in column_places]
-            cells = [
-                "..." if it is None else f"({it.text})" if it.strong else it.text for it in told
-            ]
-        lines.append("  " + " ".join(cells))
-    return lines
-
-
-def draw(
-    canvas: Canvas,
-    x: float,
-    y: float,
-    rows: int,
-    columns: int,
-    cell: Callable[[int, int], Cell],
-    name_rows: bool = True,
-    wanted: tuple[Places, Places] = ((), ()),
-) -> tuple[float, float]:
-    """Draw the cells of a matrix, with its indices beside it; gives the right and lower end.
-
-    ``wanted`` are rows and columns that are drawn of a large matrix rather than its first ones.
-    """
-    row_places = shown(rows, MOST_ROWS, wanted[0])
-    column_places = shown(columns, MOST_COLUMNS, wanted[1])
-    cells = {
-        (row, column): cell(row, column)
-        for row in row_places
-        for column in column_places
-        if row is not None and column is not None
-    }
-    width = 14 + max((text_width(it.text, SIZE, mono=True) for it in cells.values()), default=16)
-    width = max(width, 14 + text_width(str(columns - 1), 10), 30)
-    left, at_y = x + 12 + text_width(str(max(rows - 1, 0)), 10), y + 16
-    for row in row_places:
-        at_x = left
-        if row is not None and name_rows:
-            canvas.text(left - 6, at_y + 16, str(row), 10, SOFT, anchor="end")
-        for column in column_places:
-            if row is None or column is None:
-                dots = "⋯" if row is not None else "⋮"
-                canvas.text(at_x + width / 2, at_y + 16, dots, 12, SOFT, anchor="middle")
-            else:
-                it = cells[row, column]
-                if it.strong:  # inside the cell, so that it reads in grey and beside others
-                    canvas.rect(at_x, at_y, width, HEIGHT, it.ground, SOFT, line=1)
-                    canvas.rect(at_x + 2, at_y + 2, width - 4, HEIGHT - 4, "", INK, line=1.8)
-                else:
-                    canvas.rect(at_x, at_y, width, HEIGHT, it.ground, SOFT, dash=it.dash, line=1)
-                middle = at_x + width / 2
-                canvas.text(middle, at_y + 16, it.text, SIZE, INK, anchor="middle", mono=True)
-            at_x += width
-        at_y += HEIGHT
-    at_x = left
-    for column in column_places:
-        if column is not None and rows:
-            canvas.text(at_x + width / 2, y + 11, str(column), 10, SOFT, anchor="middle")
-        at_x += width
-    return at_x, at_y

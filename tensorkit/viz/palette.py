@@ -14,7 +14,6 @@ RED, SKY, PINK = "#D55E00", "#56B4E9", "#CC79A7"
 
 # colour, and the colour of text upon it
 SERIES = ((BLUE, WHITE), (ORANGE, INK), (RED, INK), (SKY, INK), (GREEN, INK), (PINK, INK))
-DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 2")
 
 # light grounds for boxes with text: what they mean
 LEAF, RESULT, FOLDED, PLAIN = "#dcecf7", "#fdeecb", "#e9e6df", WHITE

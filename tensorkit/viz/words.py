@@ -1,19 +1,22 @@
 """Tensors in words: numbers, shapes, values, bytes, and the names a caller gave them."""
 
+import importlib
 import linecache
-import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from tensorkit import frames
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
+from tensorkit.errors import importing
 
 MOST_VALUES, MOST_READ = 6, 10_000_000
 _PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
@@ -35,11 +38,9 @@ def count(n: int, noun: str) -> str:
 
 def n_bytes(n: float) -> str:
     """A number of bytes for people: ``96 bytes``, ``1.5 KiB``."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if n < 1024 or unit == "GiB":
-            return count(int(n), "byte") if unit == "bytes" else f"{n:.4g} {unit}"
-        n /= 1024
-    raise AssertionError
+    units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+    large = (f"{n / size:.4g} {unit}" for size, unit in units if n >= size)
+    return next(large, count(int(n), "byte"))
 
 
 def duration(seconds: float) -> str:
@@ -56,8 +57,8 @@ def time_unit(seconds: float) -> tuple[str, float]:
 
 def form(x: Any) -> str:
     """Shape and dtype of a tensor, and its device if that is not the CPU: ``(2, 3) float32``."""
-    place = "" if x.device.type == "cpu" else f" on {x.device}"
-    return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{place}"
+    device = "" if x.device.type == "cpu" else f" on {x.device}"
+    return f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}{device}"
 
 
 def values(x: Tensor) -> str:
@@ -72,22 +73,13 @@ def values(x: Tensor) -> str:
         return f"{int(array.sum()):,} of {array.size:,} True"
     if array.dtype.kind != "f":
         return f"{array.min()} … {array.max()}"
-    wide = array.astype("float64")
-    finite = wide[abs(wide) < math.inf]
-    odd = [
-        f"{n} {word}"
-        for word, n in (
-            ("nan", int((wide != wide).sum())),
-            ("inf", int((abs(wide) == math.inf).sum())),
-        )
-        if n
-    ]
-    if not finite.size:
-        return ", ".join(odd)
-    if finite.min() == finite.max() and not odd:
-        return f"all {number(float(finite.min()))}"
-    spread = f"{number(float(finite.min()))} … {number(float(finite.max()))}"
-    return ", ".join([f"{spread}, mean {number(float(finite.mean()))}", *odd])
+    finite = array[np.isfinite(array)].astype("float64")
+    n_nan, n_inf = int(np.isnan(array).sum()), int(np.isinf(array).sum())
+    facts = [f"{n} {word}" for n, word in ((n_nan, "nan"), (n_inf, "inf")) if n]
+    if finite.size:
+        low, high, mean = (number(float(it(finite))) for it in (np.min, np.max, np.mean))
+        facts.insert(0, f"all {low}" if low == high else f"{low} … {high}, mean {mean}")
+    return ", ".join(facts)
 
 
 def _nested(value: Any) -> str:
@@ -96,21 +88,32 @@ def _nested(value: Any) -> str:
     return number(value)
 
 
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines of text."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    ]
+
+
 def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
     """TypeError with a sentence unless ``value`` is a tensor."""
     if not is_tensor(value):
-        repair = "tk.tensor(...), or tk.from_numpy(array) for a NumPy array"
-        if value is None:  # what backward() returns, and what .grad is at first
-            repair = "the tensor itself: w, not w.grad; loss, not loss.backward()"
-        elif isinstance(value, int | float):
-            repair = "the tensor from which the number was taken (by item()?), or tk.tensor(...)"
-        raise TypeError(
-            f"{function}() wants a tensor; {name} is of class {type(value).__name__}. Try: {repair}"
-        )
+        kind = type(value).__name__
+        # None is what backward() returns, and what .grad is at first
+        repair = "the tensor itself (w, not w.grad or w.item()), or tk.tensor(...)"
+        raise TypeError(f"{function}() wants a tensor; {name} is of class {kind}. Try: {repair}")
+
+
+def library(name: str) -> Any:
+    """A module of a library that draws; ImportError with a sentence where it is not installed."""
+    with importing("This picture"):
+        return importlib.import_module(name)
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def unrecorded() -> Iterator[None]:
     """Context in which no recording notes what a picture does to look at tensors."""
     before, state.watching = state.watching, ()
     try:
@@ -124,7 +127,7 @@ def source(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
-def place(file: str, line: int) -> str:
+def code_line(file: str, line: int) -> str:
     """A line of code in words: its file, unless that is a notebook's cell; number; text."""
     text = source(file, line)
     is_cell = "ipykernel" in file or file.startswith("<")

@@ -25,13 +25,12 @@ def without(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "use"),
     [
-        ("matplotlib", lambda: viz.memory(x=tk.ones(2)).png),
+        ("matplotlib", lambda: viz.training([2.0, 1.0])),
         ("graphviz", lambda: viz.graph(tk.ones(2, requires_grad=True).sum()).dot),
-        ("graphviz", lambda: viz.graph(tk.ones(2, requires_grad=True).sum(), by_dot=True)),
         ("safetensors", lambda: tk.save(tk.ones(2), io.BytesIO())),
         ("safetensors", lambda: tk.load(io.BytesIO(b""))),
     ],
-    ids=["png", "graph in dot's language", "graph placed by dot", "save", "load"],
+    ids=["chart", "graph in dot's language", "save", "load"],
 )
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(without, package, use):
     without(package)
@@ -47,7 +46,7 @@ def test_pictures_are_shown_without_matplotlib_and_graphviz(without):
     without("graphviz")
     y = (tk.ones(2, requires_grad=True) * 2).sum()
     for picture in (viz.memory(x=tk.ones(2)), viz.graph(y), viz.broadcast((2, 1), (3,))):
-        assert picture.html.startswith("<img")
+        assert "<img" in picture.html
 
 
 def test_another_missing_module_is_no_package_of_ours(monkeypatch):

@@ -27,13 +27,6 @@ def test_no_leaf_is_offered_retain_grad():
     assert h.grad is not None
 
 
-def test_a_copy_of_a_leaf_points_to_the_leaf():
-    w = _leaf()
-    wide = w.double()
-    text = explain.no_grad(wide).alt
-    assert "It is a copy of w, a leaf: look at w.grad." in text
-
-
 def test_a_leaf_without_backward_is_told_which_result_to_use():
     w = _leaf()
     loss = (w * w).sum()
@@ -77,7 +70,7 @@ def test_an_unused_leaf_is_told_to_look_from_a_loss_by_its_name():
     ("given", "repair"),
     [
         pytest.param(None, "w, not w.grad", id="the gradient instead of its tensor"),
-        pytest.param(3.0, "by item", id="a number instead of its tensor"),
+        pytest.param(3.0, r"or w\.item", id="a number instead of its tensor"),
         pytest.param([1.0], "tk.tensor", id="a list"),
     ],
 )
@@ -100,7 +93,7 @@ def test_an_error_of_another_kind_is_sent_to_its_explanation(run, call):
 
 
 def test_broadcast_asks_for_the_tensors_instead_of_an_error():
-    with pytest.raises(TypeError, match="an error does not say which"):
+    with pytest.raises(TypeError, match="the two that did not fit"):
         explain.broadcast(RuntimeError("sizes"))
 
 
@@ -132,7 +125,7 @@ def test_item_is_found():
         again = tk.tensor(total.item(), requires_grad=False)
     explanation = explain.no_grad(again)
     assert "left the library through item()" in explanation.alt
-    assert explanation.repairs == ["again = total"]
+    assert "Compute with the tensors themselves" in explanation.alt
 
 
 def test_data_is_found():
@@ -151,7 +144,7 @@ def test_a_tensor_made_of_a_tensor_is_found():
         y = tk.tensor(w * 2)
     explanation = explain.no_grad(y)
     assert "tensor copies values and leaves the history behind" in explanation.alt
-    assert explanation.repairs == ["y = w * 2"]
+    assert explanation.repairs == ["y = (w * 2)"]
 
 
 def test_a_tensor_made_of_a_list_of_tensors_is_told_to_stack():
@@ -160,10 +153,7 @@ def test_a_tensor_made_of_a_list_of_tensors_is_told_to_stack():
         y = tk.tensor([w, w * 2])
     explanation = explain.no_grad(y)
     assert "left the library through tensor()" in explanation.alt
-    assert explanation.repairs == ["y = tk.stack([w, w * 2])"]
-    names = {"tk": tk, "w": w}
-    exec(explanation.repairs[0], names)
-    assert names["y"].requires_grad
+    assert "tk.stack makes one tensor of several" in explanation.alt
 
 
 def test_a_tensor_made_of_numbers_is_still_asked_to_ask():
@@ -178,7 +168,6 @@ def test_the_way_through_numpy_is_found_from_a_leaf_made_of_it():
     with tk.autograd.recording():
         loss = tk.from_numpy(w.detach().numpy() * 2).requires_grad_()
     text = explain.no_grad(w, loss).alt
-    assert "loss is a leaf itself" in text
     assert "The values of w, which requires grad, left the library through numpy()" in text
 
 
@@ -204,7 +193,7 @@ def test_a_result_without_history_and_recording_says_what_it_cannot_know():
     loss = (w * 2).sum()
     w.requires_grad_()
     explanation = explain.no_grad(w, loss)
-    assert "Either w did not ask yet when loss was computed" in explanation.alt
+    assert "Whether w did not ask yet, was replaced or was cut off" in explanation.alt
     assert "cannot be known: no recording was on" in explanation.alt
     assert explanation.repairs == []
 
@@ -237,12 +226,14 @@ def test_replacing_by_assignment_is_recognised_under_no_grad():
     assert names["w"].tolist() == [0.5, 1.5]
 
 
-def test_replacing_by_assignment_is_recognised_with_history():
+def test_a_leaf_replaced_by_a_result_is_told_to_become_a_leaf_again():
     w = _leaf()
     w = w - 0.5 * w
     explanation = explain.no_grad(w)
-    assert "replaced by assignment" in explanation.alt
-    assert len(explanation.repairs) == 3
+    assert "If w was a leaf, it was replaced by assignment." in explanation.alt
+    names = {"w": w}
+    exec(explanation.repairs[0], names)
+    assert names["w"].is_leaf
 
 
 def test_a_loss_that_does_not_depend_on_it_says_on_what_it_does():
@@ -277,7 +268,7 @@ def test_who_saved_and_who_changed_are_named_with_their_lines():
 
 def test_a_tensor_serves_as_well_as_the_error():
     assert explain.inplace(_broken(False)).repairs == explain.inplace(_broken(True)).repairs
-    assert "no recording was on" in explain.inplace(_broken(False)).alt
+    assert "at which line is not known, run it inside" in explain.inplace(_broken(False)).alt
 
 
 def test_three_repairs_run():
@@ -303,13 +294,15 @@ def test_a_leaf_changed_in_place_is_explained():
     assert len(explanation.repairs) == 3
 
 
-def test_a_method_that_exists_only_in_place_gets_another_repair():
+def test_a_method_that_exists_only_in_place_changes_a_copy():
     x = _leaf()
     y = x.exp()
     loss = y.sum()
     y.zero_()
-    repairs = explain.inplace(loss).repairs
-    assert repairs[0] == "y = tk.zeros_like(y)"
+    assert explain.inplace(loss).repairs == [
+        "y = y.clone()\ny.zero_()",
+        "loss.backward()\ny.zero_()",
+    ]
 
 
 def test_a_second_backward_is_explained():
@@ -351,18 +344,20 @@ def test_a_frozen_parameter_is_named_as_code():
     assert model[0].weight.requires_grad
 
 
-def test_a_parameter_replaced_after_the_loss_is_recognised():
+def test_a_parameter_replaced_after_the_loss_is_a_cause_that_is_named():
     w = _leaf()
     loss = (w * 3.0).sum()
     w = _leaf()
-    assert "replaced by assignment after loss was computed" in explain.no_grad(w, loss).alt
+    text = explain.no_grad(w, loss).alt
+    assert "The leaves behind loss are: a tensor without a name; not w." in text
+    assert "was replaced" in text
 
 
 def test_a_conversion_after_requires_grad_is_no_update():
     with tk.autograd.recording():
         weights = tk.tensor([0.5, 1.5], requires_grad=True).double()
     explanation = explain.no_grad(weights)
-    assert "Set requires_grad when the values of weights are final" in explanation.alt
+    assert "weights is the result of ToCopyBackward0" in explanation.alt
     names = {"weights": weights}
     exec(explanation.repairs[0], names)
     assert names["weights"].is_leaf
@@ -384,26 +379,28 @@ def test_a_part_is_written_through_the_name_of_the_whole():
     y = x.exp()
     loss = y.sum()
     y[0].zero_()
-    copy, afterwards, anew = explain.inplace(loss).repairs
+    copy, afterwards = explain.inplace(loss).repairs
     assert copy == "y = y.clone()\ny[0].zero_()"
     assert afterwards == "loss.backward()\ny[0].zero_()"
-    names = {"tk": tk, "y": x.exp()}
-    exec(anew, names)
-    names["y"].sum().backward()
-    assert x.grad[0] == 0
-    assert names["y"].tolist() == [0.0, x.exp()[1].item()]
 
 
 @pytest.mark.parametrize(
     "write", ["y[0] = 5.0", "y[0] += 1", "y[y > 2] = x.detach()[1]", "y.normal_()", "y.zero_()"]
 )
-def test_every_write_to_a_name_has_three_repairs(write):
+def test_every_write_to_a_name_has_repairs_that_run(write):
     x = _leaf()
     y = x.exp()
     loss = y.sum()
     linecache.cache["a cell"] = (0, None, [write], "a cell")
     exec(compile(write, "a cell", "exec"), {"x": x, "y": y})
-    assert len(explain.inplace(loss).repairs) == 3
+    repairs = explain.inplace(loss).repairs
+    assert len(repairs) == 2
+    for repair in repairs:
+        names = {"x": x, "y": x.exp()}
+        names["loss"] = names["y"].sum()
+        exec(repair, names)
+        if "backward" not in repair:
+            names["loss"].backward()
 
 
 def test_a_tensor_in_a_list_is_called_by_its_place():
@@ -463,11 +460,6 @@ def test_a_number_that_an_operation_was_given_is_found(asks):
         loss = w.sum().item() * x.sum()
     explanation = explain.no_grad(w, loss)
     assert "left the library through item()" in explanation.alt
-    assert explanation.repairs == ["loss = w.sum() * x.sum()"]
-    names = {"w": w, "x": x}
-    exec(explanation.repairs[0], names)
-    names["loss"].backward()
-    assert w.grad is not None
 
 
 def test_a_number_that_no_operation_was_given_is_not_blamed():

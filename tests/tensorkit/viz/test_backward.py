@@ -95,15 +95,12 @@ def test_hooks_are_not_called_and_that_is_said():
     x = tk.tensor([1.0, 2.0], requires_grad=True)
     h = x * 2.0
     loss = h.sum()
-    said = "Hooks are not called here"
     h.retain_grad()
-    assert said not in viz.backward(loss).alt
     called = []
-    with h.register_hook(called.append):
-        assert said in viz.backward(loss).alt
-    with x.register_hook(called.append):
-        assert said in viz.backward(loss).alt
-    assert said not in viz.backward(loss).alt
+    with h.register_hook(called.append), x.register_hook(called.append):
+        picture = viz.backward(loss)
+    for text in (picture.alt, picture.svg):
+        assert "Hooks are not called." in text
     assert called == []
 
 

@@ -1,14 +1,19 @@
 """viz.graph: what it says, how large graphs fold, and what it does with bad input."""
 
-import re
+import itertools
 import shutil
+import sys
 import time
 
 import graphviz
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from svg_text import texts
 
 import tensorkit as tk
 from tensorkit import viz
+from tensorkit.viz import layers
 
 
 def _chain(n, x):
@@ -21,8 +26,8 @@ def test_names_are_those_of_the_caller():
     weight = tk.tensor([1.0, 2.0], requires_grad=True)
     product = weight * 3.0
     text = viz.graph(product.sum()).alt
-    assert "1. weight: leaf, (2,) float32, [1., 2.]; backward adds its gradient" in text
-    assert "MulBackward0 (product) of 1: (2,) float32, [3., 6.]; keeps _saved_other" in text
+    assert "1. weight: leaf, (2,) float32; [1., 2.]; gradient → .grad" in text
+    assert "MulBackward0 (product) of 1: (2,) float32; [3., 6.]; keeps other" in text
 
 
 def test_values_can_be_left_out():
@@ -58,39 +63,83 @@ def test_the_graph_in_dot_has_the_same_boxes():
 
 
 PLAIN = """graph 1 3 2.5
-node 0 1 2 1 0.5 "" solid box black lightgrey
-node 1 1 1 1 0.5 "" solid box black lightgrey
-edge 0 1 4 0.9 1.75 0.9 1.6 0.9 1.4 0.9 1.25 solid black
-edge 0 1 4 1.1 1.75 1.1 1.6 1.1 1.4 1.1 1.25 solid black
+node 1 1 2 1 0.5 "x" solid box black lightgrey
+node 2 1 1 1 0.5 "MulBackward0" solid box black lightgrey
+edge 1 2 4 0.9 1.75 0.9 1.6 0.9 1.4 0.9 1.25 solid black
+edge 1 2 4 1.1 1.75 1.1 1.6 1.1 1.4 1.1 1.25 solid black
 stop
 """
 
 
 def _texts(picture):
-    return sorted(re.findall(">([^<>]*)</text>", picture.svg))
+    return sorted(it.text for it in texts(picture))
+
+
+@pytest.fixture(autouse=True)
+def _dot_may_be_called(monkeypatch):
+    monkeypatch.delenv("TENSORKIT_DOT", raising=False)
 
 
 def test_dot_places_the_same_boxes(monkeypatch):
-    monkeypatch.setattr(graphviz.Digraph, "pipe", lambda self, **options: PLAIN)
     x = tk.ones(2, requires_grad=True)
-    own, placed = viz.graph(x * x), viz.graph(x * x, by_dot=True)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    own = viz.graph(x * x)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(graphviz.Digraph, "pipe", lambda self, **options: PLAIN)
+    placed = viz.graph(x * x)
     assert placed.alt == own.alt
+    assert placed.dot == own.dot
     assert _texts(placed) == _texts(own)
     assert placed.svg != own.svg
 
 
-def test_dot_itself_is_read():
+def test_dot_itself_is_read(monkeypatch):
     if shutil.which("dot") is None:
         pytest.skip("needs the program dot: apt install graphviz")
     x = tk.ones(2, requires_grad=True)
     y = (x * x + x.sin()).sum()
-    assert _texts(viz.graph(y, by_dot=True)) == _texts(viz.graph(y))
+    placed = viz.graph(y)
+    monkeypatch.setenv("TENSORKIT_DOT", "0")
+    assert _texts(placed) == _texts(viz.graph(y))
 
 
-def test_without_dot_the_boxes_are_placed_as_usual(monkeypatch):
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.parametrize("variable", ["PATH", "TENSORKIT_DOT"])
+def test_without_dot_a_picture_is_the_same_on_every_machine(variable, monkeypatch):
     x = tk.ones(2, requires_grad=True)
-    assert viz.graph(x * x, by_dot=True).svg == viz.graph(x * x).svg
+    monkeypatch.setattr(graphviz.Digraph, "pipe", lambda self, **options: pytest.fail("called"))
+    monkeypatch.setenv(variable, "" if variable == "PATH" else "0")
+    once = viz.graph(x * x).svg
+    monkeypatch.setenv("TENSORKIT_DOT", "0")
+    assert viz.graph(x * x).svg == once
+
+
+def _layout_of(n, edges):
+    sizes = [(60.0 + 10 * (it % 3), 40.0) for it in range(n)]
+    return sizes, layers.layout(sizes, edges)
+
+
+@given(st.data())
+def test_no_box_lies_on_another_and_edges_point_down(data):
+    n = data.draw(st.integers(1, 12))
+    pairs = [(a, b) for b in range(n) for a in range(b)]
+    edges = data.draw(st.lists(st.sampled_from(pairs), max_size=20)) if pairs else []
+    sizes, layout = _layout_of(n, edges)
+    boxes = [
+        (x - w / 2, y, x + w / 2, y + h) for (x, y), (w, h) in zip(layout.boxes, sizes, strict=True)
+    ]
+    for a, b in itertools.combinations(boxes, 2):
+        assert min(a[2], b[2]) - max(a[0], b[0]) < 0.01 or min(a[3], b[3]) - max(a[1], b[1]) < 0.01
+    for (upper, lower), route in zip(edges, layout.routes, strict=True):
+        assert route[0][1] == boxes[upper][3] < route[-1][1] == boxes[lower][1]
+
+
+def test_without_graphviz_a_graph_is_drawn_and_dot_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    monkeypatch.setenv("TENSORKIT_DOT", "0")
+    picture = viz.graph(tk.ones(2, requires_grad=True) * 2)
+    assert picture.svg
+    with pytest.raises(ImportError, match=r"Try: pip install 'tensorkit-course\[lab\]'"):
+        _ = picture.dot
 
 
 def test_a_tensor_without_graph_gets_a_sentence():
@@ -125,15 +174,3 @@ def test_unusual_tensors_are_summarised(shape):
 def test_what_is_no_tensor_is_refused_with_a_sentence():
     with pytest.raises(TypeError, match=r"viz\.graph\(\) wants a tensor"):
         viz.graph([1.0])
-
-
-def test_modules_fold_by_their_names():
-    tk.manual_seed(0)
-    linear = tk.nn.Linear
-    sizes = [(2 + at % 3, 2 + (at + 1) % 3 + at // 9) for at in range(20)]
-    layers = [linear(2 if not at else sizes[at - 1][1], sizes[at][1]) for at in range(20)]
-    model = tk.nn.Sequential(*layers)
-    text = viz.graph(model(tk.ones(1, 2)).relu().sum()).alt
-    assert "model.3, 2 operations of " in text
-    assert "model.19, 4 operations of " in text
-    assert len(text.splitlines()) == 21

@@ -5,11 +5,10 @@ import math
 import xml.etree.ElementTree as ET
 
 import pytest
+from svg_text import texts
 
 import tensorkit as tk
 from tensorkit import explain, viz
-
-TEXT = "{http://www.w3.org/2000/svg}text"
 
 
 def _values(n):
@@ -63,11 +62,10 @@ PICTURES = {
 
 
 def _overlaps(picture):
-    boxes = []
-    for it in ET.fromstring(picture.svg).iter(TEXT):
-        x, y, wide = (float(it.get(name)) for name in ("x", "y", "textLength"))
-        size = float(it.get("font-size"))
-        boxes.append((x, y - 0.7 * size, x + wide, y + 0.15 * size, it.text))
+    boxes = [
+        (it.x, it.y - 0.7 * it.size, it.x + it.width, it.y + 0.15 * it.size, it.text)
+        for it in texts(picture)
+    ]
     return [
         (a[4], b[4])
         for a, b in itertools.combinations(boxes, 2)

@@ -87,8 +87,7 @@ def test_saved_bytes_are_those_of_the_saved_storages():
     loss = (x.exp().exp()).sum()
     text = viz.saved(loss).alt
     assert "Kept for backward: 800 bytes by 3 operations; besides, leaves hold 0 bytes" in text
-    assert "detach() after ExpBackward0: 400 bytes" in text
-    assert "2 micro-batches of 50: 400 bytes" in text
+    assert text.count("(100,) float32  400 bytes") == 2
 
 
 def test_a_storage_saved_twice_counts_once():

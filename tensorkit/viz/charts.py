@@ -1,0 +1,123 @@
+"""Charts drawn by matplotlib, in one style.
+
+``chart`` gives a picture: a heading, the axes that the caller fills, lines of text below. The
+figure belongs to nobody's ``pyplot``, ignores the user's settings, and is the same on every run:
+the names of its parts are derived from the text alternative, and text stays text.
+"""
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorkit.viz.drawing import MARGIN, legible, wrapped
+from tensorkit.viz.palette import BLUE, EDGE, INK, PAPER, SERIES, SOFT, WHITE
+from tensorkit.viz.picture import Picture
+from tensorkit.viz.words import library
+
+_STYLE = {
+    "figure.dpi": 72,
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": SOFT,
+    "axes.facecolor": WHITE,
+    "axes.labelcolor": SOFT,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": EDGE,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "lines.linewidth": 2,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.handlelength": 3,
+}
+_DASHES = ["-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1))]
+
+
+def _style(salt: str = "") -> Any:
+    style = library("matplotlib.style")
+    cycler = library("cycler").cycler
+    cycle = cycler(color=[colour for colour, _ in SERIES]) + cycler(linestyle=_DASHES)
+    return style.context(["default", _STYLE, {"axes.prop_cycle": cycle, "svg.hashsalt": salt}])
+
+
+def _saved(figure: Any, kind: str, salt: str = "", **options: Any) -> bytes:
+    file = io.BytesIO()
+    with _style(salt), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a character that the font lacks is drawn as a box
+        figure.savefig(file, format=kind, **options)
+    return file.getvalue()
+
+
+class Chart:
+    """A finished figure: what a picture shows of it."""
+
+    def __init__(self, figure: Any, size: tuple[int, int], salt: str) -> None:
+        self.size, self._figure = size, figure
+        svg = _saved(figure, "svg", salt, metadata={"Date": None}).decode()
+        figure.set_layout_engine("none")  # everything stays where it is now
+        # text has the font of the picture, which ends in one that every machine has
+        svg = svg.replace(" font-family: 'DejaVu Sans';", "")
+        self.svg = svg[svg.index("<defs>") : svg.rindex("</svg>")]
+
+    @property
+    def png(self) -> bytes:
+        """The figure as a PNG file, two pixels for one of the SVG."""
+        return _saved(self._figure, "png", dpi=144, facecolor=PAPER)
+
+
+def chart(
+    title: str,
+    alt: str,
+    draw: Callable[..., None],
+    *,
+    note: str = "",
+    panels: tuple[int, int] = (1, 1),
+    size: tuple[int, float] = (760, 270),
+    lines: Sequence[str] = (),
+) -> Picture:
+    """A picture of what ``draw(*axes)`` draws: a heading above, ``lines`` of a table below.
+
+    ``panels`` are rows and columns of axes; ``size`` is the width of the picture and the height of
+    the axes with their labels, in pixels.
+    """
+    width, height = size
+    above = [
+        (it, {"size": 14, "weight": "bold"}) for it in wrapped(legible(title), width - 100, 14)
+    ]
+    above += [(it, {"size": 12, "color": SOFT}) for it in wrapped(note, width - 40, 12) if it]
+    top = 14 + 19 * len(above)
+    total = round(top + height + 16 * len(lines) + MARGIN)
+    texts = [(30.0 + 19 * n, *it) for n, it in enumerate(above)]
+    mono = {"size": 11, "family": "DejaVu Sans Mono"}
+    texts += [(top + height + 16 * (n + 0.9), it, mono) for n, it in enumerate(lines)]
+    with _style():
+        figure = library("matplotlib.figure").Figure((width / 72, total / 72), layout="constrained")
+        figure.patch.set_visible(False)
+        for y, text, style in texts:
+            text = text.replace(" ", "\u00a0")  # several spaces stay
+            figure.text(MARGIN / width, 1 - y / total, text, in_layout=False, **style)
+        rect = (10 / width, 1 - (top + height) / total, 1 - 22 / width, height / total)
+        figure.get_layout_engine().set(rect=rect, h_pad=0.1, w_pad=0.1)
+        draw(*figure.subplots(*panels, squeeze=False).flat)
+    return Picture(title, Chart(figure, (width, total), alt), alt)
+
+
+def bars(axes: Any, labels: Sequence[str], widths: Sequence[float], left: Any, notes: Any) -> None:
+    """Draw bars from top to bottom, each with a label on its left and a note on its right."""
+    drawn = axes.barh(range(len(labels)), widths, left=left, color=BLUE)
+    axes.bar_label(drawn, notes, padding=6)
+    axes.set_yticks(range(len(labels)), map(legible, labels))
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def short(value: float) -> str:
+    """A number at an axis."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e8 and value == int(value) else f"{value:.6g}"

@@ -1,0 +1,94 @@
+"""``Picture``: what every function of ``tensorkit.viz`` returns."""
+
+import base64
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tensorkit.viz.drawing import MARGIN, WIDEST, Canvas, heading, legible, wrapped
+from tensorkit.viz.palette import EDGE, PAPER, SOFT
+
+_FONT = "'DejaVu Sans', Verdana, sans-serif"
+
+
+class Picture:
+    """A picture: an image in a notebook, and the same in words for terminals and screen readers.
+
+    ``alt`` says in words what is drawn, made from the same data. ``svg`` is the image. ``dot`` is
+    the graph in graphviz' language, for pictures of graphs. ``save`` writes a file.
+
+    ``drawing`` is a canvas or a chart: it has ``size`` and ``svg``; a chart also has ``png``.
+    """
+
+    _dot_source: Callable[[], str] | None = None
+
+    def __init__(self, title: str, drawing: Any, alt: str) -> None:
+        self.title = legible(title)
+        self.alt = legible(alt)
+        self._drawing = drawing
+
+    @property
+    def dot(self) -> str:
+        """The graph in graphviz' language; empty for other pictures."""
+        return "" if self._dot_source is None else self._dot_source()
+
+    @property
+    def svg(self) -> str:
+        """The picture as an SVG document."""
+        width, height = self._drawing.size
+        frame = f'width="{width}" height="{height}"'
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+            f'role="img" {frame} viewBox="0 0 {width} {height}" font-family="{_FONT}">\n'
+            f"<title>{escape(self.title)}</title>\n<desc>{escape(self.alt)}</desc>\n"
+            f'<rect {frame} rx="8" fill="{PAPER}" stroke="{EDGE}"/>\n{self._drawing.svg}\n</svg>\n'
+        )
+
+    @property
+    def html(self) -> str:
+        """What a notebook shows: the image, with its text as alternative."""
+        # an <img> carries its alternative wherever the notebook goes, and runs no script
+        data = base64.b64encode(self.svg.encode()).decode()
+        width, _ = self._drawing.size
+        # what is wider than a page is scrolled rather than made too small to read
+        least = f";min-width:{0.8 * width:.0f}px" if width > WIDEST else ""
+        return (
+            f'<div style="overflow-x:auto"><img alt="{escape(self.alt)}" '
+            f'style="max-width:100%;height:auto{least}" '
+            f'src="data:image/svg+xml;base64,{data}"></div>'
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file ending in .svg or .html, or its text to one in .txt.
+
+        A chart is also written to one ending in .png, two pixels for one of the SVG.
+        """
+        path = Path(path)
+        head = f'<meta charset="utf-8"><title>{escape(self.title)}</title>'
+        page = f'<!doctype html>\n<html lang="en">{head}\n{self.html}\n</html>\n'
+        texts = {".svg": self.svg, ".html": page, ".txt": self.alt + "\n"}
+        kind = path.suffix.lower()
+        if kind == ".png" and hasattr(self._drawing, "png"):
+            path.write_bytes(self._drawing.png)
+        elif kind in texts:
+            path.write_bytes(texts[kind].encode())
+        else:
+            raise ValueError(
+                "A picture is saved as .svg, .html or .txt, a chart also as .png, not as "
+                f"'{path.suffix}'. Try: picture.save('{path.stem}.svg')"
+            )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.alt}
+
+    def __repr__(self) -> str:
+        return self.alt
+
+
+def text_picture(title: str, text: str) -> Picture:
+    """A picture of a title and some sentences: for what cannot be drawn."""
+    canvas = Canvas()
+    low = heading(canvas, title)
+    canvas.lines(MARGIN, low + 4, wrapped(text, 700, 12.5), 12.5, SOFT)
+    return Picture(title, canvas, f"{title}\n{text}")
