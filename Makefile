@@ -14,7 +14,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 .PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=0.0.0.0)
 	@exec $(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
@@ -68,7 +68,7 @@ release-check: install-dev  ## build a release, install it in empty environments
 hosted: install-teach  ## make the folder from which Colab opens the chapters
 	$(BIN)/course hosted
 
-hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.13)
+hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.12 or 3.13)
 	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
 
 bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")

@@ -194,7 +194,7 @@ def _told(chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: boo
             print(f"  {it}")
     if is_class and found:
         counts = f"{len(wrong)} with something wrong, {len(shown) - len(wrong)} with remarks"
-        print(f"{chapter}: {len(found)} submissions, {counts}.")
+        print(f"{chapter}: {len(found)} submission{'s' * (len(found) != 1)}, {counts}.")
     return bool(wrong)
 
 

@@ -96,6 +96,8 @@ def _check_folders_of_jupyter() -> None:
 def _check_port(ip: str, port: int) -> None:
     if not 0 < port < 65536:
         raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
+    if port < 1024 and os.name != "nt" and not _is_root():
+        raise CourseError(f"Port {port} belongs to the system: choose one from 1024 on.")
     if not _is_free(ip, port):
         raise CourseError(
             f"Port {port} is taken, perhaps by a course that is still open: "

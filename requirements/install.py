@@ -36,6 +36,11 @@ USERS = {
 }
 """Each user with the words for what they get; each one's packages include those before."""
 
+PACKAGES = {"lab": "jupyterlab", "teach": "nh3", "dev": "pytest"}
+"""For each user a package that is there where the installation is not damaged."""
+
+AGAIN = "Rename or remove what is there, then use the same command again."
+
 
 class Failed(Exception):
     """What went wrong and what to do next, in sentences for the person at the terminal."""
@@ -68,19 +73,13 @@ def install(user, newest=False):
     if wanted and is_installed(wanted, before):
         return
     if not is_usable(before):
-        before = {}
-        make_environment()
-    write_notes({"folder": str(ROOT), "is_complete": False})
-    try:
-        if newest:
-            words = "Installing the newest releases of " + USERS[user]
-            step(words, "--upgrade", "--upgrade-strategy", "eager", f".[{user}]")
-        else:
-            step(*locked(user))
-    except Failed:
-        if before:  # pip undoes what it could not finish: what was complete is so still
-            write_notes(before)
-        raise
+        make_environment(before)
+    # an environment that was there stays what it was until all of this is done
+    if newest:
+        words = "Installing the newest releases of " + USERS[user]
+        step(words, "--upgrade", "--upgrade-strategy", "eager", f".[{user}]")
+    else:
+        step(*locked(user))
     step("Installing the course itself", "--no-deps", "--no-build-isolation", "-e", ".")
     write_notes({"folder": str(ROOT), "is_complete": True, "digests": wanted})
 
@@ -130,10 +129,10 @@ def is_installed(wanted, notes):
     """Whether the environment is complete, and made of these files in this folder."""
     user = list(wanted)[-1]
     same = notes.get("digests", {}).get(user) == wanted[user]
-    return same and notes.get("is_complete") and is_usable(notes)
+    return same and notes.get("is_complete") and is_usable(notes, PACKAGES[user])
 
 
-def is_usable(notes):
+def is_usable(notes, package="pip"):
     """Whether there is an environment to install into.
 
     One that an installation left unfinished is not, for nobody knows what it holds. Nor is one
@@ -141,7 +140,10 @@ def is_usable(notes):
     """
     if notes and not (notes.get("is_complete") and notes.get("folder") == str(ROOT)):
         return False
-    asked = f"import sys, pip; sys.exit(sys.version_info < {OLDEST})"
+    asked = (
+        "import importlib.util as it, sys; "
+        f"sys.exit(sys.version_info < {OLDEST} or it.find_spec('{package}') is None)"
+    )
     try:
         done = subprocess.run(
             [str(python()), "-c", asked], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -151,17 +153,20 @@ def is_usable(notes):
     return done.returncode == 0
 
 
-def make_environment():
+def make_environment(notes):
     """An empty environment, in the place of one that cannot be used."""
     words = "Making the environment .venv with Python {}.{}".format(*sys.version_info[:2])
-    say(words + (", in place of one that is not complete" if VENV.exists() else ""))
+    was = "not complete" if notes.get("folder", str(ROOT)) == str(ROOT) else "of another folder"
+    say(words + (f", in place of one that is {was}" if VENV.is_dir() else ""))
     try:
         if VENV.is_dir():
             for it in VENV.iterdir():
                 shutil.rmtree(str(it)) if it.is_dir() and not it.is_symlink() else it.unlink()
         VENV.mkdir(exist_ok=True)
     except OSError as problem:
-        raise Failed(f"The environment cannot be made in {VENV}: {problem.strerror}.") from None
+        raise Failed(
+            f"The environment cannot be made in {VENV}: {problem.strerror}. {AGAIN}"
+        ) from None
     write_notes({"folder": str(ROOT), "is_complete": False})
     done = subprocess.run(
         [sys.executable, "-m", "venv", str(VENV)],
@@ -181,6 +186,7 @@ def step(words, *arguments):
 
     Raises Failed with what to do next.
     """
+    write_notes(read_notes())  # where that fails, pip would, too
     say(words)
     start = time.time()
     pip = [str(python()), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
@@ -246,7 +252,7 @@ def write_notes(notes):
     try:
         NOTES.write_text(json.dumps(notes, indent=1), encoding="utf-8")
     except OSError as problem:
-        raise Failed(f"{VENV} cannot be written: {problem.strerror}.") from None
+        raise Failed(f"{VENV} cannot be written: {problem.strerror}. {AGAIN}") from None
 
 
 def python():

@@ -63,13 +63,14 @@ def page(overview: Overview, name: Name, *, is_named: bool) -> str:
 
 def _summary(overview: Overview, *, is_named: bool) -> str:
     scores = sorted(it.score for it in overview.graded)
-    others = len(overview.results) - len(scores)
+    count = len(overview.results)
+    others = count - len(scores)
     middle = scores[len(scores) // 2] if scores else 0
     absent = len(overview.absent)
     mended = sum(bool(it.repaired) for it in overview.results)
     troubled = sum(bool(it.troubles) for it in overview.results)
     said = [
-        f"{len(overview.results)} submissions, {len(scores)} graded.",
+        f"{count} submission{'s' * (count != 1)}, {len(scores)} graded.",
         f"{others} could not be graded; they stand below." if others else "",
         f"Half of the class has {_at_least(middle, overview.possible)}.",
         f"{mended} notebooks were mended on the way in." if mended else "",

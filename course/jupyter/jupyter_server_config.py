@@ -5,6 +5,7 @@ what lies below the server's root; and nothing asks the network for news, update
 """
 
 import contextlib
+import logging
 
 from course import paths
 from course.errors import CourseError
@@ -18,5 +19,12 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 
-# the default, three times the interval between two pings, is refused aloud at every start
-c.ServerApp.tornado_settings = {"ws_ping_timeout": 30_000}  # milliseconds
+# tornado warns at every start of a timeout that Jupyter sets and tornado does not use; a shorter
+# one would end connections that have only just been opened
+logging.getLogger("tornado.general").addFilter(
+    lambda record: "websocket_ping_timeout" not in record.getMessage()
+)
+# every copy of a chapter is new to Jupyter, which trusts a notebook once it was run
+logging.getLogger("ServerApp").addFilter(
+    lambda record: not record.getMessage().endswith("is not trusted")
+)

@@ -71,23 +71,26 @@ def test_a_failed_step_leaves_a_complete_environment_as_it_was(
     complete = {"folder": str(install.ROOT), "is_complete": True, "digests": {"lab": "older"}}
     install.VENV.mkdir()
     install.write_notes(complete)
+    (install.VENV / "their own package").touch()
 
     def failing(*_: object) -> None:
         raise install.Failed("no network")
 
-    monkeypatch.setattr(install, "is_usable", lambda notes: True)
+    monkeypatch.setattr(install, "is_usable", lambda notes, package="pip": True)
     monkeypatch.setattr(install, "step", failing)
-    with pytest.raises(install.Failed):
-        install.install("lab")
+    for _ in range(2):
+        with pytest.raises(install.Failed):
+            install.install("lab")
     assert install.read_notes() == complete
+    assert (install.VENV / "their own package").exists()
 
 
 def test_what_is_installed_is_not_installed_again(
     install: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
-    monkeypatch.setattr(install, "is_usable", lambda notes: bool(notes))
-    monkeypatch.setattr(install, "make_environment", install.VENV.mkdir)
+    monkeypatch.setattr(install, "is_usable", lambda notes, package="pip": bool(notes))
+    monkeypatch.setattr(install, "make_environment", lambda notes: install.VENV.mkdir())
     monkeypatch.setattr(install, "step", lambda words, *_: steps.append(words))
     install.install("teach")
     assert len(steps) == 2
@@ -114,14 +117,15 @@ def test_a_change_of_what_is_wanted_is_noticed(install: ModuleType, changed: str
 def test_an_unfinished_or_moved_environment_is_made_anew(
     install: ModuleType, notes: dict[str, object]
 ) -> None:
-    install.make_environment()
+    install.make_environment({})
     (install.VENV / "half").mkdir()
     install.write_notes({"folder": str(install.ROOT), **notes})
     assert not install.is_usable(install.read_notes())
-    install.make_environment()
+    install.make_environment(install.read_notes())
     assert not (install.VENV / "half").exists()
     install.NOTES.write_text(json.dumps({"folder": str(install.ROOT), "is_complete": True}))
     assert install.is_usable(install.read_notes())
+    assert not install.is_usable(install.read_notes(), "jupyterlab"), "as in a damaged one"
 
 
 def test_a_file_in_the_place_of_the_environment_is_said(project: Path) -> None:
@@ -129,6 +133,7 @@ def test_a_file_in_the_place_of_the_environment_is_said(project: Path) -> None:
     done = _run(project)
     assert done.returncode == 1
     assert "cannot be made" in done.stderr
+    assert "Rename or remove what is there" in done.stderr
     assert "Traceback" not in done.stderr
     assert (project / ".venv").read_text() == "mine"
 
