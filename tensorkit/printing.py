@@ -60,7 +60,7 @@ def set_printoptions(
 def text(x: TensorBase) -> str:
     """The text that ``repr`` and ``str`` give for a tensor."""
     prefix = "tensor("
-    form = x._form
+    form = x
     array = form.device.backend.to_host(x._array, "print")
     suffixes = [] if form.device.type == "cpu" else [f"device='{form.device}'"]
     if array.size == 0:

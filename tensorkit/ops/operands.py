@@ -24,8 +24,8 @@ class Operand(NamedTuple):
 def as_operand(value: Any) -> Operand | None:
     """A tensor or number as an Operand; None for everything else."""
     if isinstance(value, TensorBase):
-        form = value._form
-        return Operand(value._array, form.dtype, tuple(form.shape), form.strides, False)
+        form = value
+        return Operand(value._array, form.dtype, tuple(form.shape), form._strides, False)
     number = as_number(value)
     if number is None:
         return None

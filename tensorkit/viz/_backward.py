@@ -10,6 +10,7 @@ import numpy as np
 from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import Parts
+from tensorkit.autograd.modes import on_arrays
 from tensorkit.base import Tensor
 from tensorkit.data import from_numpy, is_tensor
 from tensorkit.devices import backend_of
@@ -117,7 +118,7 @@ def _steps(
 ) -> Picture:
     vertices = reading.read(loss, names)
     first: Any = (creation.ones_like(loss) if gradient is None else gradient).detach()._array
-    if isinstance(vertices[-1].node, FunctionNode) and len(vertices[-1].node.forms) > 1:
+    if isinstance(vertices[-1].node, FunctionNode) and len(vertices[-1].node.models) > 1:
         first = Parts({loss._node.output_nr: first})
     try:
         with np.errstate(all="ignore"):
@@ -137,15 +138,17 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, Any, Any]]:
 
     The gradient has the edge's own shape; it is None where a user's function gave none.
     """
-    values = vertex.node.gradients(incoming)
+    with on_arrays():
+        values = vertex.node.gradients(incoming)
     for number, (edge, value) in enumerate(zip(vertex.node.edges, values, strict=False)):
         if edge is None:
             continue
         if value is not None:
-            shape = tuple(edge._form.shape)
-            value = edge._form.device.backend.asarray(value)
+            shape = tuple(edge.shape)
+            value = edge.device.backend.asarray(value)
             if value.shape != shape:
-                value = reduction.sum_to_shape.on_arrays(value, to=shape)
+                with on_arrays():
+                    value = reduction.sum_to_shape(value, to=shape)
         if is_tensor(edge):
             yield number, edge, value
         elif edge.whole is not edge:  # one of several outputs
@@ -203,9 +206,11 @@ def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
         return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
     ones = np.ones(incoming.shape, incoming.dtype)
     probe = (np.arange(1, incoming.size + 1).reshape(incoming.shape) % 7 + 1).astype(incoming.dtype)
-    to_device = node._form.device.backend.from_host
+    to_device = node.device.backend.from_host
     found = {}
-    pairs = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
+    with on_arrays():
+        given = to_device(ones), to_device(probe)
+        pairs = zip(*map(node.gradients, given), strict=True)
     for number, (derivative, product) in enumerate(pairs):
         if derivative is None:
             continue
@@ -213,11 +218,15 @@ def _derivatives(vertex: Vertex, incoming: Any) -> dict[int, str]:
         fits = product.shape == derivative.shape and incoming.shape in ((), product.shape)
         if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
             found[number] = f"local derivative {_values(derivative)}"
-            if derivative.shape != tuple(node.edges[number]._form.shape):
+            if derivative.shape != tuple(node.edges[number].shape):
                 found[number] += ", summed over what was broadcast"
         else:
             rules = _IN_WORDS.get(node.rule.name, (_VIEWS,))
-            is_known = node.rule.name in _IN_WORDS or "source" in node.rule.keeps
+            is_known = (
+                node.rule.name in _IN_WORDS
+                or node.rule.part is not None
+                or "source" in node.rule.keeps
+            )
             text = rules[min(number, len(rules) - 1)]
             found[number] = text if is_known else "a linear map of the incoming gradient"
     return found

@@ -193,7 +193,7 @@ def _gradient_bytes(vertex: Vertex) -> int:
     node = vertex.node
     if is_tensor(node):
         return int(node.numel() * node.itemsize)
-    return prod(node._form.shape) * int(node._form.dtype.itemsize)
+    return prod(node.shape) * int(node.dtype.itemsize)
 
 
 def _cut(

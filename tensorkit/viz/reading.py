@@ -139,7 +139,7 @@ def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = Tr
         inputs = [None if it is None else place[id(it)] for it in inputs_of(node)]
         title = name or "leaf" if is_leaf else node.name().rpartition(":")[2]
         # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
-        form = words.form(node._form)
+        form = words.form(node)
         vertex = Vertex(node, is_leaf, inputs, title, form, name, tensor, values)
         for number, source in enumerate(inputs):
             if source is not None:
@@ -187,6 +187,8 @@ def saved_by(node: Any) -> list[Saved]:
     if isinstance(inner, FunctionNode):
         return _saved_by_function(inner)
     for name in sorted(inner.rule.keeps, key=lambda name: saved_as(inner.rule, name)):
+        if name == "shape" and inner.rule.part is not None:
+            continue  # of a view of a part
         attribute = saved_as(inner.rule, name)
         try:
             value = inner.shown_value(name)
