@@ -11,7 +11,7 @@ LOCK   ?= requirements.lock
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle bench bench-operations bench-gpu bench-grading grade-many format lock clean
+.PHONY: help lab test check test-gpu browser-test parity build demo demo-cluster bundle size bench bench-operations bench-gpu bench-grading grade-many format lock clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ demo-cluster: $(READY)  ## grade 200 made-up learners on a scheduler and two wor
 
 bundle: $(READY)  ## make the folder that learners get
 	$(BIN)/course bundle
+
+size: $(READY)  ## count the code lines of tensorkit, by room
+	@$(BIN)/python tests/size.py
 
 bench: $(READY)  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)

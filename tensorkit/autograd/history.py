@@ -250,8 +250,14 @@ def view(
     """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
     result = _new(base.public)
     result._array = array
-    result._storage = x._storage or base.storage_of(x)
+    result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset
+    if x._node is base.watch is None and not state.inference:  # nearly always
+        result._node = None
+        if array.dtype.kind == "f":
+            result._viewed, result._edge, result._seen = x, None, storage.version
+            result._node = VIEW if state.grad else HIDDEN_VIEW
+        return result
     result._node = None
     if base.watch is not None:
         base.watch.made(result)

@@ -37,17 +37,10 @@ Step = tuple[Operation, tuple[Any, ...]]  # a part of an index: a view operation
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
     array, kind = x._array, index.__class__
-    # the commonest; what is outside or no integer is for the general questions
     if array.__class__ is np.ndarray and array.size:
-        if kind is int:
-            if -len(array if array.ndim else ()) <= index < len(array if array.ndim else ()):
-                shown, rule, known = array[index, ...], _SELECT, {"dim": 0, "index": index}
-                return history.view(x, shown, rule, known)
-        elif kind is slice and array.ndim and _is_known(index) and (index.step or 1) > 0:
-            start, stop, step = index.indices(len(array))
-            if stop > start:
-                known = {"dim": 0, "start": start, "end": stop, "step": step}
-                return history.view(x, array[index], _SLICE, known)
+        view = _by_integers(x, index if kind is tuple else (index,))
+        if view is not x:
+            return view
     if array.ndim and (kind is tuple or isinstance(index, TensorBase)):
         found = _positions(index if kind is tuple else (index,), array.ndim)
         if found is not None:
@@ -59,6 +52,36 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     return places.pick(target, _on(x.device, _places(shape, picks))) if picks else target
 
 
+def _by_integers(x: Tensor, parts: tuple[Any, ...]) -> Tensor:
+    """The view for integers and slices, one operation after the other, as in PyTorch.
+
+    ``x`` itself where other questions are to be asked: of other parts, of an index outside.
+    """
+    result, dim = x, 0
+    for part in parts:
+        array: Any = result._array
+        if dim >= array.ndim:
+            return x
+        size, lead = array.shape[dim], (_ALL,) * dim
+        if part.__class__ is int:
+            if not -size <= part < size:
+                return x
+            known: dict[str, Any] = {"dim": dim, "index": part}
+            result = history.view(result, array[(*lead, part, ...)], _SELECT, known)
+        elif part.__class__ is slice and _is_known(part) and (part.step or 1) > 0:
+            start, stop, step = part.indices(size)
+            if stop <= start:
+                return x
+            if stop - start < size or step > 1 or len(parts) == 1:
+                known = {"dim": dim, "start": start, "end": stop, "step": step}
+                result = history.view(result, array[(*lead, part)], _SLICE, known)
+            dim += 1
+        else:
+            return x
+    return result
+
+
+_ALL = slice(None)
 _SELECT, _SLICE = views.select.definition.rules[None], views.slice.definition.rules[None]
 
 

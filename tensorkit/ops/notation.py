@@ -20,7 +20,6 @@ In inference mode, while a recording is on and while a function of a learner is 
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Protocol
 
@@ -31,7 +30,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.layout import Layout, contiguous_strides
-from tensorkit.ops import general, results
+from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, renamed
 from tensorkit.ops.moving import together
 from tensorkit.ops.planning import Definition
@@ -163,14 +162,16 @@ def _binary(definition: Definition) -> Operation:
 
 # Numbers as arrays without dimensions, by NumPy's letter of the dtype: an operation with one takes
 # half the time of one with a Python number.
-_NUMBERS: dict[str, dict[float, Any]] = {"f": {}, "d": {}}
+_NUMBERS: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
 _MOST_NUMBERS = 1000
 
 
-def _known_numbers(definition: Definition) -> dict[str, dict[float, Any]]:
+def _known_numbers(definition: Definition) -> dict[type, dict[str, dict[float, Any]]]:
+    """These tables by the class of a number; an int64 tensor and a float give another dtype."""
     if definition.takes == "tensors":
         return {}
-    return {char: known for char, known in _NUMBERS.items() if char in definition.direct}
+    known = {char: table for char, table in _NUMBERS.items() if char in definition.direct}
+    return {int: known, float: {char: table for char, table in known.items() if char != "l"}}
 
 
 def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
@@ -200,8 +201,9 @@ def _of_two(  # noqa: C901 - one way, without calls
         try:
             a = input._array
             dtype = a.dtype
-            if kind is float or kind is int:
-                known = numbers[dtype.char]
+            tables = numbers.get(kind)
+            if tables is not None:
+                known = tables[dtype.char]
                 b = known.get(other)
                 if b is None:
                     b = _number(other, dtype, known)
@@ -224,7 +226,7 @@ def _of_two(  # noqa: C901 - one way, without calls
             if dtype is b.dtype and dtype.char in direct and a.__class__ is b.__class__ is _ndarray:
                 if (
                     (input._storage is not None or other._storage is not None)
-                    and a.shape != b.shape
+                    and (a.strides != b.strides or a.shape != b.shape)
                     and not (a.flags.c_contiguous and b.flags.c_contiguous)
                 ):
                     raise KeyError  # PyTorch may lay the result out otherwise than NumPy
@@ -273,11 +275,9 @@ def _reflected(definition: Definition) -> Any:
     def reflected(self: Tensor, other: Any) -> Any:
         nonlocal record
         kind = other.__class__
-        if not (kind is float or kind is int):
-            return general.reflected(definition, self, other)
         try:
             array = self._array
-            known = numbers[array.dtype.char]
+            known = numbers[kind][array.dtype.char]
             number = known.get(other)
             if number is None:
                 number = _number(other, array.dtype, known)
@@ -314,8 +314,8 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
                 or not a.flags.c_contiguous
             ):
                 pass
-            elif kind is float or kind is int:
-                known = numbers[dtype.char]
+            elif kind in numbers:
+                known = numbers[kind][dtype.char]
                 number = known.get(other)
                 if number is None:
                     number = _number(other, dtype, known)
@@ -346,7 +346,7 @@ def _inplace_of_two(definition: Definition, otherwise: Callable[..., Any]) -> An
     return inplace
 
 
-def _view(definition: Definition) -> Operation:
+def _view(definition: Definition) -> Operation:  # noqa: C901 - without calls
     """A view operation's forward maps a layout to a layout; no element is touched.
 
     ``on_arrays`` is the same for an array. Where it refuses, or gives a copy, the forward says what
@@ -356,39 +356,42 @@ def _view(definition: Definition) -> Operation:
     names = definition.options = definition.inputs  # what follows the layout
     definition.inputs = ("x",)
     defaults = dict(zip(names[::-1], (locate.__defaults__ or ())[::-1], strict=False))
-    n_needed = len(names) - len(defaults)
 
     def call(input: Any, *args: Any, **options: Any) -> Any:
+        try:
+            array = input._array
+            for each in () if options or look is None else args:
+                if each.__class__ is not int and each.__class__ is not tuple:
+                    break
+            else:
+                # what NumPy shows without elements or with a size of 1 may lie otherwise
+                if array.__class__ is _ndarray and not options and look is not None:
+                    shown = look(array, *args)
+                    if shown is not None and shown.size and 1 not in shown.shape:
+                        values = None
+                        if input._node is not None:
+                            values = dict(zip(names, args, strict=False))
+                        return history.view(input, shown, definition.rules[None], values)
+        except (AttributeError, TypeError, ValueError, IndexError, OverflowError):
+            pass
+        return by_layout(input, args, options)
+
+    def by_layout(input: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if not isinstance(input, TensorBase):
             if state.on_arrays:
                 return viewed_array(definition, input, *args, **options)
             need_tensor(definition.name, input)
         if options or len(args) < len(names) or [each for each in args if each.__class__ is list]:
             args = _positional(definition.name, names, defaults, args, options)
-        array, offset = input._array, None
-        shown: Any = None
-        is_plain = {*map(type, args)} <= _PLAIN
-        if look is not None and is_plain and array.__class__ is _ndarray and array.size:
-            with suppress(TypeError, ValueError, IndexError, OverflowError):
-                shown = look(array, *args)
-        if shown is None or len(args) < n_needed or not shown.size or 1 in shown.shape:
-            target = locate(Layout(array.shape, input._strides, 0), *args)
-            backend, storage = input.device.backend, base.storage_of(input)
-            offset = base.offset_of(input) + target.offset
-            shown = backend.view(storage.flat, target.shape, target.strides, offset)
-        rule = definition.rules[None]
-        if input._node is None and base.watch is None:
-            return history.view(input, shown, rule, None, offset)
-        values = dict(zip(names, args, strict=False))
-        if "source" in rule.keeps:
-            source = Layout(array.shape, input._strides, 0)
-            values.update(source=source, target=locate(source, *args))
-        return history.view(input, shown, rule, values, offset)
+        source = Layout(input._array.shape, input._strides, 0)
+        target = locate(source, *args)
+        offset = base.offset_of(input) + target.offset
+        flat = base.storage_of(input).flat
+        shown = input.device.backend.view(flat, target.shape, target.strides, offset)
+        values = dict(zip(names, args, strict=False), source=source, target=target)
+        return history.view(input, shown, definition.rules[None], values, offset)
 
     return _dress(call, definition)
-
-
-_PLAIN = {int, tuple}
 
 
 def _positional(
@@ -421,7 +424,7 @@ def viewed_array(definition: Definition, array: Any, *args: Any, **options: Any)
     return backend.view(array.reshape(-1), *target)
 
 
-def _function(definition: Definition) -> Operation:
+def _function(definition: Definition) -> Operation:  # noqa: C901 - without calls
     """An operation on tensors of one dtype, as its caller has checked; its result is contiguous.
 
     Tensors come first and by position, options by name.
@@ -429,29 +432,39 @@ def _function(definition: Definition) -> Operation:
     forward = definition.forward
     names = definition.inputs
 
-    def call(*inputs: Any, **options: Any) -> Tensor:
-        if state.on_arrays and not [x for x in inputs if isinstance(x, TensorBase)]:
-            return general.on_arrays(definition, *inputs, **options)
+    def call(*inputs: Any, **options: Any) -> Tensor:  # noqa: C901 - without calls
+        device = CPU
         try:
-            arrays = [x._array for x in inputs]
-            for array in arrays:
+            if len(inputs) == 1:
+                array = inputs[0]._array
                 if array.__class__ is not _ndarray:
                     raise AttributeError  # more is to be asked
-            array = quiet.run(forward, _xp, *arrays, **options)
-            device = CPU
+                array = quiet.run(forward, _xp, array, **options)
+            else:
+                arrays = [x._array for x in inputs]
+                for array in arrays:
+                    if array.__class__ is not _ndarray:
+                        raise AttributeError
+                array = quiet.run(forward, _xp, *arrays, **options)
         except (AttributeError, RuntimeError, TypeError):
-            # a number or a device among them, or a mode in which more is asked
+            # an array, a number or a device among them, or a mode in which more is asked
+            if state.on_arrays and not [x for x in inputs if isinstance(x, TensorBase)]:
+                return general.on_arrays(definition, *inputs, **options)
             inputs = together(*inputs)
             device = inputs[0].device
             arrays = [x._array if isinstance(x, TensorBase) else x for x in inputs]
             array = quietly(forward, device.backend.xp, *arrays, **options)
-        result = results.contiguous_result(array, device)
+        if array.__class__ is not _ndarray or not array.flags.c_contiguous:
+            array = base.contiguous(array, device)
+        result = base.new(array)
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
                 values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = inputs[0]._array.shape
-                return results.recorded(definition, result, values)
-        return results.finished(result)
+                return history.record(definition.rules.get(None), result, values)
+        if state.inference:
+            result._node = INFERENCE
+        return result
 
     return _dress(call, definition)
 
@@ -477,7 +490,7 @@ def planned(n_tensors: int) -> Callable[[Callable[..., Any]], Any]:
     def define(choose: Callable[..., Any]) -> Any:
         @wraps(choose)
         def call(*args: Any, **options: Any) -> Any:
-            if state.on_arrays and args and not isinstance(args[0], TensorBase):
+            if args and not isinstance(args[0], TensorBase) and state.on_arrays:
                 return call.on_arrays(*args, **options)  # type: ignore[attr-defined]
             chosen = choose(*args, **(renamed(options) if options else options))
             if chosen.__class__ is not tuple:

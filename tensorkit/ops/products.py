@@ -33,6 +33,20 @@ def _product(x: Any, y: Any) -> Any:
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
+def _are_plain(x: Any, y: Any) -> bool:
+    """Whether these are matrices of the CPU, of one floating-point dtype, that fit."""
+    if not (isinstance(x, TensorBase) and isinstance(y, TensorBase)):
+        return False
+    a, b = x._array, y._array
+    return (
+        a.__class__ is b.__class__ is _ndarray
+        and a.ndim == b.ndim == 2
+        and a.dtype is b.dtype
+        and a.dtype.char in "fd"
+        and a.shape[1] == b.shape[0]
+    )
+
+
 @planned(2)
 def matmul(input: Tensor, other: Tensor) -> Any:
     """Matrix product ``input @ other``.
@@ -44,6 +58,8 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     >>> tk.tensor([[1., 2.], [3., 4.]]) @ tk.tensor([1., 1.])
     tensor([3., 7.])
     """
+    if _are_plain(input, other):
+        return _mm(input, other)
     need_two("matmul", input, other)
     n_left, n_right = len(input.shape), len(other.shape)
     if n_left == 2 and n_right == 2:
@@ -146,6 +162,8 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
     >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
+    if _are_plain(input, mat2):
+        return _mm(input, mat2)
     need_two("mm", input, mat2, "mat2")
     left, right = input, mat2
     if len(left.shape) != 2:

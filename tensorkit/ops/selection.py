@@ -30,6 +30,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """
     if state.on_arrays and not isinstance(condition, TensorBase):
         return _choose(condition, input, other)
+    plain = _plain_choice(condition, input, other)
+    if plain is not None:
+        return plain
     if input is other is None:
         need_tensor("where", condition, "condition")
         return nonzero(condition, as_tuple=True)
@@ -63,6 +66,35 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     result = base.place(array, strides)
     values = {"condition": condition, "x": input, "y": other}
     return results.recorded(_choose.definition, result, values)
+
+
+def _plain_choice(condition: Any, input: Any, other: Any) -> Tensor | None:
+    """The result for contiguous tensors of the CPU of one floating-point dtype, and numbers."""
+    tensors = [x for x in (input, other) if isinstance(x, TensorBase)]
+    if not tensors or not isinstance(condition, TensorBase) or state.inference or base.watch:
+        return None
+    dtype, arrays = tensors[0]._array.dtype, [condition._array]
+    for x in (input, other):
+        if isinstance(x, TensorBase):
+            arrays.append(x._array)
+        elif x.__class__ is float and -60_000 < x < 60_000:
+            arrays.append(dtype.type(x))
+        else:
+            return None
+    if dtype.char not in "fd" or arrays[0].dtype != bool:
+        return None
+    if any(array.dtype is not dtype for array in arrays[1:]):
+        return None
+    if not all(isinstance(x, (_ndarray, dtype.type)) and x.flags.c_contiguous for x in arrays):
+        return None
+    try:
+        chosen = results.run(_choose.definition.forward, _xp, *arrays)
+    except ValueError:  # shapes that do not fit
+        return None
+    result = base.new(base.contiguous(chosen))
+    return results.recorded(
+        _choose.definition, result, {"condition": condition, "x": input, "y": other}
+    )
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:

@@ -397,7 +397,7 @@ def reshape(input: Any, shape: Sequence[int]) -> Tensor:
     if state.on_arrays and not isinstance(input, TensorBase):
         return input.reshape(shape)
     need_tensor("reshape", input)
-    if input._is_contiguous:
+    if input._array.flags.c_contiguous:
         return view(input, tuple(shape))
     own = tuple(input.shape)
     wanted = rules.infer_size(tuple(shape), prod(own))
