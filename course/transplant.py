@@ -146,7 +146,10 @@ def _formula(operation: str, number: str | None = None) -> Callable[[Any], list[
                 found = mine(*map(_as_tensor, (g, *saved)))
             return found._array if isinstance(found, tk.Tensor) else found
 
-        return [_set(rule, "formulas", (formula,))]
+        return [
+            _set(rule, "formulas", (formula,)),
+            _set(rule, "ways", ((formula, rule.places[0]),)),
+        ]
 
     return put
 

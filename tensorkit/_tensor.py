@@ -240,7 +240,7 @@ class Tensor(TensorBase):
         (True, False)
         """
         _only_contiguous_format("is_contiguous", memory_format)
-        return self._is_contiguous
+        return layout.is_contiguous(self._array.shape, self._strides)
 
     contiguous = copying.contiguous
 

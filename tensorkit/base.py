@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
-from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
+from tensorkit.layout import Ints, Layout, Size, contiguous_strides
 from tensorkit.storage import Storage
 
 _ndarray = np.ndarray
@@ -82,7 +82,7 @@ class TensorBase:
 
     @property
     def _is_contiguous(self) -> bool:
-        return is_contiguous(self._array.shape, self._strides)
+        return bool(self._array.flags.c_contiguous)
 
     @property
     def _xp(self) -> Any:

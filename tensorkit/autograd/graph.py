@@ -34,6 +34,7 @@ from tensorkit.errors import AutogradError
 _WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
 _ndarray = np.ndarray
 next_order = itertools.count().__next__
+ALPHA_IS_1 = (1,)  # what a sum saves: nothing that is ever freed
 
 
 class Node:
@@ -51,7 +52,7 @@ class Node:
     device: Any
     hooks: Attached | None
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
+    def gradients(self, g: Any) -> tuple[Any, ...]:  # noqa: C901 - without calls
         """The gradient for each edge, from the gradient of the result: arrays."""
         rule, versions, values = self.rule, self.versions, []
         for at, value in enumerate(self.saved):
@@ -63,17 +64,36 @@ class Node:
             elif value is FREED:
                 refuse_freed()
             values.append(value)
+        if g.__class__ is not _ndarray:
+            return self._on_device(g, values)
         found: list[Any] = []
-        for edge, formula, places in zip(self.edges, rule.formulas, rule.places, strict=True):
+        for edge, (formula, places) in zip(self.edges, rule.ways, strict=False):
+            if edge is None:
+                found.append(None)
+            elif formula is None:
+                self._refuse()
+            elif len(places) == 1:
+                found.append(formula(g, values[places[0]]))
+            elif not places:
+                found.append(formula(g))
+            else:
+                found.append(formula(g, *[values[place] for place in places]))
+        return tuple(found)
+
+    def _on_device(self, g: Any, values: list[Any]) -> tuple[Any, ...]:
+        """The gradients as arrays of a device; a formula that is a kernel is launched."""
+        found: list[Any] = []
+        for edge, (formula, places) in zip(self.edges, self.rule.ways, strict=False):
             if edge is None:
                 found.append(None)
                 continue
             if formula is None:
                 self._refuse()
-            if g.__class__ is not _ndarray and hasattr(formula, "launch"):
-                found.append(_launched(formula, g, [values[place] for place in places]))
-            else:
-                found.append(formula(g, *[values[place] for place in places]))
+            saved = [values[place] for place in places]
+            arrays, xp = [each for each in saved if hasattr(each, "dtype")], backend_of(g).xp
+            launch: Any = getattr(formula, "launch", None)
+            is_kernel = launch is not None and kernels.are_for(xp, g, *arrays)
+            found.append(launch(xp, g, *saved) if is_kernel else formula(g, *saved))
         return tuple(found)
 
     def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
@@ -117,7 +137,7 @@ class Node:
 
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
-        if self.saved:
+        if self.saved and self.saved is not ALPHA_IS_1:
             self.saved = tuple(
                 [
                     FREED
@@ -304,13 +324,6 @@ def attached_to(leaf: TensorBase) -> Attached:
     if found is None:
         found = leaf._hooks = Attached()
     return found
-
-
-def _launched(formula: Any, g: Any, saved: list[Any]) -> Any:
-    """A formula that is a kernel on arrays which kernels are for; see ``kernels.formula``."""
-    xp = backend_of(g).xp
-    arrays = [each for each in saved if hasattr(each, "dtype")]
-    return formula.launch(xp, g, *saved) if kernels.are_for(xp, g, *arrays) else formula(g, *saved)
 
 
 def make_node(

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import Node, make_node, next_order
+from tensorkit.autograd.graph import ALPHA_IS_1, Node, make_node, next_order
 from tensorkit.autograd.marks import HIDDEN_VIEW, INFERENCE, LEAF, VIEW, Mark
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
@@ -157,7 +157,7 @@ def _record_two(rule: Rule) -> Recorder:  # noqa: C901 - one way, without calls
     x_for_x, x_for_y = ("x" in needs for needs in rule.needs)
     y_for_x, y_for_y = ("y" in needs for needs in rule.needs)
     keeps = rule.keeps
-    constant = (1,) if keeps == ("alpha",) else ()
+    constant = ALPHA_IS_1 if keeps == ("alpha",) else ()
     if constant:
         keeps = ()
 

@@ -36,6 +36,8 @@ class Rule:
         asked = [name for needs in self.needs for name in needs]
         self.keeps = tuple(dict.fromkeys([*asked, *options]))
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
+        # a formula with the places of what it needs among `keeps`, for each input
+        self.ways = tuple(zip(self.formulas, self.places, strict=True))
         self.kept = tuple(
             (name, tuple(at for at, needs in enumerate(self.needs) if name in needs))
             for name in self.keeps

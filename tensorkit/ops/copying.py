@@ -86,7 +86,7 @@ def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tenso
 
 def contiguous(x: Tensor) -> Tensor:
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
-    if x._is_contiguous:
+    if layout.is_contiguous(x._array.shape, x._strides):
         return x
     return laid_out(x, layout.contiguous_strides(tuple(x.shape)))
 

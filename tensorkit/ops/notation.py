@@ -30,7 +30,7 @@ from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.layout import Layout, contiguous_strides
-from tensorkit.ops import general
+from tensorkit.ops import general, results
 from tensorkit.ops.arguments import need_tensor, renamed
 from tensorkit.ops.moving import together
 from tensorkit.ops.planning import Definition
@@ -101,8 +101,10 @@ def _unary(definition: Definition) -> Operation:  # noqa: C901 - without calls
     direct, compute = definition.direct, _compute(definition)
     record: Any = None
 
-    def call(input: Tensor) -> Tensor:
+    def call(input: Any) -> Any:
         nonlocal record
+        if input.__class__ is _ndarray and state.on_arrays:  # in a formula
+            return compute(input)
         try:
             array = input._array
             if array.__class__ is _ndarray and array.dtype.char in direct:
@@ -358,6 +360,8 @@ def _view(definition: Definition) -> Operation:  # noqa: C901 - without calls
     defaults = dict(zip(names[::-1], (locate.__defaults__ or ())[::-1], strict=False))
 
     def call(input: Any, *args: Any, **options: Any) -> Any:
+        if input.__class__ is _ndarray and state.on_arrays:  # in a formula
+            return viewed_array(definition, input, *args, **options)
         try:
             array = input._array
             for each in () if options or look is None else args:
@@ -433,7 +437,8 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
     names = definition.inputs
 
     def call(*inputs: Any, **options: Any) -> Tensor:  # noqa: C901 - without calls
-        device = CPU
+        if inputs and inputs[0].__class__ is _ndarray and state.on_arrays:  # in a formula
+            return forward(_xp, *inputs, **options)
         try:
             if len(inputs) == 1:
                 array = inputs[0]._array
@@ -446,6 +451,11 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
                     if array.__class__ is not _ndarray:
                         raise AttributeError
                 array = quiet.run(forward, _xp, *arrays, **options)
+            result = _new(base.public)
+            result._storage = result._node = None
+            if array.__class__ is not _ndarray or not array.flags.c_contiguous:
+                array = base.contiguous(array)
+            result._array = array
         except (AttributeError, RuntimeError, TypeError):
             # an array, a number or a device among them, or a mode in which more is asked
             if state.on_arrays and not [x for x in inputs if isinstance(x, TensorBase)]:
@@ -454,16 +464,12 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
             device = inputs[0].device
             arrays = [x._array if isinstance(x, TensorBase) else x for x in inputs]
             array = quietly(forward, device.backend.xp, *arrays, **options)
-        if array.__class__ is not _ndarray or not array.flags.c_contiguous:
-            array = base.contiguous(array, device)
-        result = base.new(array)
+            result = results.finished(results.contiguous_result(array, device))
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
                 values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = inputs[0]._array.shape
                 return history.record(definition.rules.get(None), result, values)
-        if state.inference:
-            result._node = INFERENCE
         return result
 
     return _dress(call, definition)

@@ -204,14 +204,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
             [2., 3.]])
     """
     try:
-        own, left, right = input, mat1, mat2
+        own, left, right = input._array, mat1._array, mat2._array
         (_, m), (m2, p) = left.shape, right.shape
         fits = m == m2 and own.dtype is left.dtype is right.dtype and own.shape == (p,)
     except (AttributeError, ValueError):  # no tensor, no matrix
         fits = False
-    if not fits or right.dtype is dtypes.bool_:
+    if not fits or right.dtype == bool:
         _check_sum_of(input, mat1, mat2)
-    turned = right._strides[0] == 1 and not right._array.flags.c_contiguous
+    turned = right.strides[0] == right.itemsize and not right.flags.c_contiguous
     return _addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "turned": turned}
 
 
