@@ -343,7 +343,7 @@ def as_device(value: Any) -> Device:
     device = value if isinstance(value, Device) else Device(value)
     if device is CPU:
         return CPU
-    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory and give the same form
+    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory
         return CPU
     if device.type != "cuda":
         _ = device.backend  # raises

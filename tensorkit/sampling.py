@@ -79,23 +79,23 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 
 def _write(x: Tensor, values: Any, stream: Generator, name: str, overload: int = 0) -> Tensor:
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
-    form, array = x, x._array
+    array = x._array
     is_host = values.__class__ is np.ndarray
-    if is_host and writing.write_plainly(x, values.reshape(form.shape), name):
+    if is_host and writing.write_plainly(x, values.reshape(x.shape), name):
         return x
     is_host = is_host and values.dtype is array.dtype
-    if is_host and form.device is not CPU and form._is_contiguous and x._node is base.watch is None:
-        form.device.backend.write_from_host(x._array, values.reshape(form.shape), name[:-1])
+    if is_host and x.device is not CPU and x._is_contiguous and x._node is base.watch is None:
+        x.device.backend.write_from_host(x._array, values.reshape(x.shape), name[:-1])
         history.written(x, name)
         return x
     tracked = history.check_write(x)
     node = f"{name[:-1].title()}Backward{overload}"
     rule = Rule(name, node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     writing.check_overlap(x)
-    order = layout.slowest_first(form._strides)
-    stacked = values.reshape([form.shape[dim] for dim in order])
+    order = layout.slowest_first(x._strides)
+    stacked = values.reshape([x.shape[dim] for dim in order])
     ordered = stacked.transpose(layout.inverse(order))
-    on_device = _there(ordered, form.device, stream, name[:-1])
+    on_device = _there(ordered, x.device, stream, name[:-1])
     writing.write(x, on_device, name[:-1], rule, {"x": x})
     return x
 

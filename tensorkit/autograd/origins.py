@@ -1,8 +1,8 @@
 """Where tensors come from: ``recording()`` notes the origin of every result, tracked or not.
 
-While it is on, fast paths are closed, and the few places where tensors are made and written tell
-``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line, and
-the library's function that it called is the operation, with the arguments it was given.
+While it is on, the direct path is closed, and the few places where tensors are made and written
+tell ``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line,
+and the library's function that it called is the operation, with the arguments it was given.
 
 An origin refers to the origins of the inputs, and to tensors only weakly: so it can never be part
 of a reference cycle. It does keep the memory of the inputs, as long as the result lives.

@@ -42,13 +42,12 @@ def to_dtype(x: Tensor, dtype: DType) -> Tensor:
 
 def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False) -> Tensor:
     """``x`` with this dtype and on this device; itself if nothing changes, unless ``copy``."""
-    form = x
-    dtype, device = dtype or form.dtype, device or form.device
-    if dtype is form.dtype and device is form.device and not copy:
+    dtype, device = dtype or x.dtype, device or x.device
+    if dtype is x.dtype and device is x.device and not copy:
         return x
-    if device is not form.device:
+    if device is not x.device:
         # PyTorch converts where the data are, then moves them
-        return moved(x if dtype is form.dtype else to_dtype(x, dtype), device)
+        return moved(x if dtype is x.dtype else to_dtype(x, dtype), device)
     return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
@@ -105,25 +104,24 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         # cast as a tensor would be, without a check
         writing.write(target, np.asarray(number), "copy", rule, {"x": target, "y": number})
         return target
-    form, other_form = target, source
     if (
         (source._node is None or not state.grad)
         and (source._storage is None or target._storage is None)
-        and (form.shape == other_form.shape or not other_form.shape)
-        and form.device is other_form.device
+        and (target.shape == source.shape or not source.shape)
+        and target.device is source.device
         and writing.write_plainly(target, source._array, "copy_")
     ):
         return target
     tracked = history.check_write(target, source)
-    if form.device is not other_form.device:
-        alike = form._is_contiguous and form.shape == other_form.shape
-        if alike and other_form.device is CPU and not tracked and base.watch is None:
+    if target.device is not source.device:
+        alike = target._is_contiguous and target.shape == source.shape
+        if alike and source.device is CPU and not tracked and base.watch is None:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
-            array = results.run(source._array.astype, form.dtype.numpy, copy=False)
-            form.device.backend.write_from_host(target._array, array, "copy_")
+            array = results.run(source._array.astype, target.dtype.numpy, copy=False)
+            target.device.backend.write_from_host(target._array, array, "copy_")
             history.written(target, "copy_")
             return target
-        source = moved(source, form.device, "copy_")
+        source = moved(source, target.device, "copy_")
     if source is not target:
         writing.check_overlap(target, source)
     own, other = tuple(target.shape), tuple(source.shape)

@@ -75,7 +75,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         return _between(input, min, max)
     for limit in (min, max):
         if limit.__class__ is float and not limit and copysign(1.0, limit) < 0:
-            return _clamped_by_any("clamp", input, min, max)  # plans take -0.0 for 0.0
+            return _clamped_by_any("clamp", input, min, max)  # its sign counts
     return _clamped(input, min, max)
 
 

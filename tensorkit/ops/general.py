@@ -179,7 +179,7 @@ def _kernel(
     if half and is_ufunc and device is not CPU and _rounds_once(definition, operands, in_place):
         return forward, []
     if half:
-        bare = [each._replace(array=None) for each in operands]  # a plan outlives its first arrays
+        bare = [each._replace(array=None) for each in operands]  # only their dtypes are needed
 
         def in_half(*arrays: Any) -> Any:
             own = [each._replace(array=a) for each, a in zip(bare, arrays, strict=True)]

@@ -93,7 +93,7 @@ def _viewed(x: Tensor, steps: list[Step], aliased: bool = True) -> Tensor:
 
 
 def _positions(index: tuple[Any, ...], most: int) -> tuple[Any, ...] | None:
-    """The arrays of an index made of at most so many tensors of positions, of one form."""
+    """The arrays of an index of at most so many tensors of positions, of one shape and dtype."""
     if not 0 < len(index) <= most or not isinstance(index[0], TensorBase):
         return None
     first = index[0]._array
@@ -158,22 +158,21 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
 def _assigned_plainly(x: Tensor, index: Any, value: Any) -> bool:
     """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
-    form = x
     if isinstance(value, TensorBase):
-        if value.dtype is not form.dtype or value.device is not form.device:
+        if value.dtype is not x.dtype or value.device is not x.device:
             return False
         if not writing.is_apart(value, x):
             return False
         array, operation = value._array, "copy_"
-    elif (value.__class__ is float or value.__class__ is int) and form.dtype.is_floating_point:
-        array, operation = copying.stored(value, form.dtype), "fill_"
+    elif (value.__class__ is float or value.__class__ is int) and x.dtype.is_floating_point:
+        array, operation = copying.stored(value, x.dtype), "fill_"
     else:
         return False
     at = index
     if isinstance(index, TensorBase):
         if index.dtype is not bool_ or isinstance(value, TensorBase):
             return False
-        if index.shape != form.shape or not writing.is_apart(index, x) or not form.shape:
+        if index.shape != x.shape or not writing.is_apart(index, x) or not x.shape:
             return False
         at, operation = index._array, "index_put_"
     elif not all(map(_is_plain_part, index if index.__class__ is tuple else (index,))):
@@ -199,23 +198,23 @@ def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
     As in PyTorch the host need not wait to learn how many elements that are. The number may also
     be a tensor of the host.
     """
-    form, mask, number = target, found[-1], value
+    mask, number = found[-1], value
     if isinstance(value, TensorBase):
         if value.device is not CPU or value._array.size != 1:
             return False
         number = value._array.item()
-    if not form._is_contiguous:
+    if not target._is_contiguous:
         return False
-    if mask.__class__ is np.ndarray or mask.dtype != bool or form.dtype is bool_:
+    if mask.__class__ is np.ndarray or mask.dtype != bool or target.dtype is bool_:
         return False
-    if backend_of(mask) is not form.device.backend or history.check_write(target, value):
+    if backend_of(mask) is not target.device.backend or history.check_write(target, value):
         return False
     shape = [1] * (len(found) - 1) + [*mask.shape]
-    mask = mask.reshape(shape + [1] * (len(form.shape) - len(shape)))
-    at = form._xp.broadcast_to(mask, tuple(form.shape))
+    mask = mask.reshape(shape + [1] * (len(target.shape) - len(shape)))
+    at = target._xp.broadcast_to(mask, tuple(target.shape))
     if number is not value:
-        check_value(number, form.dtype)
-    writing.write(target, copying.stored(number, form.dtype), "index_put", at=at)
+        check_value(number, target.dtype)
+    writing.write(target, copying.stored(number, target.dtype), "index_put", at=at)
     return True
 
 

@@ -120,25 +120,24 @@ def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
 
 def pick(x: Tensor, places: Places) -> Tensor:
     """``x[places]``, laid out as PyTorch lays it out."""
-    form = x
-    if 0 in form.shape:
-        _refuse_empty(tuple(form.shape), places)
-    if form.device is not CPU:
-        places = expect_inside(tuple(form.shape), places)
+    if 0 in x.shape:
+        _refuse_empty(tuple(x.shape), places)
+    if x.device is not CPU:
+        places = expect_inside(tuple(x.shape), places)
     try:
-        array = results.run(take_places.definition.forward, form._xp, x._array, places=places)
+        array = results.run(take_places.definition.forward, x._xp, x._array, places=places)
     except IndexError:
-        places = _inside(tuple(form.shape), places)
-        array = take_places.definition.forward(form._xp, x._array, places=places)
-    is_simple = form._is_contiguous and 1 not in form.shape and array.size
+        places = _inside(tuple(x.shape), places)
+        array = take_places.definition.forward(x._xp, x._array, places=places)
+    is_simple = x._is_contiguous and 1 not in x.shape and array.size
     if is_simple and places[0].__class__ is not slice and _are_alike(places):
-        result = results.contiguous_result(array, form.device)
+        result = results.contiguous_result(array, x.device)
     else:
         strides = _strides(x, places, array.shape)
         result = base.place(array, strides)
     if x._node is None:
         return results.finished(result)
-    values = {"x": x, "shape": tuple(form.shape), "places": _own(places)}
+    values = {"x": x, "shape": tuple(x.shape), "places": _own(places)}
     return results.recorded(take_places.definition, result, values)
 
 

@@ -33,7 +33,7 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
         array = quiet.run(forward, *args, **options)
     except RuntimeError:
         array = None
-    if array is None:  # fast paths are closed, or an error that will come again, alone
+    if array is None:  # `quiet` refuses, or an error that will come again, alone
         array = quietly(forward, *args, **options)
     return array if is_array(array) else np.asarray(array)
 

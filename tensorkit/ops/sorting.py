@@ -51,12 +51,12 @@ def _sorted_places(
     function: str, x: Tensor, dim: Any, descending: Any, stable: Any
 ) -> tuple[int, Tensor]:
     """The dimension, and where each element in order was; they lie in memory as ``x`` does."""
-    place, form = one_dim(function, x, dim), x
+    place = one_dim(function, x, dim)
     descending = need_bool(function, "descending", 3, descending)
     if stable is not None:
         need_bool(function, "stable", 4, stable)
-    indices = results.run(_order, form._xp, x._array, place, descending)
-    strides = layout.dense_strides(tuple(form.shape), form._strides)
+    indices = results.run(_order, x._xp, x._array, place, descending)
+    strides = layout.dense_strides(tuple(x.shape), x._strides)
     return place, results.finished(base.place(indices, strides))
 
 

@@ -38,7 +38,7 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
         change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
         try:
             quiet.run(change, *args)
-        except RuntimeError:  # fast paths are closed
+        except RuntimeError:  # `quiet` is entered already
             quietly(change, *args)
     history.written(x, operation)
     return True
@@ -66,7 +66,7 @@ def write(
 
     ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
     index of the elements to write; without it, all are. Every write goes through here, after all
-    checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
+    checks, or through ``write_plainly``: it makes a new version, and with a ``rule`` it is
     recorded; ``values`` are those of ``history.record``.
     """
     if x.device is CPU and not x._array.flags.writeable:

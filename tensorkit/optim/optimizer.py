@@ -191,15 +191,15 @@ class Optimizer:
         together: dict[Any, list[Any]] = defaultdict(list)
         for key, (param, group, state, count, arrays) in changes.items():
             self._begin(param, state, writer)
-            form, (x, *others) = param, arrays
+            x, *others = arrays
             if key in spare:
-                self.update(form._xp, group, count, spare[key], *arrays)
+                self.update(param._xp, group, count, spare[key], *arrays)
                 continue
             kernel, numbers = self.kernel(group, count)
             # a launch for many needs arrays that lie alike, without gaps
             alike = all(each.strides == x.strides for each in others)
-            alike = alike and layout.is_dense(tuple(form.shape), form._strides)
-            together[form.device, form.dtype, kernel, numbers, alike or key].append(
+            alike = alike and layout.is_dense(tuple(param.shape), param._strides)
+            together[param.device, param.dtype, kernel, numbers, alike or key].append(
                 (group, count, arrays)
             )
         for (device, _, kernel, numbers, _), some in together.items():
