@@ -99,6 +99,9 @@ def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[
     return method
 
 
+_PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
+
+
 class Tensor(TensorBase):
     """An n-dimensional array of numbers of one dtype, on one device.
 
@@ -305,8 +308,10 @@ class Tensor(TensorBase):
         >>> tk.arange(6).view(2, 3).T.shape
         torch.Size([3, 2])
         """
-        n_dims = self._array.ndim
+        array, n_dims = self._array, self._array.ndim
         if n_dims == 2:
+            if array.__class__ is np.ndarray and array.size and 1 not in array.shape:
+                return history.view(self, array.T, _PERMUTE, _EXCHANGED)
             return views.permute(self, (1, 0))
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "

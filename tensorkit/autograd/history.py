@@ -235,8 +235,17 @@ def as_view(
     edge = None if origin is None else edge_of(x)
     if edge is not None and state.grad:
         assert rule is not None
-        edge = make_node(rule, result, (edge,), {"shape": x._array.shape, **(values or {})}, None)
-        result._edge = edge
+        result._edge = node = Node()
+        known = values or {}
+        node.rule, node.edges, node.versions, node.hooks = rule, (edge,), 0, None
+        node.saved = tuple(
+            [x._array.shape if name == "shape" else known.get(name) for name in rule.keeps]
+        )
+        node.order = next_order()
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        if base.watch is not None:
+            base.watch.node(node)
     else:
         result._edge = None
     result._seen = result._storage.version  # type: ignore[union-attr]

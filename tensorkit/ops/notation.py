@@ -226,13 +226,10 @@ def _of_two(  # noqa: C901 - one way, without calls
                 return result
             b = other._array
             if dtype is b.dtype and dtype.char in direct and a.__class__ is b.__class__ is _ndarray:
-                if (
-                    (input._storage is not None or other._storage is not None)
-                    and (a.strides != b.strides or a.shape != b.shape)
-                    and not (a.flags.c_contiguous and b.flags.c_contiguous)
-                ):
-                    raise KeyError  # PyTorch may lay the result out otherwise than NumPy
-                array = quiet.run(compute, a, b)
+                if input._storage is other._storage is None:  # nearly always
+                    array = quiet.run(compute, a, b)
+                else:
+                    array = quiet.run(compute, a, b, **_order(a, b, not as_scalar))
                 if array.__class__ is not _ndarray:
                     array = _asarray(array)
                 result = _new(base.public)
@@ -248,6 +245,25 @@ def _of_two(  # noqa: C901 - one way, without calls
         return otherwise(definition, input, other, {})
 
     return apply
+
+
+def _order(a: Any, b: Any, is_ufunc: bool) -> dict[str, str]:
+    """In which order PyTorch lays out a result, where that may not be NumPy's choice.
+
+    KeyError where only the general path knows.
+    """
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        return _NUMPYS_CHOICE
+    if a.shape != b.shape or 1 in a.shape:
+        raise KeyError
+    if a.strides == b.strides:
+        return _NUMPYS_CHOICE
+    if not (is_ufunc and a.flags.forc):
+        raise KeyError
+    return {"order": "C" if a.flags.c_contiguous else "F"}
+
+
+_NUMPYS_CHOICE: dict[str, str] = {}
 
 
 def _with_options(definition: Definition, otherwise: Callable[..., Any]) -> Any:
@@ -435,8 +451,10 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
     """
     forward = definition.forward
     names = definition.inputs
+    record: Any = None  # in short, for operations of one or two tensors without options
 
     def call(*inputs: Any, **options: Any) -> Tensor:  # noqa: C901 - without calls
+        nonlocal record
         if inputs and inputs[0].__class__ is _ndarray and state.on_arrays:  # in a formula
             return forward(_xp, *inputs, **options)
         try:
@@ -467,6 +485,14 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
             result = results.finished(results.contiguous_result(array, device))
         for x in inputs:
             if isinstance(x, TensorBase) and x._node is not None:
+                if not options:
+                    if record is None:
+                        rule = definition.rules.get(None)
+                        is_short = rule is not None and names == rule.inputs == ("x", "y")
+                        record = is_short and history.recorder(rule)
+                    if record and not state.inference and base.watch is None:
+                        record(result, *inputs)
+                        return result
                 values = dict(zip(names, inputs, strict=False), **options)
                 values["shape"] = inputs[0]._array.shape
                 return history.record(definition.rules.get(None), result, values)
