@@ -109,7 +109,7 @@ def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = Tr
         title = "leaf" if is_leaf else node.name().rpartition(":")[2]
         tensor = node if is_leaf and values else None
         # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
-        vertices.append(Vertex(node, is_leaf, inputs, title, words.form(node._form), "", tensor))
+        vertices.append(Vertex(node, is_leaf, inputs, title, words.form(node), "", tensor))
     known = [*named, ("", root)]
     if values:
         known += [("", it.tensor) for v in vertices for it in v.saved if it.tensor is not None]
