@@ -218,10 +218,12 @@ def _fill_number(function: str, value: Any) -> Any:
 def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
     if size is _ABSENT:
-        return given_sizes(function, "size", args)
-    if args:
+        size = given_sizes(function, "size", args)
+        if not size or -(2**63) <= min(size) <= max(size) < 2**63:
+            return size
+    elif args:
         raise TypeError(f"{function}() got multiple values for argument 'size'")
-    if not isinstance(size, (tuple, list)):
+    elif not isinstance(size, (tuple, list)):
         kind = type_name(size)
         raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
     return need_sizes(function, "size", 1, size)

@@ -34,6 +34,7 @@ from tensorkit.errors import AutogradError
 _WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
 _ndarray = np.ndarray
 next_order = itertools.count().__next__
+_FREED = [(FREED,) * n for n in range(65)]
 ALPHA_IS_1 = (1,)  # what a sum saves: nothing that is ever freed
 
 
@@ -137,15 +138,18 @@ class Node:
 
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
-        if self.saved and self.saved is not ALPHA_IS_1:
-            self.saved = tuple(
-                [
-                    FREED
-                    if value is not None and (frees or isinstance(value, TensorBase))
-                    else value
-                    for value, frees in zip(self.saved, self.rule.frees, strict=True)
-                ]
-            )
+        saved, rule = self.saved, self.rule
+        if not saved or saved is ALPHA_IS_1:
+            return
+        if rule.frees_all:
+            self.saved = _FREED[len(saved)]
+            return
+        self.saved = tuple(
+            [
+                FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
+                for value, frees in zip(saved, rule.frees, strict=True)
+            ]
+        )
 
     def attached(self) -> Attached:
         """What is attached to this node, made when first asked for."""

@@ -108,14 +108,19 @@ def recorder(rule: Rule | None) -> Recorder:
     """
     if rule is None:
         return lambda result, *inputs: result
+    if is_short(rule):
+        return _record_one(rule) if len(rule.inputs) == 1 else _record_two(rule)
     names = rule.inputs
-    if len(names) == 1 and rule.keeps in ((), ("x",), ("out",)):
-        return _record_one(rule)
-    if names == ("x", "y") and set(rule.keeps) <= {"x", "y", "alpha"}:
-        return _record_two(rule)
     return lambda result, *inputs: record(
         rule, result, {"alpha": 1, **dict(zip(names, inputs, strict=False))}
     )
+
+
+def is_short(rule: Rule) -> bool:
+    """Whether there is a short way to record: the formulas need hardly anything but the inputs."""
+    if rule.inputs == ("x",):
+        return rule.keeps in ((), ("x",), ("out",), ("shape",))
+    return rule.inputs == ("x", "y") and set(rule.keeps) <= {"x", "y", "alpha"}
 
 
 def _record_one(rule: Rule) -> Recorder:
@@ -143,7 +148,7 @@ def _record_one(rule: Rule) -> Recorder:
             kept._node = None
             node.saved = (kept,)
         else:
-            node.saved = ()
+            node.saved = (x._array.shape,) if rule.keeps else ()
         node.order = next_order()
         array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device

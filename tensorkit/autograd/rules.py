@@ -46,6 +46,7 @@ class Rule:
         self.frees = tuple(
             name == "out" or (name in inputs and name != option) for name in self.keeps
         )
+        self.frees_all = all(self.frees)
         # Of a view of which no element appears twice: the same view of another array; see engine.
         self.part: Callable[..., Any] | None = None
 

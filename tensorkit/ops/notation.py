@@ -488,8 +488,9 @@ def _function(definition: Definition) -> Operation:  # noqa: C901 - without call
                 if not options:
                     if record is None:
                         rule = definition.rules.get(None)
-                        is_short = rule is not None and names == rule.inputs == ("x", "y")
-                        record = is_short and history.recorder(rule)
+                        record = False
+                        if rule is not None and names == rule.inputs and history.is_short(rule):
+                            record = history.recorder(rule)
                     if record and not state.inference and base.watch is None:
                         record(result, *inputs)
                         return result

@@ -394,9 +394,10 @@ def reshape(input: Any, shape: Sequence[int]) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if state.on_arrays and not isinstance(input, TensorBase):
-        return input.reshape(shape)
-    need_tensor("reshape", input)
+    if not isinstance(input, TensorBase):
+        if state.on_arrays:
+            return input.reshape(shape)
+        need_tensor("reshape", input)
     if input._array.flags.c_contiguous:
         return view(input, tuple(shape))
     own = tuple(input.shape)

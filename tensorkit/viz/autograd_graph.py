@@ -131,6 +131,8 @@ def saved_by(node: Any) -> list[Saved]:
     for name in ["saved_tensors"] if hasattr(type(node), "saved_tensors") else dir(node):
         if not name.startswith(("_saved_", "saved_tensors")):
             continue
+        if name == "_saved_self_sym_sizes" and node.rule.part is not None:
+            continue  # a view of a part: the index says it already
         try:
             value = getattr(node, name)
         except AutogradError as error:
