@@ -11,7 +11,7 @@ INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
+.PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check size bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 
 help:  ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ hosted: install-teach  ## make the folder from which Colab opens the chapters
 
 hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.12 or 3.13)
 	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
+
+size: install-dev  ## count the code lines of tensorkit, by room
+	@$(BIN)/python tests/size.py
 
 bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
 	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)

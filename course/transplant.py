@@ -1,8 +1,8 @@
 """`with transplant(my_function):` puts the learner's function in the library's own place.
 
 While the block runs, tensorkit asks the learner's function where it would ask its own, so that a
-network trains on it. Before and after it the library forgets the plans that it has made, and in
-between it takes its general path, which looks every function up when it calls it.
+network trains on it. The library then takes its general path, which looks every function up when it
+calls it.
 
 The places are a fixed list, `PLACES`, by the name that the exercise gives the function.
 """
@@ -18,9 +18,9 @@ from typing import Any
 import tensorkit as tk
 from course.errors import CourseError
 from course.exercise import Exercise, load
-from tensorkit import base, optim
+from tensorkit import optim
 from tensorkit.autograd import engine
-from tensorkit.ops import planning, reduction
+from tensorkit.ops import reduction
 from tensorkit.quiet import quiet
 
 
@@ -68,7 +68,6 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         asked.times += 1
         return function(*args)
 
-    _forget()
     quiet.decline()
     restore = PLACES[name](counted)
     try:
@@ -80,7 +79,6 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         for undo in restore:
             undo()
         quiet.accept()
-        _forget()
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:
@@ -94,13 +92,6 @@ def _is_written(name: str, function: Callable[..., Any]) -> bool:
 
 def _exercise_of(name: str) -> Exercise | None:
     return next((it for it in load().values() if it.name == name), None)
-
-
-def _forget() -> None:
-    """Drop what the library has found out: forms hold strides, and plans go by forms."""
-    planning.forget_plans()
-    base._forms.clear()
-    base._contiguous_forms.clear()
 
 
 # The places
@@ -148,14 +139,16 @@ def _formula(operation: str, number: str | None = None) -> Callable[[Any], list[
     def put(mine: Any) -> list[Undo]:
         rule = getattr(tk, operation).definition.rules[number]
 
-        def on_arrays(g: Any, *saved: Any) -> Any:
+        def formula(g: Any, *saved: Any) -> Any:
+            if isinstance(g, tk.Tensor):
+                return mine(g, *saved)
             with tk.no_grad():
                 found = mine(*map(_as_tensor, (g, *saved)))
             return found._array if isinstance(found, tk.Tensor) else found
 
         return [
-            _set(rule, "formulas", (mine,)),
-            _set(rule, "_on_arrays", (on_arrays,)),
+            _set(rule, "formulas", (formula,)),
+            _set(rule, "ways", ((formula, rule.places[0]),)),
         ]
 
     return put
@@ -171,10 +164,9 @@ class _SumToShape:
     def __init__(self, mine: Any) -> None:
         self.mine = mine
 
-    def __call__(self, value: tk.Tensor, *, to: tuple[int, ...]) -> Any:
-        return self.mine(value, to)
-
-    def on_arrays(self, value: Any, *, to: tuple[int, ...]) -> Any:
+    def __call__(self, value: Any, *, to: tuple[int, ...]) -> Any:
+        if isinstance(value, tk.Tensor):
+            return self.mine(value, to)
         with tk.no_grad():
             return self.mine(tk.from_numpy(value), to)._array
 
@@ -226,7 +218,7 @@ def _run_node(run: Any, node: Any, wanted: list[Any] | None) -> None:
     values = (node.tensor_gradients if run.create_graph else node.gradients)(gradient)
     for edge, value in zip(node.edges, values, strict=False):
         if edge is not None and value is not None:
-            run._deliver(edge, run.work.as_needed(value, edge._form))
+            run._deliver(edge, run.work.as_needed(value, edge))
     if not run.keep:
         node.release()
 

@@ -10,9 +10,8 @@ Where to begin reading:
     ops.arithmetic    ``a + b``: forward, gradient and example together, as for every operation
     ops.notation      what ``@op`` makes of such a definition: the function, ``+``, ``add_``;
                       ops.planning lists what can be told to it
-    ops.choosing      what ``x.sum(0)`` is: a function that says which operation a call means
-    ops.general       the first call on tensors of some forms: dtypes, broadcasting, strides, and
-                      the plan by which later calls are quick
+    ops.general       operands of all kinds: dtypes that differ, numbers, broadcasting, devices, and
+                      the words of what is refused
     ops.views         ``x.view(2, 3)``: a layout made of a layout; ops.indexing has ``x[index]``
     autograd          the table of its files, in the order in which to read them: what is recorded
                       of an operation, and by whom; last autograd.engine, which is ``backward()``

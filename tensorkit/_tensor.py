@@ -8,7 +8,6 @@ from builtins import bool as _bool  # the class has methods of these names
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -31,7 +30,7 @@ from tensorkit.autograd.marks import INFERENCE
 from tensorkit.autograd.saved import version_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
-from tensorkit.devices import CPU, Device, as_device, cuda_device
+from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     AutogradError,
@@ -41,7 +40,6 @@ from tensorkit.errors import (
     message,
     must_be,
 )
-from tensorkit.layout import Size
 from tensorkit.ops import (
     arithmetic,
     arranging,
@@ -88,36 +86,20 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
     return convert
 
 
-def _of_integers(
-    operation: Callable[..., "Tensor"], argument: str, view: Any = None
-) -> Callable[..., "Tensor"]:
-    """The method that takes the integers of ``operation`` one by one or as one sequence.
-
-    ``view`` is the view operation that it is on contiguous tensors.
-    """
+def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[..., "Tensor"]:
+    """The method that takes the integers of ``operation`` one by one or as one sequence."""
 
     def method(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
         if given:
             integers = by_name(operation.__name__, argument, integers, given)
-        plans = self._form.views
-        # the types, too: 1 and True are equal
-        is_one = len(integers) == 1 and integers[0].__class__ is int
-        key: Any = (method, integers) if is_one else (method, integers, *map(type, integers))
-        try:
-            return history.view(self, plans[key])
-        except (KeyError, TypeError):  # no plan, a list
-            pass
-        wanted = given_sizes(operation.__name__, argument, integers)
-        result = operation(self, wanted)
-        if view is not None and self._form.is_contiguous and integers[0].__class__ is int:
-            plan = plans.get((view.definition.forward, (wanted,)))
-            if plan is not None:
-                base.remember_view(self._form, key, plan)
-        return result
+        return operation(self, given_sizes(operation.__name__, argument, integers))
 
     method.__qualname__ = operation.__name__
     method.__doc__ = operation.__doc__
     return method
+
+
+_PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
 
 
 class Tensor(TensorBase):
@@ -146,15 +128,6 @@ class Tensor(TensorBase):
 
     # What it is
 
-    @property
-    def shape(self) -> Size:
-        """Sizes of all dimensions.
-
-        >>> tk.zeros(2, 3).shape
-        torch.Size([2, 3])
-        """
-        return self._form.shape
-
     def size(self, dim: int | None = None) -> Any:
         """Sizes of all dimensions, or the size of one.
 
@@ -162,8 +135,8 @@ class Tensor(TensorBase):
         (torch.Size([2, 3]), 3)
         """
         if dim is None:
-            return self._form.shape
-        return self._form.shape[self._dim("size", dim)]
+            return self.shape
+        return self.shape[self._dim("size", dim)]
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements apart neighbours along each dimension lie in memory.
@@ -172,13 +145,13 @@ class Tensor(TensorBase):
         ((3, 1), 3)
         """
         if dim is None:
-            return self._form.strides
-        return self._form.strides[self._dim("stride", dim)]
+            return self._strides
+        return self._strides[self._dim("stride", dim)]
 
     def _dim(self, function: str, dim: Any) -> int:
         if isinstance(dim, (bool, float)) or not hasattr(dim, "__index__"):
             raise must_be(function, "dim", 1, "int", dim)
-        return layout.wrap_dim(dim.__index__(), len(self._form.shape))
+        return layout.wrap_dim(dim.__index__(), len(self.shape))
 
     @property
     def ndim(self) -> int:
@@ -187,7 +160,7 @@ class Tensor(TensorBase):
         >>> tk.zeros(2, 3).ndim
         2
         """
-        return len(self._form.shape)
+        return len(self.shape)
 
     def dim(self) -> int:
         """Number of dimensions.
@@ -195,7 +168,7 @@ class Tensor(TensorBase):
         >>> tk.tensor(5.).dim()
         0
         """
-        return len(self._form.shape)
+        return len(self.shape)
 
     def numel(self) -> int:
         """Number of elements.
@@ -203,47 +176,29 @@ class Tensor(TensorBase):
         >>> tk.zeros(2, 3).numel()
         6
         """
-        return self._form.shape.numel()
+        return self.shape.numel()
 
     nelement = numel
     ndimension = dim
 
     @property
-    def dtype(self) -> DType:
-        """Type of the elements.
-
-        >>> tk.tensor([1, 2]).dtype
-        torch.int64
-        """
-        return self._form.dtype
-
-    @property
-    def device(self) -> Device:
-        """Where the elements are.
-
-        >>> tk.zeros(2).device
-        device(type='cpu')
-        """
-        return self._form.device
-
-    @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
-        return self._form.device.type == "cuda"
+        return self.device.type == "cuda"
 
     @property
     def is_cpu(self) -> bool:
         """Whether the elements are in the memory of the CPU."""
-        return self._form.device is CPU
+        return self.device is CPU
 
     def get_device(self) -> int:
         """The number of the CUDA device; -1 on the CPU."""
-        return -1 if self._form.device is CPU else self._form.device.index or 0
+        return -1 if self.device is CPU else self.device.index or 0
 
     @property
     def itemsize(self) -> int:
         """Size of one element in bytes."""
-        return self._form.dtype.itemsize
+        return self.dtype.itemsize
 
     def element_size(self) -> int:
         """Size of one element in bytes.
@@ -251,7 +206,7 @@ class Tensor(TensorBase):
         >>> tk.zeros(2).element_size()
         4
         """
-        return self._form.dtype.itemsize
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -268,7 +223,7 @@ class Tensor(TensorBase):
         >>> tk.tensor([1, 2]).is_floating_point()
         False
         """
-        return self._form.dtype.is_floating_point
+        return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
         """False: tensorkit has no complex numbers."""
@@ -276,7 +231,7 @@ class Tensor(TensorBase):
 
     def is_signed(self) -> bool:
         """Whether the elements may be negative."""
-        return self._form.dtype.is_signed
+        return self.dtype.is_signed
 
     # Where it lies
 
@@ -288,7 +243,7 @@ class Tensor(TensorBase):
         (True, False)
         """
         _only_contiguous_format("is_contiguous", memory_format)
-        return self._form.is_contiguous
+        return layout.is_contiguous(self._array.shape, self._strides)
 
     contiguous = copying.contiguous
 
@@ -298,11 +253,11 @@ class Tensor(TensorBase):
         >>> tk.arange(6)[2:].storage_offset()
         2
         """
-        return 0 if self._storage is None else self._offset
+        return base.offset_of(self)
 
     def data_ptr(self) -> int:
         """Address of the first element in memory; 0 if there is none."""
-        return self._form.device.backend.address(self._array)
+        return self.device.backend.address(self._array)
 
     def untyped_storage(self) -> Storage:
         """The flat memory this tensor looks at, shared by all its views.
@@ -325,7 +280,7 @@ class Tensor(TensorBase):
     as_strided_ = views.in_place(as_strided)
     select = views.select
     unsqueeze, unsqueeze_ = views.unsqueeze, views.in_place(views.unsqueeze)
-    expand = _of_integers(views.expand, "size", views.expand)
+    expand = _of_integers(views.expand, "size")
 
     def view(self, *shape: Any, **given: Any) -> "Tensor":
         """View of the same elements in another shape; one size may be -1."""
@@ -339,10 +294,10 @@ class Tensor(TensorBase):
             raise no_such_call("view", shape, "(tuple of ints size)")
         return views.view(self, given_sizes("view", "size", shape))
 
-    reshape = _of_integers(views.reshape, "shape", views.view)
+    reshape = _of_integers(views.reshape, "shape")
     flatten = views.flatten
     squeeze, squeeze_ = views.squeeze, views.in_place(views.squeeze, 3)
-    permute = _of_integers(views.permute, "dims", views.permute)
+    permute = _of_integers(views.permute, "dims")
     transpose, transpose_ = views.transpose, views.in_place(views.transpose)
     t, t_ = views.t, views.in_place(views.t)
 
@@ -353,18 +308,11 @@ class Tensor(TensorBase):
         >>> tk.arange(6).view(2, 3).T.shape
         torch.Size([3, 2])
         """
-        form = self._form
-        plan = form.views.get("T")
-        if plan is not None:
-            return history.view(self, plan)
-        n_dims = len(form.shape)
+        array, n_dims = self._array, self._array.ndim
         if n_dims == 2:
-            result = views.permute(self, (1, 0))
-            plan = base.ViewPlan(*form.views[views.permute.definition.forward, ((1, 0),)])
-            if plan.take is not None:
-                plan = plan._replace(take=attrgetter("T"))  # NumPy's quickest way to say it
-            base.remember_view(form, "T", plan)
-            return result
+            if array.__class__ is np.ndarray and array.size and 1 not in array.shape:
+                return history.view(self, array.T, _PERMUTE, _EXCHANGED)
+            return views.permute(self, (1, 0))
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -382,11 +330,11 @@ class Tensor(TensorBase):
         >>> tk.zeros(5, 2, 3).mT.shape
         torch.Size([5, 3, 2])
         """
-        if len(self._form.shape) < 2:
+        if len(self.shape) < 2:
             raise ShapeError(
                 "tensor.mT is only supported on matrices or batches of matrices. "
-                f"Got {len(self._form.shape)}-D tensor.",
-                a_shape=tuple(self._form.shape),
+                f"Got {len(self.shape)}-D tensor.",
+                a_shape=tuple(self.shape),
             )
         return views.transpose(self, -2, -1)
 
@@ -536,7 +484,7 @@ class Tensor(TensorBase):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
-        result = base.new(self._array, self._form)
+        result = base.new(self._array)
         result._storage = self._storage or base.storage_of(self)
         result._offset = self._offset
         if self._node is INFERENCE:
@@ -587,9 +535,9 @@ class Tensor(TensorBase):
 
     def _value(self, why: str) -> Any:
         """The only element; ``why`` is noted where the host must wait for it."""
-        if self._form.device is CPU:
+        if self.device is CPU:
             return self._array.item()
-        return self._form.device.backend.item(self._array, why)
+        return self.device.backend.item(self._array, why)
 
     def tolist(self) -> Any:
         """All elements as nested lists of Python numbers.
@@ -599,7 +547,7 @@ class Tensor(TensorBase):
         """
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._form.device.backend.to_host(self._array, "tolist").tolist()
+        return self.device.backend.to_host(self._array, "tolist").tolist()
 
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
         """A NumPy array on the same memory: writes to one are seen in the other.
@@ -612,7 +560,7 @@ class Tensor(TensorBase):
         >>> a
         tensor([5., 0.])
         """
-        if not force and self._form.device is not CPU:
+        if not force and self.device is not CPU:
             raise TypeError(
                 message(
                     f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
@@ -629,7 +577,7 @@ class Tensor(TensorBase):
             )
         if base.watch is not None:
             base.watch.leaves(self)
-        return self._form.device.backend.to_host(self._array, "numpy").view()
+        return self.device.backend.to_host(self._array, "numpy").view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
         """What ``numpy.asarray(tensor)`` uses; shares memory unless it must convert or copy."""
@@ -688,7 +636,7 @@ class Tensor(TensorBase):
         'torch.FloatTensor'
         """
         if dtype is None:
-            return f"torch.{'cuda.' if self.is_cuda else ''}{self._form.dtype.word}Tensor"
+            return f"torch.{'cuda.' if self.is_cuda else ''}{self.dtype.word}Tensor"
         if isinstance(dtype, str):
             place = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
             for known in dtypes.ALL:
@@ -867,7 +815,7 @@ class Tensor(TensorBase):
     __abs__ = arithmetic.abs
 
     def __pos__(self) -> "Tensor":
-        if self._form.dtype is dtypes.bool_:
+        if self.dtype is dtypes.bool_:
             raise DTypeError("The `+` operator, on a bool tensor is not supported.")
         return self
 
@@ -953,17 +901,17 @@ class Tensor(TensorBase):
     # Python's protocols
 
     def __len__(self) -> _int:
-        if not self._form.shape:
+        if not self.shape:
             raise TypeError("len() of a 0-d tensor")
-        return self._form.shape[0]
+        return self.shape[0]
 
     def __iter__(self) -> Iterator["Tensor"]:
-        if not self._form.shape:
+        if not self.shape:
             raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
         return iter(splitting.unbind(self))
 
     def __reversed__(self) -> "Tensor":
-        return arranging.flip(self, (0,)) if self._form.shape else self
+        return arranging.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
         if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
@@ -1015,7 +963,7 @@ class Tensor(TensorBase):
         return complex(self._only("complex"))
 
     def __index__(self) -> _int:
-        if self._array.size != 1 or self._form.dtype.is_floating_point:
+        if self._array.size != 1 or self.dtype.is_floating_point:
             raise TypeError(
                 message(
                     "only integer tensors of a single element can be converted to an index",
@@ -1028,7 +976,7 @@ class Tensor(TensorBase):
         return printing.text(self)
 
     def __format__(self, format_spec: str) -> str:
-        if not self._form.shape:
+        if not self.shape:
             return format(self.item(), format_spec)
         if format_spec:
             raise TypeError(
@@ -1072,7 +1020,7 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
 
 def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
     need_tensor(function, other, "other", 1)
-    return tuple(other._form.shape)
+    return tuple(other.shape)
 
 
 for _name in absent.OF_TENSORS:

@@ -17,6 +17,7 @@ class Backend:
 
     index = 0
     is_simulated = False
+    tensor_device: Any  # the Device whose backend this is
     # What only the backends of CUDA devices have:
     cuda_version: str | None
     use_tf32: Callable[[bool], None]
@@ -70,7 +71,7 @@ class Backend:
     ) -> Any:
         """The same, with strides counted in bytes as array libraries do."""
         if 0 in shape:  # nothing to see; an offset may lie beyond the end
-            return self.xp.empty(shape, flat.dtype)
+            return self.xp.ndarray(shape, flat.dtype, self.xp.empty(0, flat.dtype), 0, strides)
         return self.xp.ndarray(shape, flat.dtype, flat, offset * flat.itemsize, strides)
 
     def memory_of(self, array: Any, count: int) -> Any:

@@ -1,102 +1,19 @@
-"""What a tensor is made of: an array, a form, and, once it is shared, a storage.
+"""What a tensor is made of: an array, and, once it is shared, a storage.
 
-A *form* is everything that two tensors may have in common apart from their values: device, dtype,
-shape and strides. Forms are interned, so ``a._form is b._form`` answers four questions at once.
-Two forms may be equal without being identical (the table of forms is emptied when it grows too
-large); then only time is lost.
-
-``_storage`` is None until somebody needs it: before that the tensor is alone on its memory, which
-it fills without gaps, and its offset is 0.
+Shape, strides, dtype and device are read from the array. ``_storage`` is None until somebody needs
+it: before that the tensor is alone on its memory, which it fills without gaps.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.devices import Device
+from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
-from tensorkit.layout import Ints, Layout, Size, contiguous_strides, is_contiguous
+from tensorkit.layout import Ints, Layout, Size, contiguous_strides
 from tensorkit.storage import Storage
 
-_MOST_FORMS = 10_000
-_MOST_KEPT = 100  # parts, or plans of views, of one form
-_forms: dict[tuple[Device, DType, Ints, Ints], "Form"] = {}
-_contiguous_forms: dict[tuple[Device, Any, Ints], "Form"] = {}
-
-
-class Form:
-    """Device, dtype, shape and strides of a tensor."""
-
-    __slots__ = (
-        "device",
-        "dtype",
-        "is_contiguous",
-        "is_whole",
-        "parts",
-        "rows",
-        "shape",
-        "strides",
-        "views",
-        "whole",
-        "xp",
-    )
-
-    parts: "dict[tuple[int, int] | None, Form]"  # those of x[i] and x[a:b:step]: see part_form
-    rows: dict[Any, tuple[Any, ...]]  # the plans of some x[i], and of x[a:b:step] by (a, b, step)
-    views: dict[Any, tuple[Any, ...]]  # those of other views, by operation and arguments
-    whole: Layout  # of a contiguous tensor of this shape
-    is_whole: bool  # these are its strides
-    xp: Any  # the array library of the device
-
-    def __init__(self, device: Device, dtype: DType, shape: Ints, strides: Ints) -> None:
-        self.device = device
-        self.dtype = dtype
-        self.shape = Size(shape)
-        self.strides = strides
-        self.is_contiguous = is_contiguous(shape, strides)
-        self.parts = {}
-        self.rows = {}
-        self.views = {}
-        self.whole = Layout(shape, contiguous_strides(shape), 0)
-        self.is_whole = strides == self.whole.strides
-        self.xp = device.backend.xp
-
-
-def form_of(device: Device, dtype: DType, shape: Ints, strides: Ints) -> Form:
-    """The form with these properties, made on first use."""
-    key = (device, dtype, shape, strides)
-    form = _forms.get(key)
-    if form is None:
-        if len(_forms) >= _MOST_FORMS:
-            _forms.clear()
-        form = _forms[key] = Form(device, dtype, shape, strides)
-    return form
-
-
-def contiguous_form(device: Device, dtype: Any, shape: Ints) -> Form:
-    """The contiguous form of an array of this NumPy dtype and shape."""
-    key = (device, dtype, shape)
-    form = _contiguous_forms.get(key)
-    if form is None:
-        if len(_contiguous_forms) >= _MOST_FORMS:
-            _contiguous_forms.clear()
-        form = form_of(device, of_numpy(dtype), shape, contiguous_strides(shape))
-        _contiguous_forms[key] = form
-    return form
-
-
-def part_form(form: Form, length_and_step: tuple[int, int] | None) -> Form:
-    """The form of ``x[i]`` (None) or of ``x[a:b:step]``, remembered by the form of ``x``."""
-    part = form.parts.get(length_and_step)
-    if part is None:
-        shape, strides = tuple(form.shape[1:]), form.strides[1:]
-        if length_and_step is not None:
-            length, step = length_and_step
-            shape, strides = (length, *shape), (form.strides[0] * step, *strides)
-        if len(form.parts) >= _MOST_KEPT:
-            form.parts.clear()
-        part = form.parts[length_and_step] = form_of(form.device, form.dtype, shape, strides)
-    return part
+_ndarray = np.ndarray
 
 
 class TensorBase:
@@ -110,7 +27,6 @@ class TensorBase:
         "__weakref__",
         "_array",
         "_edge",
-        "_form",
         "_grad",
         "_hooks",
         "_node",
@@ -122,8 +38,7 @@ class TensorBase:
     )
 
     _array: np.ndarray[Any, Any]
-    _form: Form
-    _offset: int  # only meaningful once there is a storage
+    _offset: int | None  # of a view, in elements; None where the addresses tell
     _storage: Storage | None
     _node: Any
     _viewed: "Tensor"  # of a view: the tensor it was made from, itself no view
@@ -132,6 +47,55 @@ class TensorBase:
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
     _origin: Any  # where it comes from; see autograd.origins
+
+    @property
+    def shape(self) -> Size:
+        """Sizes of all dimensions.
+
+        >>> tk.zeros(2, 3).shape
+        torch.Size([2, 3])
+        """
+        return tuple.__new__(Size, self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements.
+
+        >>> tk.tensor([1, 2]).dtype
+        torch.int64
+        """
+        return of_numpy(self._array.dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are.
+
+        >>> tk.zeros(2).device
+        device(type='cpu')
+        """
+        array = self._array
+        return CPU if array.__class__ is _ndarray else device_of_array(array)
+
+    @property
+    def _strides(self) -> Ints:
+        return strides_of(self._array)
+
+    @property
+    def _is_contiguous(self) -> bool:
+        return bool(self._array.flags.c_contiguous)
+
+    @property
+    def _xp(self) -> Any:
+        """The array library of the device."""
+        return self.device.backend.xp
+
+
+def strides_of(array: Any) -> Ints:
+    """Strides of an array in elements."""
+    itemsize, strides = array.itemsize, array.strides
+    if not array.size and not any(strides):  # NumPy's word for "of no importance"
+        return contiguous_strides(array.shape)
+    return tuple([stride // itemsize for stride in strides])
 
 
 if TYPE_CHECKING:  # what annotations mean: the public class, which imports all that is below it
@@ -147,15 +111,13 @@ def bind(cls: type) -> None:
     public = cls
 
 
-keeper: Any = ()  # the kind of node that keeps the array of its result and wants its storage
 watch: Any = None  # while a recording is on: told of every tensor that `new` makes
 
 
-def new(array: Any, form: Form) -> Tensor:
+def new(array: Any) -> Tensor:
     """A tensor that is alone on its memory."""
     result = object.__new__(public)
     result._array = array
-    result._form = form
     result._storage = None
     result._node = None
     if watch is not None:
@@ -165,23 +127,26 @@ def new(array: Any, form: Form) -> Tensor:
 
 def storage_of(x: TensorBase) -> Storage:
     """The storage of ``x``, made now if nobody needed it before."""
-    if x._storage is None:
-        form, node = x._form, x._node
-        keeps_result = isinstance(node, keeper)
-        storage = node.storage if keeps_result else None
-        if storage is None:
-            storage = Storage(x._array, form.device, form.dtype, form.strides)
-            if keeps_result:
-                node.storage = storage
-        x._storage = storage
+    storage = x._storage
+    if storage is None:
+        storage = x._storage = Storage(x._array)
         x._offset = 0
-    return x._storage
+    return storage
+
+
+def offset_of(x: TensorBase) -> int:
+    """Where in its storage the first element of ``x`` lies, counted in elements."""
+    if x._storage is None:
+        return 0
+    if x._offset is None:
+        own, whole = (each.__array_interface__["data"][0] for each in (x._array, x._storage.flat))
+        x._offset = (own - whole) // x._array.itemsize
+    return x._offset
 
 
 def layout_of(x: TensorBase) -> Layout:
     """Shape, strides and offset of ``x`` as plain numbers."""
-    offset = 0 if x._storage is None else x._offset
-    return Layout(tuple(x._form.shape), x._form.strides, offset)
+    return Layout(x._array.shape, x._strides, offset_of(x))
 
 
 def view_of(x: TensorBase, layout: Layout) -> Tensor:
@@ -193,83 +158,48 @@ def view_of(x: TensorBase, layout: Layout) -> Tensor:
 def on_storage(storage: Storage, layout: Layout) -> Tensor:
     """A tensor that looks at ``storage`` through ``layout``."""
     shape, strides, offset = layout
-    array = storage.device.backend.view(storage.flat, shape, strides, offset)
-    result = new(array, form_of(storage.device, storage.dtype, shape, strides))
+    result = new(storage.device.backend.view(storage.flat, shape, strides, offset))
     result._storage = storage
     result._offset = offset
     return result
 
 
-class ViewPlan(NamedTuple):
-    """How to look at tensors of a certain form; ``Form.views`` remembers it as a plain tuple.
-
-    ``take(array)`` gives the array; without it, byte strides and the offset do. ``steps`` are the
-    records that autograd makes: rule, form of the result, what the formula needs.
-    """
-
-    form: Form
-    offset: int  # in elements, from where the tensor begins
-    take: Any
-    byte_strides: Ints
-    steps: tuple[tuple[Any, Form, dict[str, Any]], ...]
+def same_memory(x: TensorBase) -> Tensor:
+    """Another tensor on the array and the storage of ``x``, without its history."""
+    result = object.__new__(public)
+    result._array = x._array
+    result._storage = storage_of(x)
+    result._offset = x._offset
+    result._node = None
+    return result
 
 
-def remember_view(form: Form, key: Any, plan: Any) -> None:
-    """Keep a plan with the form it is for."""
-    if len(form.views) >= _MOST_KEPT:
-        form.views.clear()
-    form.views[key] = tuple(plan) if isinstance(plan, ViewPlan) else plan  # unpacked faster
-
-
-def forget_views() -> None:
-    """Find out anew what views look like."""
-    for form in _forms.values():
-        form.rows.clear()
-        form.views.clear()
-        form.parts.clear()
-
-
-def plan_view(x: TensorBase, target: Layout, steps: tuple[Any, ...], take: Any = None) -> ViewPlan:
-    """The plan of a view of ``x``, whose layout is ``target`` where that of ``x`` has offset 0.
-
-    ``take(array)`` is used where it gives what PyTorch would see, not a copy.
-    """
-    form, array = x._form, x._array
-    itemsize = form.dtype.itemsize
-    byte_strides = tuple(stride * itemsize for stride in target.strides)
-    if take is not None:
-        try:
-            found = take(array)
-        except (TypeError, ValueError, IndexError):
-            take = None
-        else:
-            same = found.shape == target.shape and all(
-                own == wanted
-                for own, wanted, size in zip(found.strides, byte_strides, found.shape, strict=True)
-                if size > 1
-            )
-            if not (same and array.size and form.xp.may_share_memory(found, array)):
-                take = None
-    view_form = form_of(form.device, form.dtype, target.shape, target.strides)
-    return ViewPlan(view_form, target.offset, take, byte_strides, steps)
-
-
-def arranged(array: Any, device: Device, strides: Ints) -> Any:
-    """``array`` if it lies in memory as ``strides`` say, else a copy that does."""
-    itemsize = array.itemsize
-    fits = all(
-        own == stride * itemsize
-        for own, stride, size in zip(array.strides, strides, array.shape, strict=True)
-        if size > 1
-    )
-    if fits or not array.size:
+def arranged(array: Any, strides: Ints) -> Any:
+    """``array``, which must be fresh, or a copy of it, in memory as ``strides`` say."""
+    if strides_of(array) == strides:
         return array
-    laid_out = device.backend.allocate(array.dtype, array.shape, strides)
-    laid_out[...] = array
-    return laid_out
+    shape, backend = array.shape, device_of_array(array).backend
+    if 0 in shape:
+        return backend.view(backend.xp.empty(0, array.dtype), shape, strides, 0)
+    itemsize = array.itemsize
+    pairs = zip(array.strides, strides, shape, strict=True)
+    if any(own != stride * itemsize for own, stride, size in pairs if size > 1):
+        laid_out = backend.allocate(array.dtype, shape, strides)
+        laid_out[...] = array
+        array = laid_out
+    # dimensions of size 1 have strides, too
+    return backend.view(backend.flatten(array, strides), shape, strides, 0)
 
 
-def place(array: Any, device: Device, dtype: DType, strides: Ints) -> Tensor:
+def place(array: Any, strides: Ints) -> Tensor:
     """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
-    form = form_of(device, dtype, tuple(array.shape), strides)
-    return new(arranged(array, device, strides), form)
+    return new(arranged(array, strides))
+
+
+def contiguous(array: Any, device: Device = CPU) -> Any:
+    """``array``, which must be fresh, or a copy in row-major order; always an array."""
+    if array.__class__ is not _ndarray:
+        array = device.backend.asarray(array)
+    if not array.flags.c_contiguous:
+        array = device.backend.xp.asarray(array, order="C")
+    return array

@@ -6,18 +6,17 @@ the memory of a new tensor is asked for. Data come in ``tensorkit.data``, random
 ``tensorkit.sampling``.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorkit import base, dtypes, layout, ranges
 from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, as_device, get_default_device
+from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, type_name
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, planning, results
+from tensorkit.ops import copying, results
 from tensorkit.ops.arguments import (
     as_int,
     as_scalar,
@@ -29,7 +28,6 @@ from tensorkit.ops.arguments import (
     no_kernel,
     no_such_call,
 )
-from tensorkit.ops.planning import is_plain
 from tensorkit.quiet import quietly
 
 _ABSENT: Any = object()  # an argument that was not given, where None is refused
@@ -58,7 +56,7 @@ class Wanted(NamedTuple):
         _refuse_negative(self.function, shape)
         layout.check_size(shape, dtype.itemsize)
         array = device.backend.xp.empty(shape, dtype.numpy)
-        return base.new(array, base.contiguous_form(device, dtype.numpy, shape))
+        return base.new(array)
 
     def sized(self, *args: Any, size: Any = _ABSENT, **unknown: Any) -> Tensor:
         """The same, of the sizes that a call such as zeros(2, 3) or zeros((2, 3)) asks for."""
@@ -70,19 +68,17 @@ class Wanted(NamedTuple):
     def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
         need_tensor(self.function, x)
-        form, dtype = x._form, self.dtype or x._form.dtype
-        device = form.device if self.device is None else self.place
-        shape = tuple(form.shape)
-        strides = layout.dense_strides(shape, form.strides)
-        array = device.backend.allocate(dtype.numpy, shape, strides)
-        return base.new(array, base.form_of(device, dtype, shape, strides))
+        dtype, shape = self.dtype or x.dtype, x._array.shape
+        device = x.device if self.device is None else self.place
+        strides = layout.dense_strides(shape, x._strides)
+        return base.place(device.backend.allocate(dtype.numpy, shape, strides), strides)
 
     def holding(self, array: Any, dtype: DType) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
         device = self.place
         strides = layout.contiguous_strides(array.shape)
         sent = device.backend.from_host(array, self.function)
-        return base.place(sent, device, dtype, strides)
+        return base.place(sent, strides)
 
 
 def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -123,56 +119,6 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-def fixed(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A factory whose results depend on nothing but its arguments: small ones are kept and copied.
-
-    Of a tensor, as ``zeros_like`` takes, only the form counts.
-    """
-    call = factory(make)
-    of_form = make.__name__.endswith("_like")
-
-    @functools.wraps(call)
-    def copied(*args: Any, **named: Any) -> Tensor:
-        key = call_key(make, args, named, of_form)
-        try:
-            array, form = _kept[key]
-            return results.finished(base.new(array.copy(), form))
-        except (KeyError, TypeError):  # nothing kept, a list
-            pass
-        result = call(*args, **named)
-        form = result._form
-        is_small = form.device is CPU and form.is_contiguous and result._array.size <= _SMALL
-        # 0.0 and -0.0 are equal
-        is_exact = all(is_plain(x) and (x or x.__class__ is not float) for x in args[of_form:])
-        if key is not None and is_small and is_exact:
-            planning.remember(_kept, key, (result._array.copy(), form))
-        return result
-
-    return copied
-
-
-def call_key(make: Any, args: tuple[Any, ...], named: dict[str, Any], of_form: bool) -> Any:
-    """What the results of such a call of a factory are known by; None if by more than this.
-
-    ``of_form``: of the first argument, a tensor, only the form counts.
-    """
-    if (named and not named.keys() <= _FIXED) or get_default_device() is not CPU or not args:
-        return None
-    # the types, too: 1, 1.0 and True are equal
-    kinds = tuple(map(type, args))
-    if tuple in kinds:
-        kinds += tuple([type(part) for each in args if each.__class__ is tuple for part in each])
-    if of_form:
-        if not isinstance(args[0], TensorBase):
-            return None
-        args = (args[0]._form, *args[1:])
-    return (make, args, kinds, *named.items()) if named else (make, args, kinds)
-
-
-_kept = planning.table()
-_FIXED, _SMALL = {"dtype", "device"}, 1024
-
-
 def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method ``x.new_...``: ``make`` with the dtype and the device of ``x``."""
 
@@ -193,7 +139,7 @@ def _filled(x: Tensor, value: Any) -> Tensor:
     return x
 
 
-@fixed
+@factory
 def zeros(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor of zeros; the sizes come one by one or as one tuple.
 
@@ -204,7 +150,7 @@ def zeros(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     return _filled(wanted.sized(*args, **size), 0)
 
 
-@fixed
+@factory
 def ones(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor of ones; the sizes come one by one or as one tuple.
 
@@ -214,7 +160,7 @@ def ones(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     return _filled(wanted.sized(*args, **size), 1)
 
 
-@fixed
+@factory
 def empty(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     """A tensor whose values are not set: whatever the memory held. Write before you read.
 
@@ -224,7 +170,7 @@ def empty(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
     return wanted.sized(*args, **size)
 
 
-@fixed
+@factory
 def full(wanted: Wanted, size: Any, fill_value: Any) -> Tensor:
     """A tensor filled with one number, whose kind decides the dtype.
 
@@ -240,7 +186,7 @@ def full(wanted: Wanted, size: Any, fill_value: Any) -> Tensor:
     return _filled(wanted.empty(shape, dtype), copying.stored(number, dtype)[()])
 
 
-@fixed
+@factory
 def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> Tensor:
     """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
 
@@ -273,6 +219,8 @@ def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
     if size is _ABSENT:
         size = given_sizes(function, "size", args)
+        if not size or -(2**63) <= min(size) <= max(size) < 2**63:
+            return size
     elif args:
         raise TypeError(f"{function}() got multiple values for argument 'size'")
     elif not isinstance(size, (tuple, list)):
@@ -293,7 +241,7 @@ def _refuse_negative(function: str, shape: Ints) -> None:
 # Like another tensor: same shape, dtype, device and order in memory
 
 
-@fixed
+@factory
 def empty_like(wanted: Wanted, input: Tensor) -> Tensor:
     """A tensor of the shape and dtype of ``input`` whose values are not set.
 
@@ -303,7 +251,7 @@ def empty_like(wanted: Wanted, input: Tensor) -> Tensor:
     return wanted.like(input)
 
 
-@fixed
+@factory
 def zeros_like(wanted: Wanted, input: Tensor) -> Tensor:
     """Zeros, in the shape and dtype of ``input``.
 
@@ -313,7 +261,7 @@ def zeros_like(wanted: Wanted, input: Tensor) -> Tensor:
     return _filled(wanted.like(input), 0)
 
 
-@fixed
+@factory
 def ones_like(wanted: Wanted, input: Tensor) -> Tensor:
     """Ones, in the shape and dtype of ``input``.
 
@@ -323,7 +271,7 @@ def ones_like(wanted: Wanted, input: Tensor) -> Tensor:
     return _filled(wanted.like(input), 1)
 
 
-@fixed
+@factory
 def full_like(wanted: Wanted, input: Tensor, fill_value: Any) -> Tensor:
     """One number everywhere, in the shape and dtype of ``input``.
 
@@ -336,7 +284,7 @@ def full_like(wanted: Wanted, input: Tensor, fill_value: Any) -> Tensor:
 # Ranges
 
 
-@fixed
+@factory
 def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any = _ABSENT) -> Tensor:
     """The numbers from ``start`` (default 0) up to, not including, ``end``, ``step`` apart.
 
@@ -358,7 +306,7 @@ def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any =
         wanted.place is not CPU and not dtype.is_floating_point
     ):  # of others PyTorch's digits are sent
         counted = ranges.whole(wanted.place.backend.xp, first, gap, n, dtype)
-        return base.place(counted, wanted.place, dtype, (1,))
+        return base.place(counted, (1,))
     return wanted.holding(quietly(ranges.counted, first, gap, n, dtype), dtype)
 
 
@@ -389,7 +337,7 @@ def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     return bounds[0], bounds[1], bounds[2]
 
 
-@fixed
+@factory
 def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
@@ -414,9 +362,9 @@ def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> Tensor:
 
 def _refuse_dimensions(start: Any, end: Any) -> None:
     wrong = [
-        f"{name} with {len(value._form.shape)} dimension(s)"
+        f"{name} with {len(value.shape)} dimension(s)"
         for name, value in (("start", start), ("end", end))
-        if isinstance(value, TensorBase) and value._form.shape
+        if isinstance(value, TensorBase) and value.shape
     ]
     if wrong:
         raise DTypeError(

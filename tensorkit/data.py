@@ -38,8 +38,8 @@ def tensor(wanted: Wanted, data: Any) -> Tensor:
             UserWarning,
             stacklevel=3,
         )
-        device = data._form.device if wanted.device is None else wanted.place
-        return moved(copying.converted(data, wanted.dtype or data._form.dtype), device)
+        device = data.device if wanted.device is None else wanted.place
+        return moved(copying.converted(data, wanted.dtype or data.dtype), device)
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
@@ -58,7 +58,7 @@ def _is_sequence(value: Any) -> bool:
         return True
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    return isinstance(value, TensorBase) and len(value._form.shape) > 0
+    return isinstance(value, TensorBase) and len(value.shape) > 0
 
 
 def _holds_floats(data: Any) -> bool:
@@ -96,7 +96,7 @@ def _inferred(data: Any) -> DType:
     if isinstance(data, np.generic):
         return dtypes.of_numpy(data.dtype)
     if isinstance(data, TensorBase):
-        return data._form.dtype
+        return data.dtype
     if isinstance(data, (bool, int, float)):
         return dtypes.of_number(data)
     if isinstance(data, complex):
@@ -217,9 +217,9 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
         shape = array.shape
         if not (0 in shape or 1 in shape):  # whose strides say nothing
             flat = array.reshape(-1)
-            form = base.contiguous_form(CPU, array.dtype, shape)
-            result = base.new(flat.reshape(shape), form)
-            result._storage, result._offset = Storage(flat, CPU, form.dtype), 0
+            dtypes.of_numpy(array.dtype)  # raises for those that tensors do not have
+            result = base.new(flat.reshape(shape))
+            result._storage, result._offset = Storage(flat), 0
             return result
     if not array.dtype.isnative:
         raise ValueError(
@@ -229,7 +229,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
                 repair='array.astype(array.dtype.newbyteorder("="))',
             )
         )
-    dtype = dtypes.of_numpy(array.dtype)
+    dtypes.of_numpy(array.dtype)  # raises for those that tensors do not have
     if any(stride < 0 for stride in array.strides):
         raise ValueError(
             message(
@@ -247,7 +247,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     shape = tuple(array.shape)
     strides = tuple(stride // array.itemsize for stride in array.strides)
     flat = device.backend.memory_of(array, layout.extent(shape, strides))
-    return base.on_storage(Storage(flat, device, dtype), Layout(shape, strides, 0))
+    return base.on_storage(Storage(flat), Layout(shape, strides, 0))
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
@@ -278,7 +278,7 @@ _CUDA = 2  # DLPack's number for memory of CUDA devices
 
 def cuda_array_interface(x: Tensor) -> Any:
     """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
-    if x._form.device is CPU:
+    if x.device is CPU:
         raise AttributeError(
             message(
                 f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {x.type()} If CUDA "

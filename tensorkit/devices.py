@@ -243,7 +243,7 @@ cuda = _Cuda()
 keep_freed_memory()
 _NUMPY = Backend(np)
 CPU = Device("cpu")
-CPU._backend = _NUMPY
+CPU._backend, _NUMPY.tensor_device = _NUMPY, CPU
 
 # How to find the backend of an array that is not NumPy's: its class -> a function of the array.
 _foreign: dict[type, Callable[[Any], Backend]] = {}
@@ -267,6 +267,13 @@ def backend_of(*values: Any) -> Backend:
         if value.__class__ in _foreign:
             return _foreign[value.__class__](value)
     return _NUMPY
+
+
+def device_of_array(array: Any) -> Device:
+    """The device in whose memory an array is."""
+    if array.__class__ is np.ndarray:
+        return CPU
+    return backend_of(array).tensor_device
 
 
 def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | None" = None) -> None:
@@ -336,7 +343,7 @@ def as_device(value: Any) -> Device:
     device = value if isinstance(value, Device) else Device(value)
     if device is CPU:
         return CPU
-    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory and give the same form
+    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory
         return CPU
     if device.type != "cuda":
         _ = device.backend  # raises
@@ -344,4 +351,5 @@ def as_device(value: Any) -> Device:
     index = cuda.current if device.index is None else device.index
     device = Device("cuda", index)  # also where `device` is left over from a simulation
     device._backend = backend
+    backend.tensor_device = device
     return device

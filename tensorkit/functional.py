@@ -6,7 +6,6 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_
 from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
@@ -64,14 +63,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
     True
     """
     need_two("equal", input, other)
-    form = input._form
-    if form is other._form and form.device is CPU:
-        own, its = input._array, other._array
-        if own.size > 4096:  # what differs mostly does so early
-            first: Any = (*[0] * (own.ndim - 1), slice(64))
-            if form.xp.count_nonzero(own[first] != its[first]):
-                return False
-        return not form.xp.count_nonzero(own != its)
     if input.shape != other.shape:
         return False
     return bool(input.device.backend.item((input == other)._array.all(), "equal"))
@@ -97,7 +88,7 @@ def isclose(
         if not value >= 0:
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     input, other = together(input, other)
-    xp = input._form.xp
+    xp = input._xp
     shape = layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
 
     def run() -> Any:
@@ -113,10 +104,8 @@ def isclose(
             close = close | (xp.absolute(x - y) <= atol + xp.absolute(rtol * y))
         return xp.asarray(close)
 
-    strides = layout.result_strides(
-        shape, [(tuple(x.shape), x._form.strides) for x in (input, other)]
-    )
-    return base.place(quietly(run), input.device, bool_, strides)
+    strides = layout.result_strides(shape, [(tuple(x.shape), x._strides) for x in (input, other)])
+    return base.place(quietly(run), strides)
 
 
 def allclose(
@@ -139,7 +128,7 @@ def numel(input: Tensor) -> int:
     6
     """
     need_tensor("numel", input)
-    return input._form.shape.numel()
+    return input.shape.numel()
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -149,7 +138,7 @@ def is_floating_point(input: Tensor) -> bool:
     False
     """
     need_tensor("is_floating_point", input)
-    return input._form.dtype.is_floating_point
+    return input.dtype.is_floating_point
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
@@ -159,8 +148,8 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     torch.float32
     """
     if isinstance(tensor1, TensorBase) and isinstance(tensor2, TensorBase):  # noqa: SIM102
-        if tensor1._form.dtype is tensor2._form.dtype:  # nearly always
-            return tensor1._form.dtype
+        if tensor1.dtype is tensor2.dtype:  # nearly always
+            return tensor1.dtype
     first, second = as_operand(tensor1), as_operand(tensor2)
     if first is None or second is None:
         signature = "(Tensor or Number tensor1, Tensor or Number tensor2)"

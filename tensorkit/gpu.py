@@ -55,7 +55,7 @@ class Gpu(Accelerator):
     def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
         """An array on the memory of another one."""
         if 0 in shape:
-            return self.xp.empty(shape, flat.dtype)
+            return self.xp.ndarray(shape, flat.dtype, self.xp.empty(0, flat.dtype).data, strides)
         start = flat.data + offset * flat.itemsize
         return self.xp.ndarray(shape, flat.dtype, start, strides)
 

@@ -27,7 +27,7 @@ def deepcopy(x: Tensor, memo: dict[Any, Any]) -> Tensor:
         storage = base.storage_of(x)
         copied = memo.get(id(storage))
         if copied is None:
-            copied = Storage(storage.flat.copy(), storage.device, storage.dtype)
+            copied = Storage(storage.flat.copy())
             memo[id(storage)] = copied
         found = memo[id(x)] = base.on_storage(copied, base.layout_of(x))
         if x.requires_grad:
@@ -47,7 +47,7 @@ def reduce(x: Tensor) -> tuple[Any, ...]:
             repair="x.detach()",
         )
     leaf = x.requires_grad
-    return _rebuild, (_Flat(flat, x.device), x._form.dtype, *source, leaf)
+    return _rebuild, (_Flat(flat, x.device), x.dtype, *source, leaf)
 
 
 class _Flat:
@@ -69,7 +69,7 @@ def _rebuild(
     flat: _Flat, dtype: DType, shape: Any, strides: Any, offset: int, leaf: bool = False
 ) -> Tensor:
     """A tensor from what ``reduce`` gave."""
-    made = base.on_storage(Storage(flat.array, flat.device, dtype), Layout(shape, strides, offset))
+    made = base.on_storage(Storage(flat.array), Layout(shape, strides, offset))
     if leaf:
         history.become_leaf(made)
     return made

@@ -60,25 +60,24 @@ def set_printoptions(
 def text(x: TensorBase) -> str:
     """The text that ``repr`` and ``str`` give for a tensor."""
     prefix = "tensor("
-    form = x._form
-    array = form.device.backend.to_host(x._array, "print")
-    suffixes = [] if form.device.type == "cpu" else [f"device='{form.device}'"]
+    array = x.device.backend.to_host(x._array, "print")
+    suffixes = [] if x.device.type == "cpu" else [f"device='{x.device}'"]
     if array.size == 0:
         body = "[]"
         if array.ndim != 1:
-            suffixes.append(f"size={tuple(form.shape)}")
-        shows_dtype = form.dtype is not dtypes.get_default_dtype()
+            suffixes.append(f"size={tuple(x.shape)}")
+        shows_dtype = x.dtype is not dtypes.get_default_dtype()
     else:
         if not _options.edgeitems:
-            suffixes.append(f"size={tuple(form.shape)}")
+            suffixes.append(f"size={tuple(x.shape)}")
         shorten = array.size > _options.threshold
         shown = _edges(array) if shorten else array
-        number = _Format(shown, form.dtype)
+        number = _Format(shown, x.dtype)
         body = _rows(array, len(prefix), shorten, number)
         implied = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
-        shows_dtype = form.dtype not in implied
+        shows_dtype = x.dtype not in implied
     if shows_dtype:
-        suffixes.append(f"dtype={form.dtype}")
+        suffixes.append(f"dtype={x.dtype}")
     edge = edge_of(x)
     if edge is x:
         suffixes.append("requires_grad=True")

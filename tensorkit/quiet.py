@@ -42,7 +42,7 @@ class _Quiet:
 
 
 def _decline(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
-    raise RuntimeError("fast paths are closed")
+    raise RuntimeError("the direct path is closed")
 
 
 _context = contextvars.Context()

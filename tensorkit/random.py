@@ -102,7 +102,7 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> "Generator":
         """Go on from where ``get_state`` stood."""
-        if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
+        if not isinstance(new_state, TensorBase) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if new_state._array.size != _STATE.itemsize:
             raise DTypeError("RNG state is wrong size")
@@ -326,7 +326,7 @@ class OnDevice(Generator):
 
     def set_state(self, new_state: Tensor) -> "Generator":
         """Go on from where ``get_state`` stood."""
-        if not isinstance(new_state, TensorBase) or new_state._form.dtype is not uint8:
+        if not isinstance(new_state, TensorBase) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if new_state._array.size != 16:
             raise DTypeError("RNG state is wrong size")

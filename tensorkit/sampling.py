@@ -14,8 +14,8 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.modes import no_grad
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.creation import Wanted, call_key, empty, factory
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.creation import Wanted, empty, factory
 from tensorkit.devices import CPU, Device, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -28,7 +28,7 @@ from tensorkit.errors import (
     message,
     type_name,
 )
-from tensorkit.ops import planning, results, views, writing
+from tensorkit.ops import results, views, writing
 from tensorkit.ops.arguments import (
     as_int,
     check_value,
@@ -79,23 +79,23 @@ def _need_floating(dtype: DType, kernel: str) -> None:
 
 def _write(x: Tensor, values: Any, stream: Generator, name: str, overload: int = 0) -> Tensor:
     """Write ``values`` into ``x``, the first ones first in memory; no gradient passes."""
-    form = x._form
+    array = x._array
     is_host = values.__class__ is np.ndarray
-    if is_host and writing.write_plainly(x, values.reshape(form.shape), name):
+    if is_host and writing.write_plainly(x, values.reshape(x.shape), name):
         return x
-    is_host = is_host and values.dtype is form.dtype.numpy
-    if is_host and form.device is not CPU and form.is_contiguous and x._node is base.watch is None:
-        form.device.backend.write_from_host(x._array, values.reshape(form.shape), name[:-1])
+    is_host = is_host and values.dtype is array.dtype
+    if is_host and x.device is not CPU and x._is_contiguous and x._node is base.watch is None:
+        x.device.backend.write_from_host(x._array, values.reshape(x.shape), name[:-1])
         history.written(x, name)
         return x
     tracked = history.check_write(x)
     node = f"{name[:-1].title()}Backward{overload}"
     rule = Rule(name, node, ("x",), {"x": lambda g: zeros_as(g)}) if tracked else None
     writing.check_overlap(x)
-    order = layout.slowest_first(form.strides)
-    stacked = values.reshape([form.shape[dim] for dim in order])
+    order = layout.slowest_first(x._strides)
+    stacked = values.reshape([x.shape[dim] for dim in order])
     ordered = stacked.transpose(layout.inverse(order))
-    on_device = _there(ordered, form.device, stream, name[:-1])
+    on_device = _there(ordered, x.device, stream, name[:-1])
     writing.write(x, on_device, name[:-1], rule, {"x": x})
     return x
 
@@ -119,7 +119,7 @@ def uniform_(x: Tensor, start: Any = 0, to: Any = 1, *, generator: Any = None) -
     >>> tk.zeros(2).uniform_(-1, 1)
     tensor([-0.0075,  0.5364])
     """
-    dtype, stream = x._form.dtype, _stream(generator, x._form.device)
+    dtype, stream = x.dtype, _stream(generator, x.device)
     start, to = read(start), read(to)
     _need_floating(dtype, "check_uniform_bounds")
     if start == 0 and to == 1 and dtype is not dtypes.float16:
@@ -147,13 +147,13 @@ def normal_(x: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) ->
     >>> tk.zeros(2).normal_(10, 2)
     tensor([13.0820,  9.4131])
     """
-    stream = _stream(generator, x._form.device)
+    stream = _stream(generator, x.device)
     if not std >= 0:
         raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
-    _need_floating(x._form.dtype, "normal_kernel_cpu")
+    _need_floating(x.dtype, "normal_kernel_cpu")
     count = x._array.size
-    one_by_one = not x._form.is_contiguous or count < 16  # then in float64
-    dtype = dtypes.float64 if one_by_one else x._form.dtype
+    one_by_one = not x._is_contiguous or count < 16  # then in float64
+    dtype = dtypes.float64 if one_by_one else x.dtype
     try:
         values = stream.normal(count, dtype, one_by_one=one_by_one)
         return _write(x, _stretched(values, std, mean), stream, "normal_")
@@ -180,10 +180,10 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     >>> tk.zeros(8).bernoulli_(0.5)
     tensor([0., 0., 1., 0., 0., 0., 1., 1.])
     """
-    stream = _stream(generator, x._form.device)
+    stream = _stream(generator, x.device)
     is_tensor = isinstance(p, TensorBase)
     if is_tensor:
-        p = views.expand(p, x._form.shape)
+        p = views.expand(p, x.shape)
     elif not 0 <= p <= 1:
         raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     try:
@@ -196,10 +196,10 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 def _ones(stream: Generator, p: Tensor) -> Any:
     """A flat bool array: whether a drawn number is below its probability."""
-    if not p._form.dtype.is_floating_point:
-        raise no_kernel("bernoulli_tensor_cpu_p_", p._form.dtype)
+    if not p.dtype.is_floating_point:
+        raise no_kernel("bernoulli_tensor_cpu_p_", p.dtype)
     there = stream.device is not CPU
-    chances = p._array if there else p._form.device.backend.to_host(p._array, "bernoulli")
+    chances = p._array if there else p.device.backend.to_host(p._array, "bernoulli")
     chances = chances.reshape(-1)
     inside = (chances >= 0) & (chances <= 1)
     if there:
@@ -210,7 +210,7 @@ def _ones(stream: Generator, p: Tensor) -> Any:
             "message be improved?  If so, please report an enhancement request to PyTorch.)",
             "These numbers are probabilities.",
         )
-    double = p._form.dtype is dtypes.float64
+    double = p.dtype is dtypes.float64
     return stream.uniform(p.numel(), dtypes.float64 if double else dtypes.float32) < chances
 
 
@@ -221,14 +221,14 @@ def exponential_(x: Tensor, lambd: Any = 1, *, generator: Any = None) -> Tensor:
     >>> tk.zeros(2).exponential_()
     tensor([3.5083, 1.2304])
     """
-    if not x._form.dtype.is_floating_point:
+    if not x.dtype.is_floating_point:
         raise DTypeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a "
-            f"floating point but you specified {x._form.dtype.word}"
+            f"floating point but you specified {x.dtype.word}"
         )
     if not lambd > 0:
         raise DTypeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    stream = _stream(generator, x._form.device)
+    stream = _stream(generator, x.device)
     try:
         values = stream.exponential(x.numel()) / lambd
         return _write(x, values, stream, "exponential_")
@@ -246,20 +246,20 @@ def random_(x: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     >>> tk.zeros(3).random_(10)
     tensor([4., 9., 3.])
     """
-    stream = _stream(generator, x._form.device)
+    stream = _stream(generator, x.device)
     if not bounds:
-        values = stream.any_integers(x.numel(), x._form.dtype)
+        values = stream.any_integers(x.numel(), x.dtype)
         return _write(x, values, stream, "random_", 2)
     low, high = (0, bounds[0]) if len(bounds) == 1 or bounds[1] is None else bounds
     if len(bounds) > 1 and bounds[1] is None:
-        low, high = bounds[0], dtypes.limits(x._form.dtype)[1] + 1
+        low, high = bounds[0], dtypes.limits(x.dtype)[1] + 1
     if low >= high:
         raise DTypeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
             "'to' itself is never drawn.",
         )
-    _check_drawn("from", low, x._form.dtype)
-    _check_drawn("to - 1", high - 1, x._form.dtype)
+    _check_drawn("from", low, x.dtype)
+    _check_drawn("to - 1", high - 1, x.dtype)
     return _write(x, stream.integers(low, high, x.numel()), stream, "random_", 2 - len(bounds))
 
 
@@ -290,57 +290,17 @@ def unwritten(x: Tensor) -> Tensor:
     return x
 
 
-def _quick(
-    fill: Callable[..., Any], of_form: bool = False
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """For a factory: once a call has been seen, ``fill(stream, form, count, *args)`` does it.
+def _drawn(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A factory whose results are filled after they are made."""
 
-    It gives the numbers for a new tensor of this form on the CPU.
-    """
+    @functools.wraps(make)
+    def filled(*args: Any, **named: Any) -> Tensor:
+        return unwritten(make(*args, **named))
 
-    def define(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        call = factory(make)
-
-        @functools.wraps(call)
-        def draw(*args: Any, generator: Any = None, **named: Any) -> Tensor:
-            key = None
-            if generator is None or generator.__class__ is Generator:
-                key = call_key(make, args, named, of_form)
-            try:
-                form, count = _forms[key]
-            except KeyError:  # not seen yet
-                pass
-            except TypeError:  # a list
-                key = None
-            else:
-                stream = default_generator if generator is None else generator
-                array = fill(stream, form, count, *args).reshape(form.shape)
-                return results.finished(base.new(array, form))
-            result = unwritten(call(*args, generator=generator, **named))
-            form = result._form
-            on_cpu = form.device is CPU
-            if key is not None and on_cpu and form.is_contiguous and form.dtype in _QUICK:
-                planning.remember(_forms, key, (form, form.shape.numel()))
-            return result
-
-        return draw
-
-    return define
+    return factory(filled)
 
 
-_QUICK = (dtypes.float32, dtypes.float64, dtypes.int64)
-_forms = planning.table()
-
-
-def _fractions(stream: Generator, form: Form, count: int, *_: Any) -> Any:
-    return stream.uniform(count, form.dtype).copy()
-
-
-def _normals(stream: Generator, form: Form, count: int, *_: Any) -> Any:
-    return stream.normal(count, form.dtype).astype(form.dtype.numpy)
-
-
-@_quick(_fractions)
+@_drawn
 def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Tensor:
     """Random numbers, uniform in [0, 1).
 
@@ -351,7 +311,7 @@ def rand(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Tens
     return uniform_(wanted.sized(*args, **size), generator=generator)
 
 
-@_quick(_normals)
+@_drawn
 def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Tensor:
     """Random numbers, normal with mean 0 and standard deviation 1.
 
@@ -362,7 +322,7 @@ def randn(wanted: Wanted, *args: Any, generator: Any = None, **size: Any) -> Ten
     return normal_(wanted.sized(*args, **size), generator=generator)
 
 
-@_quick(lambda stream, form, count, *args: _integers(stream, form, count, args[:-1]))
+@_drawn
 def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> Tensor:
     """Random integers from ``low`` (default 0) up to, not including, ``high``, as int64.
 
@@ -376,15 +336,6 @@ def randint(wanted: Wanted, *args: Any, generator: Any = None, **named: Any) -> 
     shape = need_sizes("randint", "size", len(args) or 3, size)
     result = wanted.empty(shape, wanted.dtype or dtypes.int64)
     return random_(result, low, high, generator=generator)
-
-
-def _bounds(args: tuple[int, ...]) -> tuple[int, int]:
-    """(high) or (low, high) as both."""
-    return (0, args[0]) if len(args) == 1 else args  # type: ignore[return-value]
-
-
-def _integers(stream: Generator, form: Form, count: int, args: tuple[int, ...]) -> Any:
-    return stream.integers(*_bounds(args), count).astype(form.dtype.numpy, copy=False)
 
 
 def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
@@ -407,7 +358,7 @@ def _randint_arguments(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[
     return values["low"], values["high"], values["size"]
 
 
-@_quick(lambda stream, form, count, *_: stream.permutation(count))
+@_drawn
 def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> Tensor:
     """The integers 0 to ``n - 1`` in random order.
 
@@ -434,7 +385,7 @@ def randperm(wanted: Wanted, n: int, *, generator: Any = None) -> Tensor:
     return results.contiguous_result(order, wanted.place)
 
 
-@_quick(_fractions, of_form=True)
+@_drawn
 def rand_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tensor:
     """Random numbers, uniform in [0, 1), in the shape and dtype of ``input``.
 
@@ -445,7 +396,7 @@ def rand_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tensor
     return uniform_(wanted.like(input), generator=generator)
 
 
-@_quick(_normals, of_form=True)
+@_drawn
 def randn_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tensor:
     """Random normal numbers in the shape and dtype of ``input``.
 
@@ -456,7 +407,7 @@ def randn_like(wanted: Wanted, input: Tensor, *, generator: Any = None) -> Tenso
     return normal_(wanted.like(input), generator=generator)
 
 
-@_quick(lambda stream, form, count, _, *args: _integers(stream, form, count, args), of_form=True)
+@_drawn
 def randint_like(
     wanted: Wanted, input: Tensor, low: int, high: int | None = None, *, generator: Any = None
 ) -> Tensor:
@@ -490,9 +441,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
             result = empty(tuple(input.shape), dtype=input.dtype, device=input.device)
             unwritten(bernoulli_(result, p, generator=generator))
         else:
-            device = input._form.device
+            device = input.device
             stream = _stream(generator, device)
-            shape, dtype = input._form.shape, input._form.dtype.numpy
+            shape, dtype = input.shape, input.dtype.numpy
             try:
                 ones = _ones(stream, input).reshape(shape).astype(dtype)
                 ones = _there(ones, device, stream, "bernoulli")
@@ -543,7 +494,7 @@ def normal(
             noise = noise if std.__class__ is float and std == 1.0 else noise.mul_(std)
             result = noise.add_(mean)
         except OutOfMemoryError:
-            (source_for(noise._form.device) if generator is None else generator).rewind()
+            (source_for(noise.device) if generator is None else generator).rewind()
             raise
     unwritten(result)
     return _without_gradient(
@@ -560,16 +511,16 @@ def multinomial(
     tensor([2, 2])
     """
     need_tensor("multinomial", input)
-    shape, dtype = tuple(input._form.shape), input._form.dtype
+    shape, dtype = tuple(input.shape), input.dtype
     n = need_int("multinomial", "num_samples", 2, num_samples)
-    stream = default_generator if generator is None else _stream(generator, input._form.device)
+    stream = default_generator if generator is None else _stream(generator, input.device)
     if stream.device is not CPU:
         raise NotSupportedError(
             "tensorkit draws from weights on the CPU only", repair="generator=None"
         )
-    if input._form.device is not CPU:
+    if input.device is not CPU:
         stream.mark()
-    weights = input._form.device.backend.to_host(input._array, "multinomial")
+    weights = input.device.backend.to_host(input._array, "multinomial")
     if len(shape) not in (1, 2):
         raise ShapeError("prob_dist must be 1 or 2 dim", a_shape=shape)
     if not dtype.is_floating_point:
@@ -597,5 +548,5 @@ def multinomial(
         positions = quietly(lambda: np.argsort(-(weights / times), -1, kind="stable"))[..., :n]
     positions = positions.reshape(*shape[:-1], n).astype(np.int64)
     return results.contiguous_result(
-        _there(positions, input._form.device, stream, "multinomial"), input._form.device
+        _there(positions, input.device, stream, "multinomial"), input.device
     )

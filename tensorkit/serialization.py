@@ -116,7 +116,7 @@ def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[
         # alone and in order, other programs shall find it in its shape; else the memory as it is
         whole = x.is_contiguous() and x.numel() == storage.flat.size
         memory = x._array if whole else storage.flat
-        array = x._form.device.backend.to_host(memory, "save")
+        array = x.device.backend.to_host(memory, "save")
         arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
         names[id(storage.flat)] = (name, storage.flat)
     shape, strides, offset = base.layout_of(x)

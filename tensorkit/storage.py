@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tensorkit.devices import Device
-from tensorkit.dtypes import DType
+from tensorkit.devices import Device, device_of_array
+from tensorkit.dtypes import DType, of_numpy
 
 
 class Storage:
@@ -14,23 +14,32 @@ class Storage:
     48
     """
 
-    __slots__ = ("_array", "_strides", "device", "dtype", "version", "wrote")
+    __slots__ = ("_array", "version", "wrote")
 
-    def __init__(self, array: Any, device: Device, dtype: DType, strides: Any = None) -> None:
-        self._array = array
-        self._strides = strides  # how a dense `array` lies in memory; None if it is flat already
-        self.device = device
-        self.dtype = dtype
+    def __init__(self, array: Any) -> None:
+        self._array = array  # dense: flattened when somebody asks
         self.version = 0  # how often a tensor on this storage was written to
         self.wrote: tuple[str, Any, int] | None = None  # operation, code and place of the last one
 
     @property
     def flat(self) -> Any:
         """The memory as a one-dimensional array; a tensor's own array is flattened when asked."""
-        if self._strides is not None:
-            self._array = self.device.backend.flatten(self._array, self._strides)
-            self._strides = None
-        return self._array
+        array = self._array
+        if array.ndim != 1:
+            itemsize = array.itemsize
+            strides = tuple([stride // itemsize for stride in array.strides])
+            array = self._array = self.device.backend.flatten(array, strides)
+        return array
+
+    @property
+    def device(self) -> Device:
+        """Where the memory is."""
+        return device_of_array(self._array)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return of_numpy(self._array.dtype)
 
     @property
     def writer(self) -> tuple[str, str, int] | None:

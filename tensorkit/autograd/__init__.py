@@ -2,8 +2,8 @@
 
 To be read in this order: ``modes`` says whether operations are recorded, ``rules`` what an
 operation's gradients are, ``marks`` what is known of a tensor, ``graph`` what a record looks like,
-``saved`` what it keeps, ``history`` how tensors, views and in-place writes are tied to it,
-``recorders`` how that goes fast; ``engine`` walks the graph backwards.
+``saved`` how it refuses what was changed, ``history`` how tensors, views and in-place writes are
+tied to it; ``engine`` walks the graph backwards.
 
 Around them: ``leaves`` (``.grad`` and what else a leaf has), ``hooks``, ``anomaly``, ``origins``
 (where tensors come from), ``function`` (operations of the user's own), ``functional`` (jacobian,

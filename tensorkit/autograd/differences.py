@@ -48,7 +48,7 @@ def gradcheck(
             "have requires_grad=True."
         )
     for number, x in enumerate(args):
-        if _is_varied(x) and x._form.dtype is not dtypes.float64:
+        if _is_varied(x) and x.dtype is not dtypes.float64:
             warnings.warn(
                 f"Input #{number} requires gradient and is not a double precision floating point "
                 "or complex. This check will likely fail if all the inputs are not of double "
@@ -67,7 +67,7 @@ def gradcheck(
                         f"Jacobian mismatch for output {place} with respect to input {number},",
                         f"numerical: {want.tolist()}",
                         f"analytical: {got.tolist()}",
-                        "" if x._form.dtype is dtypes.float64 else "The input should be float64.",
+                        "" if x.dtype is dtypes.float64 else "The input should be float64.",
                     )
     except GradcheckError:
         if raise_exception:
@@ -128,8 +128,8 @@ def _all_outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tenso
 
 def _start(output: Tensor) -> Tensor:
     values = np.linspace(0.5, 1.5, output._array.size).reshape(output._array.shape)
-    start = copying.filled(output._form, 0)
-    start._array[...] = output._form.device.backend.from_host(values, "gradgradcheck")
+    start = copying.filled(output, 0)
+    start._array[...] = output.device.backend.from_host(values, "gradgradcheck")
     return start.requires_grad_()
 
 
@@ -137,7 +137,7 @@ def _by_backward(output: Tensor, varied: list[Any]) -> list[Any]:
     """A Jacobian for each input, (elements of the input, elements of the output)."""
     jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
     for column in range(output._array.size if _is_varied(output) else 0):
-        start = copying.filled(output._form, 0)
+        start = copying.filled(output, 0)
         start._array.reshape(-1)[column] = 1
         found = engine.grad(output, varied, start, retain_graph=True, allow_unused=True)
         for jacobian, gradient in zip(jacobians, found, strict=True):
@@ -147,7 +147,7 @@ def _by_backward(output: Tensor, varied: list[Any]) -> list[Any]:
 
 
 def _host(x: Tensor) -> Any:
-    return x._form.device.backend.to_host(x._array, "gradcheck").reshape(-1).astype(np.float64)
+    return x.device.backend.to_host(x._array, "gradcheck").reshape(-1).astype(np.float64)
 
 
 def _by_differences(
@@ -156,7 +156,7 @@ def _by_differences(
     """The same from the function's values at ``x - eps`` and ``x + eps``."""
 
     def value(index: tuple[int, ...], step: float) -> Any:
-        moved = copying.filled(x._form, 0)
+        moved = copying.filled(x, 0)
         moved._array[...] = x._array
         moved._array[index] += step
         moved.requires_grad_()

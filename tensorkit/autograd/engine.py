@@ -26,11 +26,11 @@ from tensorkit.autograd.graph import Node, Parts
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.hooks import Attached
 from tensorkit.autograd.modes import enable_grad, state
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, backend_of, device_of_array, is_array
+from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
-from tensorkit.layout import Layout
 from tensorkit.ops import copying, moving, reduction
 from tensorkit.quiet import SILENT, quietly, reports
 
@@ -130,9 +130,9 @@ def grad(
     for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
         found = collected.get(id(edge)) or run.nodes.get(id(edge))
         if found is not None:
-            results.append(run.work.result(found[1], x._form))
+            results.append(run.work.result(found[1]))
         elif materialize_grads:
-            results.append(copying.filled(x._form, 0))
+            results.append(copying.filled(x, 0))
         elif allow_unused:
             results.append(None)
         else:
@@ -185,28 +185,28 @@ def _wanted_edge(x: Any) -> Any:
 
 def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
     """The gradient that a root starts with, checked."""
-    form = root._form
+    shape = root.shape
     if given is None:
         if root._array.size != 1:
             raise AutogradError(
                 "grad can be implicitly created only for scalar outputs",
-                f"This tensor has shape {tuple(form.shape)}: a gradient needs one number to "
+                f"This tensor has shape {tuple(shape)}: a gradient needs one number to "
                 "be the derivative of.",
                 repair="y.sum().backward(), or y.backward(gradient=tk.ones_like(y))",
             )
-        return copying.filled(form, 1)
+        return copying.filled(root, 1)
     if not isinstance(given, TensorBase):
         raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
-    if given._form.shape != form.shape:
+    if given.shape != shape:
         raise ShapeError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {given._form.shape!r} "
-            f"and output[{place}] has a shape of {form.shape!r}.",
+            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape!r} "
+            f"and output[{place}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
-            a_shape=tuple(given._form.shape),
-            b_shape=tuple(form.shape),
+            a_shape=tuple(given.shape),
+            b_shape=tuple(shape),
         )
-    given = moving.at_home(given, form, place)
-    return given if given._form.dtype is form.dtype else copying.to_dtype(given, form.dtype)
+    given = moving.at_home(given, root.device, place)
+    return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
 def _depth_in_library() -> int:
@@ -238,9 +238,9 @@ class _Run:
     def starts(self, tensors: Any, given: Any) -> list[tuple[Any, Any]]:
         """Where the walk begins, and the gradients there; ``given`` is None for ones."""
         if given is None and not self.create_graph and isinstance(tensors, TensorBase):
-            node, form = tensors._node, tensors._form
-            if isinstance(node, Node) and tensors._array.size == 1:  # nearly always
-                one = form.xp.empty(form.shape, form.dtype.numpy)
+            node, array = tensors._node, tensors._array
+            if isinstance(node, Node) and array.size == 1:  # nearly always
+                one = backend_of(array).xp.empty(array.shape, array.dtype)
                 one.fill(1)
                 return [(node, one)]
         roots = _several(tensors)
@@ -259,7 +259,8 @@ class _Run:
     ) -> dict[int, tuple[Any, Any]]:
         """The gradients that arrive at leaves: id of a leaf -> (leaf, gradient)."""
         grad_before, reports_before = state.grad, reports.set(SILENT)
-        state.grad = self.create_graph
+        on_arrays_before = state.on_arrays
+        state.grad, state.on_arrays = self.create_graph, not self.create_graph
         try:
             self._walk(starts, wanted)
             return self._found(wanted)
@@ -267,7 +268,7 @@ class _Run:
             _look_for_moved(starts, error)
             raise
         finally:
-            state.grad = grad_before
+            state.grad, state.on_arrays = grad_before, on_arrays_before
             reports.reset(reports_before)
 
     def _walk(  # noqa: C901 - one loop, through which every node goes
@@ -285,16 +286,17 @@ class _Run:
             for edge, value in passed:
                 if edge is None:
                     continue
+                is_node = isinstance(edge, Node)
                 if value is not None:
-                    form = edge._form
+                    model = edge if is_node else edge._array
                     if (
                         value.__class__ is not _ndarray
-                        or value.dtype is not form.dtype.numpy
-                        or value.shape != form.shape
+                        or value.dtype is not model.dtype
+                        or value.shape != model.shape
                     ):
-                        value = work.as_needed(value, form)
+                        value = work.as_needed(value, edge)
                 # the first to arrive, without a call
-                if isinstance(edge, Node):
+                if is_node:
                     if alone is None:
                         if not heap:
                             alone, gradient = edge, value
@@ -329,13 +331,13 @@ class _Run:
                 is_end, is_wanted = node in dead, id(node) in wanted_ids and gradient is not None
                 if is_wanted:
                     if is_end and attached is not None:  # as in PyTorch, only there after hooks
-                        gradient = self._after_hooks(attached, node._form, gradient)
+                        gradient = self._after_hooks(attached, gradient)
                     self.nodes[id(node)] = node, gradient
                 if is_end:  # if it is not wanted, its hooks are not called either
                     node, passed = None, ()
                     continue
             if attached is not None and gradient is not None:
-                gradient = self._after_hooks(attached, node._form, gradient)
+                gradient = self._after_hooks(attached, gradient)
             if gradient is None:  # a user's function gave None on every way here
                 passed = ((edge, None) for edge in node.edges)
             elif careful or attached is not None:
@@ -343,26 +345,27 @@ class _Run:
                 passed = zip(node.edges, self._with_care(node, run, gradient), strict=False)
             elif not on_arrays:
                 passed = zip(node.edges, node.tensor_gradients(gradient), strict=False)
-            elif node.rule.reads_window:
-                self._add_to_part(node.edges[0], node.value("target"), gradient)
+            elif node.rule.part is not None:
+                self._add_to_part(node, gradient)
                 passed = ()
             else:
-                passed = node.passed(gradient)
+                passed = zip(node.edges, node.gradients(gradient), strict=False)
 
-    def _add_to_part(self, edge: Any, target: Layout, gradient: Any) -> None:
+    def _add_to_part(self, node: Node, gradient: Any) -> None:
         """Add the gradient of a view to its part of the gradient of the whole.
 
         So the gradients of a hundred rows need one array, not a hundred.
         """
-        is_leaf, form = isinstance(edge, TensorBase), edge._form
-        key = id(edge) if is_leaf else edge
+        edge: Any = node.edges[0]
+        is_leaf = isinstance(edge, TensorBase)
+        key, model = (id(edge), edge._array) if is_leaf else (edge, edge)
         if not is_leaf and edge not in self.pending:
             self._deliver(edge, None)
         have: Any = self.arrived.get(key, (edge, None))[1] if is_leaf else self.pending.get(key)
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
         if key not in self.private or not have.flags.c_contiguous:
             if have is None:
-                have = form.xp.zeros(form.shape, form.dtype.numpy)
+                have = backend_of(gradient).xp.zeros(model.shape, model.dtype)
             else:
                 have = have.copy(order="C")
             self.private.add(key)
@@ -370,7 +373,7 @@ class _Run:
                 self.arrived[key] = (edge, have)
             else:
                 self.pending[key] = have
-        part = form.device.backend.view(have, *target)
+        part: Any = node.rule.part(have, *map(node.value, node.rule.options))  # type: ignore[misc]
         part += gradient
 
     def _deliver(self, edge: Any, value: Any) -> None:
@@ -399,30 +402,28 @@ class _Run:
                 self.private.add(edge)
             self.pending[edge] = value
 
-    def _after_hooks(self, attached: Attached, form: Form, gradient: Any) -> Any:
+    def _after_hooks(self, attached: Attached, gradient: Any) -> Any:
         """A gradient that has arrived, as the hooks of its tensor leave it."""
         if not (attached.of_tensor or attached.retained):
             return gradient
-        shown = self.work.result(gradient, form)
+        shown = self.work.result(gradient)
         return self.work.start(hooks.through_tensor_hooks(attached, shown))
 
     def _with_care(self, node: Node, run: Any, gradient: Any) -> tuple[Any, ...]:
         """The gradients from a node with hooks of its own, or in anomaly mode."""
         work, attached = self.work, node.hooks
         if attached is not None and attached.before:
-            given = hooks.before_node(attached, work.result(gradient, node._form))
+            given = hooks.before_node(attached, work.result(gradient))
             gradient = work.start(given)
         results = anomaly.watched(node, run, gradient) if state.anomaly else run(gradient)
         if attached is None or not attached.after:
             return tuple(results)
         edges = [None if node.is_option(place) else edge for place, edge in enumerate(node.edges)]
         shown = tuple(
-            None
-            if edge is None or value is None
-            else work.result(work.as_needed(value, edge._form), edge._form)
+            None if edge is None or value is None else work.result(work.as_needed(value, edge))
             for edge, value in zip(edges, results, strict=False)
         )
-        changed = hooks.after_node(attached, shown, work.result(gradient, node._form))
+        changed = hooks.after_node(attached, shown, work.result(gradient))
         return tuple(None if each is None else work.start(each) for each in changed)
 
     def _found(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
@@ -432,7 +433,7 @@ class _Run:
             keys = {id(edge) for edge in wanted}
             found = {key: pair for key, pair in found.items() if key in keys}
         for key, (leaf, gradient) in found.items():
-            device = leaf._form.device
+            device = leaf.device
             if gradient.__class__ is _ndarray:
                 if device is not CPU:
                     raise _moved(leaf, "cpu")
@@ -440,20 +441,20 @@ class _Run:
                 raise _moved(leaf, f"cuda:{backend_of(gradient).index}")
             attached = leaf._hooks
             if attached is not None:
-                found[key] = (leaf, self._after_hooks(attached, leaf._form, gradient))
+                found[key] = (leaf, self._after_hooks(attached, gradient))
         return found
 
     def accumulate_between_hooks(self, leaf: Any, gradient: Any) -> None:
         """Add to the gradient of a leaf and tell its hooks before and after."""
         work, attached = self.work, leaf._hooks
         if attached.before:
-            given = hooks.before_node(attached, work.result(gradient, leaf._form))
+            given = hooks.before_node(attached, work.result(gradient))
             gradient = work.start(given)
         if leaf._node is not None:
             work.accumulate(leaf, gradient)
         hooks.after_accumulation(attached, leaf)
         if attached.after:
-            hooks.after_node(attached, (), work.result(gradient, leaf._form))
+            hooks.after_node(attached, (), work.result(gradient))
 
 
 _ndarray = np.ndarray
@@ -470,7 +471,7 @@ def _leading_nowhere(wanted: set[int], starts: list[Any]) -> set[Any] | None:
     for edge in waiting:  # which grows meanwhile
         if isinstance(edge, Node):
             if edge not in found:
-                found[edge] = edge.ways
+                found[edge] = edge.edges
                 waiting += found[edge]
         elif edge is not None:
             ends.add(id(edge))
@@ -492,16 +493,17 @@ _ORDER = attrgetter("order")
 
 def _look_for_moved(starts: list[Any], error: Exception) -> None:
     """Raise if a leaf is no longer on the device on which an operation used it."""
-    waiting, seen = [edge for edge, _ in starts], set()
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, Node) or node in seen:
-            continue
-        seen.add(node)
-        waiting += node.edges
-        for edge in () if node.rule.node in _BETWEEN_DEVICES else node.edges:
-            if isinstance(edge, TensorBase) and edge._form.device is not node._form.device:
-                raise _moved(edge, str(node._form.device)) from error
+    seen = set()
+    for start, gradient in starts:
+        array = gradient._array if isinstance(gradient, TensorBase) else gradient
+        device, waiting = device_of_array(array), [start]
+        for edge in waiting:  # which grows meanwhile
+            if isinstance(edge, TensorBase) and edge.device is not device:
+                raise _moved(edge, str(device)) from error
+            is_new = isinstance(edge, Node) and edge not in seen
+            if is_new and edge.rule.node not in _BETWEEN_DEVICES:
+                seen.add(edge)
+                waiting += edge.edges
 
 
 _BETWEEN_DEVICES = "ToCopyBackward0", "CopyBackwards"
@@ -510,8 +512,8 @@ _BETWEEN_DEVICES = "ToCopyBackward0", "CopyBackwards"
 def _moved(leaf: TensorBase, device: str) -> DeviceMismatchError:
     return DeviceMismatchError(
         "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{leaf._form.device} and {device}!",
-        f"A leaf of shape {tuple(leaf._form.shape)} was moved after it had been computed with.",
+        f"{leaf.device} and {device}!",
+        f"A leaf of shape {tuple(leaf.shape)} was moved after it had been computed with.",
         repair="model.to(device) first, then the forward pass and backward()",
     )
 
@@ -525,15 +527,16 @@ class _OnArrays:
     def start(self, gradient: Tensor) -> Any:
         return gradient._array
 
-    def as_needed(self, value: Any, form: Form) -> Any:
-        """``value`` in the shape and dtype of ``form``: this is where broadcasting is undone."""
+    def as_needed(self, value: Any, edge: Any) -> Any:
+        """``value`` in the shape and dtype that ``edge`` has: here broadcasting is undone."""
         if value.__class__ is Parts:
             return value
-        if value.__class__ is not _ndarray:
-            value = form.device.backend.asarray(value)
-        if value.shape != form.shape:
-            value = reduction.sum_to_shape.on_arrays(value, to=tuple(form.shape))
-        return value if value.dtype == form.dtype.numpy else value.astype(form.dtype.numpy)
+        model = edge if isinstance(edge, Node) else edge._array
+        if not is_array(value):
+            value = np.asarray(value)
+        if value.shape != model.shape:
+            value = reduction.sum_to_shape(value, to=model.shape)
+        return value if value.dtype == model.dtype else value.astype(model.dtype)
 
     def add(self, have: Any, value: Any) -> Any:
         total = have + value
@@ -543,39 +546,36 @@ class _OnArrays:
         have += value
         return have
 
-    def result(self, gradient: Any, form: Form) -> Tensor:
+    def result(self, gradient: Any) -> Tensor:
         """A gradient as a tensor, on memory of its own."""
+        device = device_of_array(gradient)
         # held by the run's dictionary, by this function and by getrefcount
         if gradient.__class__ is not _ndarray:
-            if not form.device.backend.is_alone(gradient, 4):
+            if not device.backend.is_alone(gradient, 4):
                 gradient = gradient.copy()
         elif gradient.base is not None or sys.getrefcount(gradient) > 3:
             gradient = gradient.copy()
-        if form.is_whole and gradient.flags.c_contiguous:
-            return base.new(gradient, form)
-        strides = layout.contiguous_strides(gradient.shape)
-        return base.place(gradient, form.device, form.dtype, strides)
+        return base.new(base.contiguous(gradient, device))
 
     def accumulate(self, leaf: Tensor, gradient: Any) -> None:
         have = leaf._grad
         if have is not None:
-            quietly(have._form.xp.add, have._array, gradient, out=have._array)
+            quietly(have._xp.add, have._array, gradient, out=have._array)
             base.storage_of(have).version += 1
             return
-        form = leaf._form
         # held by the dictionary, by the caller, by this function and by getrefcount
         if gradient.__class__ is not _ndarray:
-            alone = form.device.backend.is_alone(gradient, 5)
+            alone = leaf.device.backend.is_alone(gradient, 5)
         else:
             alone = sys.getrefcount(gradient) <= 4 and (
                 gradient.base is None or _is_only_view(gradient)
             )
         if not alone:
             gradient = gradient.copy()
-        if form.is_whole and gradient.flags.c_contiguous:
-            leaf._grad = base.new(gradient, form)
+        if leaf._array.strides == gradient.strides and gradient.flags.c_contiguous:
+            leaf._grad = base.new(gradient)
         else:
-            leaf._grad = base.place(gradient, form.device, form.dtype, _grad_strides(form))
+            leaf._grad = base.place(gradient, _grad_strides(leaf))
 
 
 def _is_only_view(array: Any) -> bool:
@@ -591,38 +591,38 @@ class _OnTensors:
     def start(self, gradient: Tensor) -> Any:
         return gradient
 
-    def as_needed(self, value: Any, form: Form) -> Any:
-        """``value`` in the shape and dtype of ``form``."""
-        if value.__class__ is Parts or value._form is form:
+    def as_needed(self, value: Any, edge: Any) -> Any:
+        """``value`` in the shape and dtype that ``edge`` has."""
+        if value.__class__ is Parts:
             return value
-        if value._form.shape != form.shape:
-            value = reduction.sum_to_shape(value, to=tuple(form.shape))
-        return value if value._form.dtype is form.dtype else copying.to_dtype(value, form.dtype)
+        model = edge if isinstance(edge, Node) else edge._array
+        if value._array.shape != model.shape:
+            value = reduction.sum_to_shape(value, to=model.shape)
+        same = value._array.dtype == model.dtype
+        return value if same else copying.to_dtype(value, of_numpy(model.dtype))
 
     def add(self, have: Any, value: Any) -> Any:
         return have + value
 
     add_into = add
 
-    def result(self, gradient: Tensor, form: Form) -> Tensor:
+    def result(self, gradient: Tensor) -> Tensor:
         return gradient
 
     def accumulate(self, leaf: Tensor, gradient: Tensor) -> None:
         have = leaf._grad
         with enable_grad():
             leaf._grad = (
-                copying.laid_out(gradient, _grad_strides(leaf._form))
-                if have is None
-                else have + gradient
+                copying.laid_out(gradient, _grad_strides(leaf)) if have is None else have + gradient
             )
 
 
 _ON_ARRAYS, _ON_TENSORS = _OnArrays(), _OnTensors()
 
 
-def _grad_strides(form: Form) -> Any:
+def _grad_strides(leaf: TensorBase) -> Any:
     """How the gradient of a leaf lies in memory: like the leaf if that is dense."""
-    shape = tuple(form.shape)
-    if layout.is_dense(shape, form.strides):
-        return form.strides
+    shape, strides = leaf._array.shape, leaf._strides
+    if layout.is_dense(shape, strides):
+        return strides
     return layout.contiguous_strides(shape)

@@ -16,8 +16,17 @@ from tensorkit.autograd.graph import Node, Parts, next_order
 from tensorkit.autograd.marks import INFERENCE, LEAF
 from tensorkit.autograd.modes import no_grad, state
 from tensorkit.autograd.rules import Rule
-from tensorkit.autograd.saved import FREED, Saved, SavedResult, as_it_was, refuse_freed
-from tensorkit.base import Form, TensorBase
+from tensorkit.autograd.saved import (
+    FREED,
+    as_it_was,
+    maker_of,
+    refuse_freed,
+    refuse_inference,
+    refuse_stale,
+    version_of,
+)
+from tensorkit.base import TensorBase
+from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, message, sizes
 from tensorkit.ops import copying, moving, views
 
@@ -170,7 +179,7 @@ def _finished(
         result = views.alias(result)
     if state.inference:
         result._node = INFERENCE
-    elif node is not None and (is_constant or not result._form.dtype.is_floating_point):
+    elif node is not None and (is_constant or not result.dtype.is_floating_point):
         result._node = None
     elif node is not None:
         if history.is_view(result):
@@ -205,9 +214,10 @@ class FunctionNode(Node):
     What the user set on ``ctx`` can be read here, too.
     """
 
-    __slots__ = ("__weakref__", "ctx", "edges", "forms", "function", "places", "saved", "views")
+    __slots__ = ("__weakref__", "ctx", "function", "models", "places", "views")
 
-    edges: tuple[Any, ...]  # of the arguments that are tensors
+    edges: Any  # of the arguments that are tensors
+    saved: Any
 
     def __init__(
         self,
@@ -223,9 +233,17 @@ class FunctionNode(Node):
         # the arguments that are tensors have edges
         self.places = [place for place, x in enumerate(args) if isinstance(x, TensorBase)]
         self.edges = tuple(edges[place] for place in self.places)
-        self.forms = [each._form if isinstance(each, TensorBase) else None for each in results]
-        self._form = next((form for form in self.forms if form is not None), None)  # type: ignore[assignment]
-        self.saved: Any = ()
+        # shape, dtype and device of each result
+        self.models = [
+            (each._array.shape, each._array.dtype, each.device)
+            if isinstance(each, TensorBase)
+            else None
+            for each in results
+        ]
+        self.shape, self.dtype, self.device = next(
+            (x for x in self.models if x is not None), ((), None, None)
+        )
+        self.saved, self.versions = (), 0
         self.views: set[int] = set()  # the results that share memory with an argument
         if base.watch is not None:
             base.watch.node(self)
@@ -238,9 +256,11 @@ class FunctionNode(Node):
             if x is None:
                 kept.append(None)
             elif place is not None:
-                kept.append((SavedResult(x), place))
+                base.storage_of(x)
+                kept.append((base.same_memory(x), version_of(x), place))
             else:
-                kept.append((Saved(x), history.edge_of(x)))
+                refuse_inference(x)
+                kept.append((x, version_of(x), history.edge_of(x)))
         self.saved = kept
         ctx._kept = ctx._dirty = ctx._constant = ()
         ctx._node = weakref.ref(self)
@@ -252,24 +272,28 @@ class FunctionNode(Node):
             refuse_freed()
         return tuple(each and self._unpacked(*each) for each in self.saved)
 
-    def _unpacked(self, saved: Any, where: Any) -> Any:
-        is_input = isinstance(saved, Saved)
-        saved.check(self, "x" if is_input else "out")
-        return as_it_was(saved.tensor, where) if is_input else saved.tensor_of(self.output(where))
+    def _unpacked(self, x: Any, version: int, where: Any) -> Any:
+        is_result = where.__class__ is int
+        if version_of(x) != version:
+            name, maker = ("out", self) if is_result else ("x", maker_of(x))
+            refuse_stale(self, name, x, version, maker)
+        if not is_result:
+            return as_it_was(x, where)
+        result = base.same_memory(x)
+        result._node = self.output(where)
+        return result
 
     def output(self, place: int) -> Node:
         """The node of one result."""
-        form = self.forms[place]
-        assert form is not None
-        return self if len(self.forms) == 1 else OutputNode(self, place, form)
+        return self if len(self.models) == 1 else OutputNode(self, place)
 
     def gradients(self, g: Any) -> tuple[Any, ...]:
         """The gradients for the edges, as arrays."""
         given = [
             None
-            if part is None or form is None
-            else base.place(part, form.device, form.dtype, form.whole.strides)
-            for part, form in self._parts(g)
+            if part is None or model is None
+            else base.new(base.contiguous(part, device_of_array(part)))
+            for part, model in self._parts(g)
         ]
         return tuple(None if each is None else each._array for each in self._backward(given))
 
@@ -277,17 +301,19 @@ class FunctionNode(Node):
         """The gradients for the edges, recorded."""
         return self._backward([part for part, _ in self._parts(g)])
 
-    def _parts(self, g: Any) -> list[tuple[Any, Form | None]]:
+    def _parts(self, g: Any) -> list[tuple[Any, Any]]:
         parts = g.values if isinstance(g, Parts) else {0: g}
-        return [(parts.get(place), form) for place, form in enumerate(self.forms)]
+        return [(parts.get(place), model) for place, model in enumerate(self.models)]
 
     def _backward(self, given: list[Any]) -> tuple[Any, ...]:
         if self.saved is FREED:
             refuse_freed()
         if self.ctx._materialize:
             given = [
-                copying.filled(form, 0) if part is None and form is not None else part
-                for part, form in zip(given, self.forms, strict=True)
+                base.new(model[2].backend.xp.zeros(*model[:2]))
+                if part is None and model is not None
+                else part
+                for part, model in zip(given, self.models, strict=True)
             ]
         answer = self.function.backward(self.ctx, *given)
         answers = list(answer) if isinstance(answer, tuple) else [answer]
@@ -318,7 +344,7 @@ class FunctionNode(Node):
         edge = self.edges[number]
         if edge is None or isinstance(edge, OutputNode):
             return answer
-        wanted, got = tuple(edge._form.shape), tuple(answer._form.shape)
+        wanted, got = tuple(edge.shape), tuple(answer.shape)
         lead = len(got) - len(wanted)
         if lead < 0 or any(
             size not in (1, other) for size, other in zip(wanted, got[lead:], strict=True)
@@ -327,7 +353,9 @@ class FunctionNode(Node):
                 f"Function {self.rule.node} returned an invalid gradient at index {number} - got "
                 f"{sizes(got)} but expected shape compatible with {sizes(wanted)}"
             )
-        return moving.at_home(answer, edge._form, number, f"Function {self.rule.node} returned an ")
+        return moving.at_home(
+            answer, edge.device, number, f"Function {self.rule.node} returned an "
+        )
 
     def allow_write(self, place: int = 0) -> None:
         """Raise if the result shares memory with an argument."""
@@ -358,8 +386,10 @@ class OutputNode(Node):
 
     __slots__ = ("function", "output_nr")
 
-    def __init__(self, function: FunctionNode, place: int, form: Form) -> None:
-        self.rule, self.hooks, self._form = function.rule, None, form
+    def __init__(self, function: FunctionNode, place: int) -> None:
+        self.rule, self.hooks = function.rule, None
+        self.shape, self.dtype, self.device = function.models[place]  # type: ignore[misc]
+        self.saved, self.versions = (), 0
         self.order = next_order()
         self.function, self.output_nr = function, place
 
@@ -395,7 +425,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             return answer
         answers = answer if isinstance(answer, tuple) else (answer,)
         refused = tuple(
-            None if x is None else _Refused.apply(copying.filled(x._form, 0).requires_grad_(), x)
+            None if x is None else _Refused.apply(copying.filled(x, 0).requires_grad_(), x)
             for x in answers
         )
         return refused if isinstance(answer, tuple) else refused[0]

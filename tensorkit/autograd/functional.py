@@ -107,7 +107,7 @@ def jvp(
     """
     call = _Call("jvp", func, inputs, create_graph, strict)
     direction = call.direction(v)
-    starts = tuple(copying.filled(y._form, 0).requires_grad_() for y in call.outputs)
+    starts = tuple(copying.filled(y, 0).requires_grad_() for y in call.outputs)
     with enable_grad():
         first = _grad(call.outputs, call.inputs, starts, True)
     call.need_dependent(first, _GRADIENT)
@@ -195,11 +195,10 @@ class _Call:
         if not in_tuple and is_tuple:
             raise AutogradError("The given v should contain a single Tensor.")
         for place, (each, other) in enumerate(zip(several, like, strict=True)):
-            if each._form.shape != other._form.shape:
+            if each.shape != other.shape:
                 entry = f"Entry {place} in " if in_tuple else ""
                 raise ShapeError(
-                    f"{entry}v has invalid size: should be {other._form.shape!r} but got "
-                    f"{each._form.shape!r}."
+                    f"{entry}v has invalid size: should be {other.shape!r} but got {each.shape!r}."
                 )
         return several
 
@@ -212,7 +211,7 @@ class _Call:
                 "The vector v can only be None if the input to the user-provided function is a "
                 "single Tensor with a single element."
             )
-        return (copying.filled(self.inputs[0]._form, 1),)
+        return (copying.filled(self.inputs[0], 1),)
 
     def need_scalar(self) -> None:
         """Raise unless the result is one number."""
@@ -252,7 +251,7 @@ class _Call:
                     f"The {what} of the user-provided function is independent of input {place}. "
                     "This is not allowed in strict mode when create_graph=True."
                 )
-            results.append(copying.filled(x._form, 0) if each is None else each)
+            results.append(copying.filled(x, 0) if each is None else each)
         return tuple(results)
 
     def value(self) -> Any:
@@ -331,7 +330,7 @@ def _grad(
 
 def _derivative(call: _Call, output: Tensor, place: int, number: int) -> tuple[Any, ...]:
     """The gradients of one element of an output."""
-    start = copying.filled(output._form, 0)
+    start = copying.filled(output, 0)
     start._array.reshape(-1)[number] = 1
     found = _grad([output], call.inputs, [start], call.create_graph)
     return call.filled(
@@ -341,7 +340,7 @@ def _derivative(call: _Call, output: Tensor, place: int, number: int) -> tuple[A
 
 def _stacked(rows: list[Any], output: Tensor, x: Tensor) -> Tensor:
     """Rows of one block as a tensor of shape (*output, *input)."""
-    shape = (*output._form.shape, *x._form.shape)
+    shape = (*output.shape, *x.shape)
     if not rows:
         return views.reshape(x.detach()[None][:0], shape)
     return views.reshape(joining.stack(rows), shape)

@@ -1,7 +1,7 @@
 """The graph: one node per recorded operation, pointing back to where its inputs came from.
 
-A *node* is one application of a ``Rule``: the rule, the form of the result, an edge per input, and
-the values that the formulas need (``autograd.saved``).
+A *node* is one application of a ``Rule``: the rule, an edge per input, the values that the formulas
+need, and shape and dtype of the result.
 
 An *edge* is the node that made an input, or the input itself if it is a leaf, or None if it does
 not require grad. ``autograd.marks`` tells what a tensor's ``_node`` may be that is no node.
@@ -11,67 +11,91 @@ needs its own result keeps the array and the storage, not the tensor.
 """
 
 import itertools
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, dtypes
+from tensorkit import base, dtypes, kernels
 from tensorkit.autograd.hooks import Attached, Handle
-from tensorkit.autograd.rules import XY, Rule, X, Y, saved_as
+from tensorkit.autograd.rules import Rule, saved_as
 from tensorkit.autograd.saved import (
     FREED,
-    Saved,
-    SavedResult,
     as_it_was,
-    check_version,
+    maker_of,
     refuse_freed,
+    refuse_inference,
     refuse_stale,
 )
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import AutogradError
-from tensorkit.storage import Storage
 
 _WITH_NAMESPACE = ("CopySlices", "CopyBackwards")
+_ndarray = np.ndarray
 next_order = itertools.count().__next__
+_FREED = [(FREED,) * n for n in range(65)]
+ALPHA_IS_1 = (1,)  # what a sum saves: nothing that is ever freed
 
 
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("_form", "hooks", "order", "rule")
+    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
 
     rule: Rule
-    _form: Form  # of the result, which is also the form of the gradient that arrives here
-    hooks: Attached | None
+    edges: Any  # a tuple: where the gradients go: a Node, a leaf or None for each input
+    saved: tuple[Any, ...]  # by rule.keeps: tensors, numbers, options; None for what is not needed
+    versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
+    shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
+    dtype: Any  # of its array
+    device: Any
+    hooks: Attached | None
 
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """Where the gradients go: a Node, a leaf tensor or None for each input."""
-        raise NotImplementedError
-
-    # The same, but past the nodes that a FoldedNode stands for.
-    ways = property(lambda self: self.edges)
-
-    # A kind of node defines one of the next two.
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
+    def gradients(self, g: Any) -> tuple[Any, ...]:  # noqa: C901 - without calls
         """The gradient for each edge, from the gradient of the result: arrays."""
-        found = [value for _, value in self.passed(g)]
-        return (*found, *[None] * (len(self.edges) - len(found)))
+        rule, versions, values = self.rule, self.versions, []
+        for at, value in enumerate(self.saved):
+            if isinstance(value, TensorBase):
+                storage = value._storage
+                if storage is not None and storage.version != (versions and versions[at]):
+                    self._refuse_stale(at)
+                value = value._array
+            elif value is FREED:
+                refuse_freed()
+            values.append(value)
+        if g.__class__ is not _ndarray:
+            return self._on_device(g, values)
+        found: list[Any] = []
+        for edge, (formula, places) in zip(self.edges, rule.ways, strict=False):
+            if edge is None:
+                found.append(None)
+            elif formula is None:
+                self._refuse()
+            elif len(places) == 1:
+                found.append(formula(g, values[places[0]]))
+            elif not places:
+                found.append(formula(g))
+            else:
+                found.append(formula(g, *[values[place] for place in places]))
+        return tuple(found)
 
-    def passed(self, g: Any) -> Iterable[tuple[Any, Any]]:
-        """Each edge with its gradient; the last ones may be missing if they are None."""
-        return zip(self.edges, self.gradients(g), strict=False)
-
-    def value(self, name: str) -> Any:
-        """A saved value: a tensor, a number, an option; None where nothing has a name."""
-
-    def release(self) -> None:
-        """Forget the saved tensors."""
+    def _on_device(self, g: Any, values: list[Any]) -> tuple[Any, ...]:
+        """The gradients as arrays of a device; a formula that is a kernel is launched."""
+        found: list[Any] = []
+        for edge, (formula, places) in zip(self.edges, self.rule.ways, strict=False):
+            if edge is None:
+                found.append(None)
+                continue
+            if formula is None:
+                self._refuse()
+            saved = [values[place] for place in places]
+            arrays, xp = [each for each in saved if hasattr(each, "dtype")], backend_of(g).xp
+            launch: Any = getattr(formula, "launch", None)
+            is_kernel = launch is not None and kernels.are_for(xp, g, *arrays)
+            found.append(launch(xp, g, *saved) if is_kernel else formula(g, *saved))
+        return tuple(found)
 
     def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
         """The gradient for each edge as tensors, computed by recorded operations."""
@@ -84,6 +108,48 @@ class Node:
                 formula = formulas[place] or self._refuse()
                 found.append(formula(g, *map(self.value, needs[place])))
         return tuple(found)
+
+    def value(self, name: str) -> Any:
+        """A saved value: a tensor as it was, a number, an option; None if nothing has the name."""
+        rule = self.rule
+        if name not in rule.keeps or not self.saved:
+            return None
+        at = rule.keeps.index(name)
+        value = self.saved[at]
+        if value is FREED:
+            refuse_freed()
+        if not isinstance(value, TensorBase):
+            return value
+        if value._storage is not None and value._storage.version != (
+            self.versions and self.versions[at]
+        ):
+            self._refuse_stale(at)
+        if name == "out":
+            value = base.same_memory(value)
+            value._node = self
+            return value
+        place = rule.inputs.index(name) if name in rule.inputs else None
+        return as_it_was(value, None if place is None else self.edges[place])
+
+    def _refuse_stale(self, at: int) -> NoReturn:
+        name, value = self.rule.keeps[at], self.saved[at]
+        maker = self if name == "out" else maker_of(value)
+        refuse_stale(self, name, value, self.versions and self.versions[at], maker)
+
+    def release(self) -> None:
+        """Forget the saved tensors, and numbers that are inputs; options stay."""
+        saved, rule = self.saved, self.rule
+        if not saved or saved is ALPHA_IS_1:
+            return
+        if rule.frees_all:
+            self.saved = _FREED[len(saved)]
+            return
+        self.saved = tuple(
+            [
+                FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
+                for value, frees in zip(saved, rule.frees, strict=True)
+            ]
+        )
 
     def attached(self) -> Attached:
         """What is attached to this node, made when first asked for."""
@@ -144,10 +210,6 @@ class Node:
 
     output_nr = 0
 
-    def unfolded(self) -> "Node":
-        """This node as the user sees it; it may have stood for several until now."""
-        return self
-
     def allow_write(self) -> None:
         """Raise where a write to the result of this node would spoil the graph."""
 
@@ -169,8 +231,7 @@ class Node:
         rule = self.rule
         if name in rule.inputs and name != rule.option and isinstance(value, (bool, int, float)):
             dtype = dtypes.float64 if isinstance(value, float) else dtypes.of_number(value)
-            array = CPU.backend.xp.asarray(value, dtype.numpy)
-            return base.new(array, base.contiguous_form(CPU, array.dtype, ()))
+            return base.new(CPU.backend.xp.asarray(value, dtype.numpy))
         return value
 
     def __dir__(self) -> list[str]:
@@ -187,7 +248,6 @@ def shown(node: Node) -> Node:
     For that it gets a class of its own, with PyTorch's name. The others have no ``__getattr__``:
     with one, CPython 3.11 would look up every attribute of every node the slow way.
     """
-    node.unfolded()
     kind = type(node)
     if not hasattr(kind, "__getattr__"):
         face = _faces.get((kind, node.rule.node))
@@ -270,292 +330,51 @@ def attached_to(leaf: TensorBase) -> Attached:
     return found
 
 
-def _applied(formula: Callable[..., Any], needs: tuple[str, ...], g: Any, x: Any, y: Any) -> Any:
-    if needs is X:
-        return formula(g, x)
-    if needs is Y:
-        return formula(g, y)
-    if not needs:
-        return formula(g)
-    if needs is XY:
-        return formula(g, x, y)
-    # an alpha other than 1 makes a GeneralNode
-    return formula(g, *[x if name == "x" else y if name == "y" else 1 for name in needs])
-
-
-class PairNode(Node):
-    """A node of one or two inputs ``x`` and ``y`` that keeps nothing but them.
-
-    Most nodes are of this kind; so that they are small and quickly made their fields lie open.
-    ``y`` may be a number. ``versions`` is 0 if both inputs had version 0, else a pair.
-    """
-
-    __slots__ = ("left", "right", "versions", "x", "y")
-
-    left: Any
-    right: Any
-    x: Any
-    y: Any
-    versions: Any
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """One or two edges."""
-        return (self.left,) if len(self.rule.inputs) == 1 else (self.left, self.right)
-
-    ways = edges
-
-    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
-        """Both edges with their gradients."""
-        rule, x, y = self.rule, self.x, self.y
-        left, right, needs = self.left, self.right, rule.needs
-        formulas = rule._on_arrays or rule.on_arrays
-        if y is not None:
-            y = y._array if isinstance(y, TensorBase) and y._storage is None else self.array("y", y)
-        if x is not None:
-            x = x._array if isinstance(x, TensorBase) and x._storage is None else self.array("x", x)
-        first = None
-        if left is not None:
-            formula, names = formulas[0], needs[0]  # the commonest without a call
-            first = formula(g, y) if names is Y else _applied(formula, names, g, x, y)
-            if right is None:
-                return ((left, first),)
-            if y is x and rule.commutes:
-                return (left, first), (right, first)
-        formula, names = formulas[1], needs[1]
-        second = formula(g, x) if names is X else _applied(formula, names, g, x, y)
-        return (left, first), (right, second)
-
-    def array(self, name: str, saved: Any) -> Any:
-        """A saved input as an array; a number as it is."""
-        if isinstance(saved, TensorBase):
-            storage, versions = saved._storage, self.versions
-            if storage is not None:
-                version = versions and versions[name == "y"]
-                if storage.version != version:
-                    check_version(self, name, saved, version)  # raises
-            return saved._array
-        if saved is FREED:
-            refuse_freed()
-        return saved
-
-    def value(self, name: str) -> Any:
-        """A saved input as a tensor or number."""
-        # an alpha other than 1 makes a GeneralNode
-        saved: Any = self.x if name == "x" else self.y if name == "y" else 1
-        array = self.array(name, saved)  # raises where it was freed, or written to since
-        if array is saved:
-            return saved
-        return as_it_was(saved, self.left if name == "x" else self.right)
-
-    def release(self) -> None:
-        """Forget the saved inputs: also a number, which PyTorch saves as a tensor."""
-        option = self.rule.option
-        if self.x is not None and option != "x":
-            self.x = FREED
-        if self.y is not None and option != "y":
-            self.y = FREED
-
-
-class RepeatedNode(PairNode):
-    """A product of two tensors of which broadcasting repeated one."""
-
-    __slots__ = ()
-
-    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
-        """Both edges with their gradients, in their shapes."""
-        summed: Any = self.rule.summed
-        first = second = None
-        if self.left is not None:
-            first = summed(g, self.array("y", self.y), tuple(self.left._form.shape))
-        if self.right is not None:
-            second = summed(g, self.array("x", self.x), tuple(self.right._form.shape))
-        return (self.left, first), (self.right, second)
-
-
-class ResultNode(Node):
-    """A node of one input that keeps nothing but its own result and options.
-
-    Its storage, which counts the writes to it, is most often never made: see ``base.storage_of``.
-    """
-
-    __slots__ = ("left", "options", "saved", "storage")
-
-    left: Any
-    saved: Any  # the array, or FREED
-    options: Mapping[str, Any]  # in the order in which the formula takes them, after the result
-    storage: Storage | None
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """The one edge."""
-        return (self.left,)
-
-    ways = edges
-
-    def _checked(self) -> Any:
-        if self.saved is FREED:
-            refuse_freed()
-        if self.storage is not None and self.storage.version:
-            refuse_stale(self, "out", self._form, self.storage, 0, self)
-        return self.saved
-
-    def passed(self, g: Any) -> tuple[tuple[Any, Any], ...]:
-        """The edge with its gradient."""
-        rule = self.rule
-        formula = (rule._on_arrays or rule.on_arrays)[0]
-        return ((self.left, formula(g, self._checked(), *self.options.values())),)
-
-    def value(self, name: str) -> Any:
-        """An option, or the saved result as a tensor that this node made."""
-        if name != "out":
-            return self.options[name]
-        result = base.new(self._checked(), self._form)
-        result._node = self
-        base.storage_of(result)
-        return result
-
-    def release(self) -> None:
-        """Forget the saved result."""
-        self.saved = FREED
-
-
-base.keeper = ResultNode
-
-
-class GeneralNode(Node):
-    """A node of any number of inputs, with options."""
-
-    __slots__ = ("edges", "known", "saved")
-
-    edges: tuple[Any, ...]
-    known: Mapping[str, Any]  # options
-    saved: dict[str, Any]  # inputs and the result, those that are needed: Saved, a number, FREED
-
-    def passed(self, g: Any) -> list[tuple[Any, Any]]:
-        """Each edge with its gradient."""
-        rule, values = self.rule, self.known
-        if self.saved:
-            values = {**values}
-            for name, saved in self.saved.items():
-                values[name] = self._array(name, saved)
-        formulas, needs, value_of = rule._on_arrays or rule.on_arrays, rule.needs, values.get
-        found: list[Any] = []
-        for place, edge in enumerate(self.edges):
-            if edge is None:
-                found.append((None, None))
-            else:
-                formula = formulas[place] or self._refuse()
-                found.append((edge, formula(g, *map(value_of, needs[place]))))
-        return found
-
-    def _array(self, name: str, saved: Any) -> Any:
-        """A saved tensor as an array; a number as it is."""
-        if saved.__class__ is not Saved:
-            saved = self._checked(name)
-            return saved.array if saved.__class__ is SavedResult else saved
-        tensor = saved.tensor
-        if tensor._storage is not None and tensor._storage.version != saved.version:
-            self._checked(name)
-        return tensor._array
-
-    def _checked(self, name: str) -> Any:
-        saved = self.saved.get(name)
-        if saved is FREED:
-            refuse_freed()
-        if isinstance(saved, (Saved, SavedResult)):
-            saved.check(self, name)
-        return saved
-
-    def save_result(self, result: TensorBase) -> None:
-        """Keep the result of a write, which exists only after it."""
-        self.saved["out"] = SavedResult(result)
-
-    def _edge(self, name: str) -> Any:
-        inputs = self.rule.inputs
-        return self.edges[inputs.index(name)] if name in inputs else None
-
-    def value(self, name: str) -> Any:
-        """A saved value; tensors as they were."""
-        if name in self.known:
-            return self.known[name]
-        saved = self._checked(name)
-        if isinstance(saved, Saved):
-            return as_it_was(saved.tensor, self._edge(name))
-        return saved.tensor_of(self) if isinstance(saved, SavedResult) else saved
-
-    def release(self) -> None:
-        """Forget the saved inputs and result; the options stay."""
-        if self.saved:
-            self.saved = dict.fromkeys(self.saved, FREED)
-
-
-_unfolding = threading.RLock()
-
-
-class FoldedNode(GeneralNode):
-    """A node that stands for itself and for others behind it, which nobody has looked at yet.
-
-    A kind of it defines ``passed``, which goes past these, and ``plain``, which makes them.
-    """
-
-    __slots__ = ()
-
-    ways = GeneralNode.__dict__["edges"]  # the same field: what is known of them so far
-    edges = property(lambda self: self.unfolded().edges)
-
-    def plain(self) -> tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]:
-        """The edges, known values and saved values of the node that shows those behind it."""
-        raise NotImplementedError
-
-    def unfolded(self) -> GeneralNode:
-        """The same node, from now on with those behind it."""
-        with _unfolding:
-            if isinstance(self, FoldedNode):
-                edges, known, saved = self.plain()
-                # without a call: no other thread sees a half of it
-                self.__class__ = GeneralNode  # type: ignore[assignment]
-                self.edges, self.known, self.saved = edges, known, saved
-        return self
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradient for each edge, also to the nodes behind it."""
-        self.unfolded()
-        return GeneralNode.gradients(self, g)
-
-    def value(self, name: str) -> Any:
-        """A saved value."""
-        return self.unfolded().value(name)
-
-
 def make_node(
-    rule: Rule, form: Form, edges: tuple[Any, ...], values: dict[str, Any], result: Any
-) -> GeneralNode:
+    rule: Rule, x: TensorBase, edges: tuple[Any, ...], values: dict[str, Any], result: Any
+) -> Node:
     """A node that keeps of ``values`` (parameter to argument) what its formulas will need.
 
-    ``result`` is the finished result, kept where a formula needs ``out``.
+    ``x`` has the shape and dtype of the result; ``result`` is the finished result, of which a
+    node keeps the memory where a formula needs ``out``.
     """
-    known: dict[str, Any] = {}
-    saved: dict[str, Any] = {}
-    for name, places in rule.kept:
+    saved, versions, is_needed = [], [], False
+    for name, users in rule.kept:
         value = result if name == "out" else values.get(name)
+        version = 0
         if isinstance(value, TensorBase):
-            for place in places:
-                if edges[place] is not None:  # else it is of no use
-                    saved[name] = SavedResult(value) if name == "out" else Saved(value)
+            for place in users:
+                if edges[place] is not None:
                     break
-        elif value is not None:
-            # PyTorch saves a number that is an input as a tensor
-            is_input = name in rule.inputs and name != rule.option
-            (saved if is_input else known)[name] = value
-    node = GeneralNode()
+            else:
+                value = None
+            if value is not None:
+                refuse_inference(value)
+                if name == "out":  # the tensor would point back to the node
+                    value = base.same_memory(value)
+                version = 0 if value._storage is None else value._storage.version
+        if value is not None:
+            is_needed = True
+        saved.append(value)
+        versions.append(version)
+    node = Node()
     node.rule = rule
-    node._form = form
-    node.hooks = None
-    node.order = next_order()
     node.edges = edges
-    node.known = known
-    node.saved = saved
+    node.saved = tuple(saved) if is_needed else ()
+    node.versions = tuple(versions) if any(versions) else 0
+    node.order = next_order()
+    node.shape, node.dtype, node.device = x._array.shape, x._array.dtype, x.device
+    node.hooks = None
     if base.watch is not None:
         base.watch.node(node)
     return node
+
+
+def save_result(node: Node, result: TensorBase) -> None:
+    """Keep the result of a write, which exists only after it."""
+    at = node.rule.keeps.index("out")
+    kept = base.same_memory(result)
+    saved, versions = list(node.saved), list(node.versions or [0] * len(node.rule.keeps))
+    saved = saved or [None] * len(node.rule.keeps)
+    saved[at], versions[at] = kept, base.storage_of(result).version
+    node.saved, node.versions = tuple(saved), tuple(versions)

@@ -11,19 +11,20 @@ holds the node of the write and applies it to that part of the gradient.
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd.graph import GeneralNode, Node, make_node, next_order
+from tensorkit.autograd.graph import ALPHA_IS_1, Node, make_node, next_order
 from tensorkit.autograd.marks import HIDDEN_VIEW, INFERENCE, LEAF, VIEW, Mark
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.autograd.saved import NOTHING, refuse_freed
+from tensorkit.autograd.saved import refuse_freed
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError
 from tensorkit.frames import HOME
 from tensorkit.layout import Layout
+from tensorkit.storage import Storage
 
 _new = object.__new__
 
@@ -52,7 +53,7 @@ def _begin_anew(view: TensorBase, version: int) -> None:
     edge, view._edge, view._seen = edge_of(origin), None, version
     if edge is not None:
         parts = {"source": base.layout_of(origin), "target": base.layout_of(view)}
-        view._edge = node = make_node(as_strided_rule, view._form, (edge,), parts, None)
+        view._edge = node = make_node(as_strided_rule, view, (edge,), parts, None)
         _keep_retaining(before, node)
 
 
@@ -75,12 +76,12 @@ def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
     """Give ``result`` a node if a gradient may be wanted.
 
     ``values``: the operation's inputs and options by name, from which the formulas' needs are
-    saved. Every result is recorded here, or in the same way by what ``recorders`` makes of a rule.
+    saved. Every result is recorded here, or in the same way by what ``recorder`` makes of a rule.
     """
     if state.inference:
         result._node = INFERENCE
         return result
-    if not state.grad or rule is None or not result._form.dtype.is_floating_point:
+    if not state.grad or rule is None or result._array.dtype.kind != "f":
         return result
     edges, tracked = [], False
     for name in rule.inputs:
@@ -92,86 +93,189 @@ def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
         if edge is not None:
             tracked = True
     if tracked:
-        result._node = make_node(rule, result._form, tuple(edges), values, result)
+        result._node = make_node(rule, result, tuple(edges), values, result)
     return result
+
+
+Recorder = Callable[..., object]  # takes a result and its inputs
+
+
+@cache
+def recorder(rule: Rule | None) -> Recorder:
+    """``record`` in short, for one or two inputs, of which one may be a number.
+
+    Called as ``recorder(rule)(result, *inputs)`` where one of the inputs may require grad.
+    """
+    if rule is None:
+        return lambda result, *inputs: result
+    if is_short(rule):
+        return _record_one(rule) if len(rule.inputs) == 1 else _record_two(rule)
+    names = rule.inputs
+    return lambda result, *inputs: record(
+        rule, result, {"alpha": 1, **dict(zip(names, inputs, strict=False))}
+    )
+
+
+def is_short(rule: Rule) -> bool:
+    """Whether there is a short way to record: the formulas need hardly anything but the inputs."""
+    if rule.inputs == ("x",):
+        return rule.keeps in ((), ("x",), ("out",), ("shape",))
+    return rule.inputs == ("x", "y") and set(rule.keeps) <= {"x", "y", "alpha"}
+
+
+def _record_one(rule: Rule) -> Recorder:
+    keeps_x, keeps_result = rule.keeps == ("x",), rule.keeps == ("out",)
+
+    def record_one(result: Tensor, x: Tensor) -> None:
+        edge = x._node
+        if edge.__class__ is Mark:
+            edge = x if edge is LEAF else edge_of(x)
+        if edge is None or not state.grad:
+            return
+        node = Node()
+        node.rule = rule
+        node.edges = (edge,)
+        node.versions = 0
+        if keeps_x:
+            node.saved = (x,)
+            if x._storage is not None and x._storage.version:
+                node.versions = (x._storage.version,)
+        elif keeps_result:  # the tensor would point back to the node
+            kept = _new(base.public)
+            kept._array = array = result._array
+            kept._storage = result._storage = Storage(array)
+            kept._offset = result._offset = 0
+            kept._node = None
+            node.saved = (kept,)
+        else:
+            node.saved = (x._array.shape,) if rule.keeps else ()
+        node.order = next_order()
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        node.hooks = None
+        result._node = node
+
+    return record_one
+
+
+def _record_two(rule: Rule) -> Recorder:  # noqa: C901 - one way, without calls
+    x_for_x, x_for_y = ("x" in needs for needs in rule.needs)
+    y_for_x, y_for_y = ("y" in needs for needs in rule.needs)
+    keeps = rule.keeps
+    constant = ALPHA_IS_1 if keeps == ("alpha",) else ()
+    if constant:
+        keeps = ()
+
+    def record_two(  # noqa: C901 - one way, without calls
+        result: Tensor, x: Any, y: Any
+    ) -> None:
+        if not state.grad:
+            return
+        left, right = getattr(x, "_node", None), getattr(y, "_node", None)
+        if left.__class__ is Mark:
+            if left is INFERENCE:
+                record(rule, result, {"x": x, "y": y, "alpha": 1})
+                return
+            left = x if left is LEAF else edge_of(x)
+        if right.__class__ is Mark:
+            if right is INFERENCE:
+                record(rule, result, {"x": x, "y": y, "alpha": 1})
+                return
+            right = y if right is LEAF else edge_of(y)
+        if left is None and right is None:
+            return
+        node = Node()
+        node.rule = rule
+        node.edges = (left, right)
+        node.versions = 0
+        node.saved = constant
+        if keeps:
+            if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
+                x = None
+            if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
+                y = None
+            own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
+            versions = own.version if own else 0, other.version if other else 0
+            if keeps == ("y", "x"):
+                node.saved = (y, x)
+                if versions != _FIRST:
+                    node.versions = versions[::-1]
+            elif keeps == ("x", "y"):
+                node.saved = (x, y)
+                if versions != _FIRST:
+                    node.versions = versions
+            else:
+                node.saved = tuple(
+                    [x if name == "x" else y if name == "y" else 1 for name in keeps]
+                )
+                node.versions = tuple([versions[name == "y"] for name in keeps])
+        node.order = next_order()
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        node.hooks = None
+        result._node = node
+
+    return record_two
+
+
+_FIRST = 0, 0
 
 
 # Views
 
 
-def as_view(result: Tensor, x: TensorBase, make_edge: Callable[[Any], Any]) -> Tensor:
-    """Tie a view that was just made to the base of ``x``.
-
-    ``make_edge`` makes the node of the view from the edge of ``x``; it is only called if there is
-    one and operations are recorded.
-    """
+def as_view(
+    result: Tensor, x: TensorBase, rule: Rule | None, values: dict[str, Any] | None = None
+) -> Tensor:
+    """Tie a view that was just made to the base of ``x``, and record it."""
     origin = x._node
     if origin is INFERENCE or (origin is None and state.inference):
         # A view of a normal tensor stays a normal tensor, also in inference mode.
         result._node = origin
         return result
-    if not result._form.dtype.is_floating_point:
+    if result._array.dtype.kind != "f":
         return result
     is_view = origin is VIEW or origin is HIDDEN_VIEW
     result._viewed = x._viewed if is_view else x  # type: ignore[assignment]
     edge = None if origin is None else edge_of(x)
-    result._edge = make_edge(edge) if edge is not None and state.grad else None
-    storage = result._storage
-    assert storage is not None
-    result._seen = storage.version
+    if edge is not None and state.grad:
+        assert rule is not None
+        result._edge = node = Node()
+        known = values or {}
+        node.rule, node.edges, node.versions, node.hooks = rule, (edge,), 0, None
+        node.saved = tuple(
+            [x._array.shape if name == "shape" else known.get(name) for name in rule.keeps]
+        )
+        node.order = next_order()
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        if base.watch is not None:
+            base.watch.node(node)
+    else:
+        result._edge = None
+    result._seen = result._storage.version  # type: ignore[union-attr]
     result._node = VIEW if state.grad and origin is not HIDDEN_VIEW else HIDDEN_VIEW
     return result
 
 
-def view(x: Tensor, plan: tuple[Any, ...], array: Any = None) -> Tensor:
-    """The view of ``x`` that a ``ViewPlan``, or a plain tuple of the same, describes.
-
-    ``array`` is what it shows, if the caller has it.
-    """
-    form, offset, take, byte_strides, steps = plan
-    storage = x._storage or base.storage_of(x)
+def view(
+    x: Tensor, array: Any, rule: Rule, values: Any = None, offset: int | None = None
+) -> Tensor:
+    """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
     result = _new(base.public)
-    result._form = form
-    result._storage = storage
-    result._offset = offset = offset + x._offset
-    if array is not None:
-        result._array = array
-    elif take is not None:
-        result._array = take(x._array)
-    else:
-        view_bytes = form.device.backend.view_bytes
-        result._array = view_bytes(storage.flat, form.shape, byte_strides, offset)
-    node = x._node
-    if base.watch is not None or not state.grad or (node.__class__ is Mark and node is not LEAF):
+    result._array = array
+    result._storage = storage = x._storage or base.storage_of(x)
+    result._offset = offset
+    if x._node is base.watch is None and not state.inference:  # nearly always
         result._node = None
-        if base.watch is not None:
-            base.watch.made(result)
-        return as_view(result, x, partial(_chain, steps))
-    if not form.dtype.is_floating_point:
-        result._node = None
+        if array.dtype.kind == "f":
+            result._viewed, result._edge, result._seen = x, None, storage.version
+            result._node = VIEW if state.grad else HIDDEN_VIEW
         return result
-    result._viewed = x
-    result._seen = storage.version
-    result._node = VIEW
-    result._edge = None if node is None else _chain(steps, x if node is LEAF else node)
-    return result
-
-
-def _chain(steps: tuple[Any, ...], edge: Any) -> Any:
-    """The nodes of these steps, one after the other; what they keep they share."""
-    for rule, form, known in steps:
-        node = GeneralNode()
-        node.rule = rule
-        node._form = form
-        node.hooks = None
-        node.order = next_order()
-        node.edges = (edge,)
-        node.known = known
-        node.saved = NOTHING
-        if base.watch is not None:
-            base.watch.node(node)
-        edge = node
-    return edge
+    result._node = None
+    if base.watch is not None:
+        base.watch.made(result)
+    return as_view(result, x, rule, values)
 
 
 def is_view(x: TensorBase) -> bool:
@@ -206,7 +310,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
         )
     if isinstance(x._node, Node):
         x._node.allow_write()
-    tracked = own or (x._form.dtype.is_floating_point and any(map(_tracked, others)))
+    tracked = own or (x._array.dtype.kind == "f" and any(map(_tracked, others)))
     if is_view(x):
         _check_view(x, tracked)
     return tracked
@@ -258,7 +362,9 @@ def rebase(x: TensorBase, node: Node) -> None:
     origin = x._viewed
     whole = CopySlices()
     whole.rule = _COPY_SLICES
-    whole._form = origin._form
+    array = origin._array
+    whole.shape, whole.dtype, whole.device = array.shape, array.dtype, origin.device
+    whole.saved, whole.versions = (), 0
     whole.hooks = None
     whole.order = next_order()
     whole.inner = node
@@ -276,7 +382,7 @@ def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
     before = edge_of(x)
     if base.watch is not None:
         base.watch.writes(x)
-    x._array, x._form, x._offset = seen._array, seen._form, seen._offset
+    x._array, x._offset = seen._array, seen._offset
     written(x, operation)
     node = seen._edge if is_view(seen) else None
     if node is None:
@@ -320,7 +426,7 @@ class CopySlices(Node):
     def _gradients(self, g: Any, on_arrays: bool) -> tuple[Any, ...]:
         if self.freed:
             refuse_freed()
-        read, write = _window_functions[on_arrays]
+        read, write = _window_functions
         run = self.inner.gradients if on_arrays else self.inner.tensor_gradients
         part, *others = run(read(g, source=self.source, target=self.target))
         if self.base_edge is None:
@@ -348,9 +454,9 @@ class CopySlices(Node):
 # Set where the operations are defined, which is below this layer: the rule of views that begin
 # anew, and how to read and write a part, on tensors and on arrays.
 as_strided_rule: Any = None
-_window_functions: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+_window_functions: list[Callable[..., Any]] = []
 
 
 def use_windows(read: Any, write: Any) -> None:
     """Tell this module how to read and write a part of a tensor."""
-    _window_functions[:] = [(read, write), (read.on_arrays, write.on_arrays)]
+    _window_functions[:] = [read, write]

@@ -98,16 +98,16 @@ def _checked(hook: Any, answer: Any, value: Any) -> Any:
         raise AutogradError("can't replace a None gradient with a non-None value")
     if not isinstance(answer, TensorBase):
         _refuse_kind("Variable", answer)
-    if (answer._form.dtype, answer._form.device) != (value._form.dtype, value._form.device):
+    if (answer.dtype, answer.device) != (value.dtype, value.device):
         was, got = (each.type() for each in (value, answer))
         raise AutogradError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
         )
-    if answer._form.shape != value._form.shape:
+    if answer.shape != value.shape:
         raise ShapeError(
             f"hook '{_name(hook)}' has changed the size of value",
-            a_shape=tuple(answer._form.shape),
-            b_shape=tuple(value._form.shape),
+            a_shape=tuple(answer.shape),
+            b_shape=tuple(value.shape),
         )
     return answer
 

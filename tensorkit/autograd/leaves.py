@@ -63,12 +63,12 @@ def make_leaf(x: Tensor) -> Tensor:
 
 
 def _need_floating(x: TensorBase, sentence: str) -> None:
-    if not x._form.dtype.is_floating_point:
+    if not x.dtype.is_floating_point:
         raise AutogradError(
             sentence,
-            f"This one has dtype {x._form.dtype}: a small change of an integer is no integer.",
+            f"This one has dtype {x.dtype}: a small change of an integer is no integer.",
             repair="x.float().requires_grad_()",
-            dtype=x._form.dtype,
+            dtype=x.dtype,
         )
 
 
@@ -105,7 +105,7 @@ def set_grad(x: Tensor, value: Any) -> None:
         )
     if value is x:
         raise AutogradError("can't assign Variable as its own grad")
-    own, other = x._form, value._form
+    own, other = x, value
     if own.device is not other.device:
         raise AutogradError(
             "assigned grad has data located on a different device",
@@ -269,22 +269,21 @@ def get_data(x: Tensor) -> Tensor:
     tensor([1., 1.])
     """
     storage = base.storage_of(x)
-    twin = Storage(storage.flat, storage.device, storage.dtype)
-    return base.on_storage(twin, base.layout_of(x))
+    return base.on_storage(Storage(storage.flat), base.layout_of(x))
 
 
 def set_data(x: Tensor, value: Any) -> None:
     """Let ``x`` look at the memory of ``value``; history and version stay."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if x._node is LEAF and not value._form.dtype.is_floating_point:
+    if x._node is LEAF and not value.dtype.is_floating_point:
         raise AutogradError(
             "data set to a tensor that requires gradients must be floating point or complex dtype",
             repair="x.data = value.float()",
         )
     version = 0 if x._storage is None else x._storage.version
     storage = base.storage_of(value)
-    x._array, x._form = value._array, value._form
-    x._storage = Storage(storage.flat, storage.device, storage.dtype)
+    x._array = value._array
+    x._storage = Storage(storage.flat)
     x._storage.version = version
     x._offset = value._offset

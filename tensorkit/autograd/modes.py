@@ -18,11 +18,23 @@ class _State(threading.local):
 
     grad = True
     inference = False
+    on_arrays = False  # a plain backward runs: formulas give arrays to operations
     anomaly: Any = None  # the anomaly mode that is on; see autograd.anomaly
     watching: tuple[Any, ...] = ()  # the recordings that are on; see autograd.origins
 
 
 state = _State()
+
+
+class on_arrays:
+    """Context in which operations that are given arrays compute on them, as in backward."""
+
+    def __enter__(self) -> None:
+        self._before = state.on_arrays
+        state.on_arrays = True
+
+    def __exit__(self, *error: object) -> None:
+        state.on_arrays = self._before
 
 
 def is_grad_enabled() -> bool:

@@ -1,8 +1,8 @@
 """Where tensors come from: ``recording()`` notes the origin of every result, tracked or not.
 
-While it is on, fast paths are closed, and the few places where tensors are made and written tell
-``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line, and
-the library's function that it called is the operation, with the arguments it was given.
+While it is on, the direct path is closed, and the few places where tensors are made and written
+tell ``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line,
+and the library's function that it called is the operation, with the arguments it was given.
 
 An origin refers to the origins of the inputs, and to tensors only weakly: so it can never be part
 of a reference cycle. It does keep the memory of the inputs, as long as the result lives.
@@ -91,9 +91,8 @@ class Origin:
 
     def _superseded(self, tensor: TensorBase) -> None:
         """Keep the values of the tensor, which is about to be written to."""
-        form = tensor._form
-        self._storage = Storage(tensor._array.copy().reshape(-1), form.device, form.dtype)
-        shape = tuple(form.shape)
+        self._storage = Storage(tensor._array.copy().reshape(-1))
+        shape = tuple(tensor.shape)
         self._layout = Layout(shape, contiguous_strides(shape), 0)
         self._tensor = lambda: None  # as a dead weak reference
 
@@ -301,7 +300,7 @@ def _noted(x: TensorBase) -> Origin:
 
 
 def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
-    dtype = result._form.dtype
+    dtype = result.dtype
     if operation in ("detach", "detach_", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):

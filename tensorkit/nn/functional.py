@@ -24,11 +24,10 @@ from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import as_scalar, need_sizes, need_tensor, no_kernel, read
-from tensorkit.ops.choosing import planned
 from tensorkit.ops.copying import to_dtype
-from tensorkit.ops.cross_entropy import of_few as cross_entropy_of_few
 from tensorkit.ops.gathering import first_outside, gather
 from tensorkit.ops.linear import linear as product_and_sum
+from tensorkit.ops.notation import planned
 from tensorkit.random import source_for
 
 # Layers
@@ -42,7 +41,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[11., 18.]])
     """
     try:
-        shape = input._form.shape
+        shape = input.shape
     except AttributeError:
         raise must_be("linear", "input", 1, "Tensor", input) from None
     if not shape:
@@ -56,7 +55,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return products.matmul(input, views.t(weight))
     if len(shape) == 2:
         return product_and_sum(input, weight, bias)
-    if not input._form.is_contiguous:
+    if not input._is_contiguous:
         return products.matmul(input, views.t(weight)) + bias
     rows = views.view(input, (-1, shape[-1]))
     return views.view(product_and_sum(rows, weight, bias), (*shape[:-1], weight.shape[0]))
@@ -88,7 +87,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n_rows
     positions = input._array
-    if input._form.device is not CPU:
+    if input.device is not CPU:
         first_outside(positions, n_rows)
     elif positions.size and not (positions.min() >= 0 and positions.max() < n_rows):
         raise IndexRangeError(
@@ -191,7 +190,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     classes, num_classes = tensor._array, read(num_classes)
     count = classes.size
-    if 0 < count * num_classes <= _FEW and tensor._form.device is CPU and not base.watch:
+    if 0 < count * num_classes <= _FEW and tensor.device is CPU and not base.watch:
         flat = classes.reshape(-1)
         if _xp.maximum.reduce(flat.view(_xp.uint64)) < num_classes:  # negative ones are huge
             rows = _xp.zeros((*classes.shape, num_classes), _xp.int64)
@@ -202,7 +201,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise ShapeError("Can not infer total number of classes from empty tensor.")
         return creation.zeros((*tensor.shape, num_classes), dtype=int64, device=tensor.device)
     largest = tensor.max()._value("one_hot") if num_classes == -1 else num_classes - 1
-    if tensor._form.device is not CPU:
+    if tensor.device is not CPU:
         first_outside(classes, largest + 1)
     elif classes.min() < 0:
         raise DTypeError("Class values must be non-negative.")
@@ -393,13 +392,10 @@ def cross_entropy(
     """
     need_tensor("cross_entropy_loss", input)
     need_tensor("cross_entropy_loss", target, "target", 2)
-    class_dim = 0 if len(input._form.shape) == 1 else 1
+    class_dim = 0 if len(input.shape) == 1 else 1
     is_plain = weight is None and ignore_index == -100 and reduction == "mean"
-    if is_plain and not label_smoothing and input._form.shape != target._form.shape:
-        found = cross_entropy_of_few(input, target)
-        return (
-            nll_loss(normalising.log_softmax(input, class_dim), target) if found is None else found
-        )
+    if is_plain and not label_smoothing and input.shape != target.shape:
+        return nll_loss(normalising.log_softmax(input, class_dim), target)
     _check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise DTypeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -472,8 +468,8 @@ def binary_cross_entropy(
             repair=f"target.to(tk.{input.dtype.name})",
         )
     inside = (input._array >= 0) & (input._array <= 1)
-    if input._form.device is not CPU:
-        input._form.device.backend.expect(inside, "The input of this loss was no probability")
+    if input.device is not CPU:
+        input.device.backend.expect(inside, "The input of this loss was no probability")
     elif not inside.all():
         raise DTypeError(
             "all elements of input should be between 0 and 1",

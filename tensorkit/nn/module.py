@@ -453,9 +453,9 @@ class Module:
                     f'While copying the parameter named "{key}", expected torch.Tensor or '
                     f"Tensor-like object from checkpoint but received {type(value)}"
                 )
-            elif value._form.shape != member.shape:
+            elif value.shape != member.shape:
                 problems.append(
-                    f"size mismatch for {key}: copying a param with shape {value._form.shape!r} "
+                    f"size mismatch for {key}: copying a param with shape {value.shape!r} "
                     f"from checkpoint, the shape in current model is {member.shape!r}."
                 )
             else:
@@ -466,7 +466,7 @@ class Module:
                     problems.append(
                         f'While copying the parameter named "{key}", whose dimensions in the model '
                         f"are {member.shape!r} and whose dimensions in the checkpoint are "
-                        f"{value._form.shape!r}, an exception occurred : {error.args}."
+                        f"{value.shape!r}, an exception occurred : {error.args}."
                     )
         for key in state:
             first, dot, _ = key[len(prefix) :].partition(".")

@@ -24,7 +24,7 @@ class Parameter(Tensor):
         """A parameter that shares the memory of ``data``; without data it is empty."""
         source = empty(0) if data is None else data.detach()
         result = object.__new__(cls)
-        result._array, result._form = source._array, source._form
+        result._array = source._array
         result._storage, result._offset = base.storage_of(source), source._offset
         result._node = None
         return leaves.make_leaf(result) if requires_grad else result

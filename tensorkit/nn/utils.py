@@ -49,10 +49,10 @@ def clip_grad_norm_(
     # all are there before the first gradient is scaled: memory may run out
     scales = {device: scale.to(device) for device in {each.device for each in gradients}}
     # a number of a smaller dtype than the scale's takes memory to be scaled in place
-    small = [x for x in gradients if not x._form.shape and x.dtype is not scale.dtype]
+    small = [x for x in gradients if not x.shape and x.dtype is not scale.dtype]
     scaled = [x * scales[x.device] for x in small]
     if small:
-        gradients = [x for x in gradients if x._form.shape or x.dtype is scale.dtype]
+        gradients = [x for x in gradients if x.shape or x.dtype is scale.dtype]
     for gradient in gradients:
         gradient.mul_(scales[gradient.device])
     for gradient, value in zip(small, scaled, strict=True):

@@ -2,6 +2,5 @@
 
 ``arguments`` and ``operands`` read what a call was given, ``moving`` and ``writing`` see to devices
 and to writes in place; ``planning``, ``results``, ``general`` and ``notation`` make functions and
-operators of definitions, ``choosing`` makes functions that choose one. All other files hold
-definitions.
+operators of definitions. All other files hold definitions.
 """

@@ -10,19 +10,17 @@ import numpy as np
 
 from tensorkit import base, kernels
 from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import on_arrays
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of
+from tensorkit.devices import backend_of, is_array
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel, read
 from tensorkit.ops.blocks import in_blocks
-from tensorkit.ops.choosing import planned
 from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import where
 from tensorkit.quiet import quietly
@@ -52,16 +50,16 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
         return _gelu_by_tanh(input)
     if isinstance(input, TensorBase) and _is_worth_keeping(input):
         below = quietly(in_blocks, np, _below, input._array)
-        return _gelu_by_part(input, base.new(below, input._form))
+        return _gelu_by_part(input, base.new(below))
     return _gelu(input)
 
 
 def _is_worth_keeping(x: Tensor) -> bool:
     """Whether the part below ``x`` had better be kept for backward than computed again there."""
-    form = x._form
+    array = x._array
     is_tracked = x._node is not None and state.grad and not (state.inference or base.watch)
-    is_plain = form.device is CPU and form.is_contiguous and form.dtype.numpy.char in "fd"
-    return is_tracked and is_plain and x._array.size >= 4096
+    is_plain = array.__class__ is np.ndarray and array.flags.c_contiguous
+    return is_tracked and is_plain and array.dtype.char in "fd" and array.size >= 4096
 
 
 _GELU = Kernel("gelu", "T x", "T y", "y = x * T(0.5) * erfc(-x * T(0.7071067811865476));")
@@ -95,6 +93,9 @@ def _gelu_by_part(xp: Any, x: Any, below: Any) -> Any:
 
 
 def _gelu_slope(x: Any, below: Any = None) -> Any:
+    if is_array(x):  # in blocks, without a temporary array for every sign
+        given = (x,) if below is None else (x, below)
+        return in_blocks(backend_of(x).xp, _gelu_slope_of_block, *given)
     return 0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(x * x * -0.5) * (1 / sqrt(2 * pi))
 
 
@@ -107,11 +108,6 @@ def _gelu_slope_of_block(xp: Any, x: Any, below: Any = None) -> Any:
     density += _below(xp, x) if below is None else below
     return density
 
-
-# What a plain backward calls: the same in blocks, without a temporary array for every sign.
-_gelu_slope.on_arrays = lambda *given: in_blocks(  # type: ignore[attr-defined]
-    backend_of(given[0]).xp, _gelu_slope_of_block, *given
-)
 
 _gelu.grad(x=kernels.formula(_GELU_SLOPE, lambda g, x: g * _gelu_slope(x)))
 _gelu_by_part.grad(node="GeluBackward0", x=lambda g, x, below: g * _gelu_slope(x, below))
@@ -225,17 +221,9 @@ def _leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
 
 
 def _leaky_slope(g: Any, x: Any, least: float) -> Any:
-    return where(x > 0, g, g * least)
-
-
-def _leaky_slope_on_arrays(g: Any, x: Any, least: float) -> Any:
     if g.__class__ is np.ndarray and 0 <= least <= 1:  # a choice takes five times as long
         return g * np.maximum(x > 0, g.dtype.type(least))
-    return _leaky_slope_of_any(g, x, least)
-
-
-_leaky_slope_of_any = on_arrays(_leaky_slope)
-_leaky_slope.on_arrays = _leaky_slope_on_arrays  # type: ignore[attr-defined]
+    return where(x > 0, g, g * least)
 
 
 _LEAKY_SLOPE = Kernel(
@@ -250,7 +238,7 @@ def _on_floats(
     operation: Operation, kernel: str, x: Tensor, into: Any = None, **options: Any
 ) -> Any:
     need_tensor(operation.definition.name, x)
-    refuse_integers(kernel)((), x._form.dtype)
-    if into is None and x._form.is_contiguous:
+    refuse_integers(kernel)((), x.dtype)
+    if into is None and x._is_contiguous:
         return operation, (x,), options
     return general.elementwise(operation.definition, {"x": x}, options, into)

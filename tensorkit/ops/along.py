@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.base import Form, Tensor
+from tensorkit.base import Tensor
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import IndexRangeError, ShapeError, must_be
 from tensorkit.layout import Ints, wrap_dim
@@ -25,7 +25,7 @@ from tensorkit.ops.views import expand, unsqueeze, wrap_dims
 def some_dims(function: str, x: Tensor, dim: Any) -> Ints:
     """The dimensions that an int, a tuple or None (all) names; no dimensions mean all of them."""
     need_tensor(function, x)
-    n_dims = len(x._form.shape)
+    n_dims = len(x.shape)
     if dim.__class__ is int and -n_dims <= dim < n_dims:  # nearly always
         return (dim % n_dims,)
     if dim is None:
@@ -39,12 +39,12 @@ def some_dims(function: str, x: Tensor, dim: Any) -> Ints:
 def one_dim(function: str, x: Tensor, dim: Any) -> int:
     """The dimension that an int names; a 0-d tensor takes 0 and -1."""
     need_tensor(function, x)
-    return wrap_dim(need_int(function, "dim", 1, dim), max(len(x._form.shape), 1))
+    return wrap_dim(need_int(function, "dim", 1, dim), max(len(x.shape), 1))
 
 
 def need_elements(function: str, x: Tensor, dims: Sequence[int] | None) -> None:
     """Raise where there is no largest or first element, because there is none at all."""
-    shape = x._form.shape
+    shape = x.shape
     if 0 not in shape:
         return
     if dims is None:
@@ -67,7 +67,7 @@ def need_elements(function: str, x: Tensor, dims: Sequence[int] | None) -> None:
 def as_dtype_of(function: str, x: Tensor, dtype: Any, *, integers: DType | None = None) -> Any:
     """``x`` converted to ``dtype``; without one, integers and bools to ``integers``."""
     need_tensor(function, x)
-    own = x._form.dtype
+    own = x.dtype
     if dtype is not None:
         wanted = as_dtype(function, dtype)
     else:
@@ -90,24 +90,15 @@ FEW = 1024  # elements, up to which products with ones are faster than NumPy's s
 
 
 def is_small_matrix(x: Any) -> bool:
-    """Whether ``row_sums`` are for this array of NumPy's, or for arrays of this form."""
-    if x.__class__ is Form:
-        size, char = x.shape.numel(), x.dtype.numpy.char
-    elif x.__class__ is np.ndarray:
-        size, char = x.size, x.dtype.char
-    else:
+    """Whether ``row_sums`` are for this array of NumPy's."""
+    if x.__class__ is not np.ndarray or x.ndim != 2:
         return False
-    return len(x.shape) == 2 and 0 < size <= FEW and char in "fd"
+    return 0 < x.size <= FEW and x.dtype.char in "fd"
 
 
 def row_sums(x: Any) -> Any:
     """The sums of the rows of a small matrix, as a column: BLAS has them first."""
     return x.dot(ones(x.shape[1], x.dtype.char))[:, None]
-
-
-def row_maxima(x: Any) -> Any:
-    """The largest element of each row of a small matrix, as a column."""
-    return x.take(x.argmax(1) + first_of_rows(*x.shape))[:, None]  # half the time of a reduction
 
 
 @lru_cache(100)

@@ -57,13 +57,13 @@ def as_number(value: Any) -> Number | None:
 def as_scalar(value: Any) -> Number | None:
     """A Python number, also from a 0-d tensor, or None if ``value`` is neither."""
     if isinstance(value, TensorBase):
-        return None if value._form.shape else value._form.device.backend.item(value._array, "item")
+        return None if value.shape else value.device.backend.item(value._array, "item")
     return as_number(value)
 
 
 def read(value: Any) -> Any:
     """The number that a 0-d tensor of any device holds; anything else as it is."""
-    return as_scalar(value) if isinstance(value, TensorBase) and not value._form.shape else value
+    return as_scalar(value) if isinstance(value, TensorBase) and not value.shape else value
 
 
 def as_int(value: Any) -> int | None:
@@ -229,7 +229,7 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
         raise no_such_call("to", args, *signatures)
     for value in args:
         if isinstance(value, TensorBase):
-            dtype, device = value._form.dtype, value._form.device
+            dtype, device = value.dtype, value.device
         elif isinstance(value, (DType, type)):
             dtype = value
         elif isinstance(value, (str, Device)) or type(value) is int:

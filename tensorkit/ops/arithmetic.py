@@ -63,7 +63,7 @@ def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
     return multiply_add(xp, y, alpha, x, dtype)
 
 
-@op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha)
+@op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha, direct="fdlihbB?")
 def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Sum ``x + alpha * y``, element by element; shapes broadcast.
 
@@ -81,7 +81,7 @@ add.grad(
 )
 
 
-@op(kind="binary", symbol="-", ufunc="subtract", refuse=_check_difference)
+@op(kind="binary", symbol="-", ufunc="subtract", refuse=_check_difference, direct="fdlihbB")
 def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
 
@@ -287,19 +287,11 @@ def _check_exponent(operands: Operands, promoted: DType) -> None:
         check_value(exponent.array, promoted)
 
 
-def _as_square(x: Operand, y: Operand) -> Any:
-    """How plans do ``x ** 2``: without questions."""
-    return (
-        (lambda x, _: x * x) if y.is_number and y.array == 2 and x.dtype.is_floating_point else None
-    )
-
-
 @op(
     kind="binary",
     symbol="** or pow()",
     refuse=_check_exponent,
     takes="exponent",
-    shortcut=_as_square,
 )
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """Power ``x ** y``, element by element.

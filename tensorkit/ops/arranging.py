@@ -10,8 +10,7 @@ from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, results, views, writing
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_kernel
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, wrap_dims
 
 
@@ -24,14 +23,14 @@ def flip(input: Tensor, dims: Any) -> Any:
             [1, 2]])
     """
     need_tensor("flip", input)
-    shape = tuple(input._form.shape)
+    shape = tuple(input.shape)
     dims = wrap_dims(need_sizes("flip", "dims", 2, dims), len(shape))
     axes = dims if shape else ()
-    if input._form.strides == layout.contiguous_strides(shape):
+    if input._strides == layout.contiguous_strides(shape):
         return _flip, (input,), {"dims": axes}
     array = results.run(_flip.definition.forward, input.device.backend.xp, input._array, dims=axes)
-    strides = layout.dense_strides(shape, input._form.strides)
-    result = base.place(array, input.device, input.dtype, strides)
+    strides = layout.dense_strides(shape, input._strides)
+    result = base.place(array, strides)
     return results.recorded(_flip.definition, result, {"x": input, "dims": axes})
 
 
@@ -148,9 +147,9 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
         raise must_be("repeat_interleave", "repeats", 2, "Tensor", repeats)
     if count < 0:
         raise ShapeError("Repeats must be non-negative")
-    if input._node is None and input._form.device is CPU:
+    if input._node is None and input.device is CPU:
         copies = input._array.repeat(count, dim)
-        return results.finished(results.contiguous_result(copies, input._form.device))
+        return results.finished(results.contiguous_result(copies, input.device))
     shape = tuple(input.shape)
     apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
     spread = views.expand(views.unsqueeze(input, dim + 1), apart)

@@ -9,12 +9,12 @@ from tensorkit.autograd import history
 from tensorkit.autograd.history import record
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, must_be
 from tensorkit.layout import Ints
-from tensorkit.ops import planning, results, writing
+from tensorkit.ops import results, writing
 from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
 from tensorkit.ops.moving import moved
 from tensorkit.ops.operands import number_array
@@ -32,7 +32,7 @@ def clone(input: Tensor) -> Tensor:
     tensor([1, 2])
     """
     need_tensor("clone", input)
-    return _recorded(_CLONE, converted(input, input._form.dtype), input)
+    return _recorded(_CLONE, converted(input, input.dtype), input)
 
 
 def to_dtype(x: Tensor, dtype: DType) -> Tensor:
@@ -42,19 +42,18 @@ def to_dtype(x: Tensor, dtype: DType) -> Tensor:
 
 def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False) -> Tensor:
     """``x`` with this dtype and on this device; itself if nothing changes, unless ``copy``."""
-    form = x._form
-    dtype, device = dtype or form.dtype, device or form.device
-    if dtype is form.dtype and device is form.device and not copy:
+    dtype, device = dtype or x.dtype, device or x.device
+    if dtype is x.dtype and device is x.device and not copy:
         return x
-    if device is not form.device:
+    if device is not x.device:
         # PyTorch converts where the data are, then moves them
-        return moved(x if dtype is form.dtype else to_dtype(x, dtype), device)
+        return moved(x if dtype is x.dtype else to_dtype(x, dtype), device)
     return _recorded(_CONVERSION, converted(x, dtype), x)
 
 
 def laid_out(x: Tensor, strides: Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
-    return _recorded(_CLONE, converted(x, x._form.dtype, strides), x)
+    return _recorded(_CLONE, converted(x, x.dtype, strides), x)
 
 
 # The engine casts a gradient to the dtype it is needed in, so a cast has the formula of a copy.
@@ -74,31 +73,21 @@ def _recorded(rule: Rule, result: Tensor, x: TensorBase) -> Tensor:
 
 def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tensor:
     """A copy of ``x`` with this dtype and, unless ``strides`` are given, the same memory order."""
-    form = x._form
+    array = x._array
     if strides is None:
-        new_form = _dense_forms.get((form, dtype))
-        if new_form is not None:
-            return base.new(results.run(x._array.astype, dtype.numpy, "K"), new_form)
-    shape = tuple(form.shape)
-    if strides is None:
-        strides = layout.dense_strides(shape, form.strides)
-        if layout.is_dense(shape, form.strides):  # as arrays are copied, too
-            new_form = base.form_of(form.device, dtype, shape, strides)
-            planning.remember(_dense_forms, (form, dtype), new_form)
-    array = form.device.backend.allocate(dtype.numpy, shape, strides)
-    quietly(form.xp.copyto, array, x._array, casting="unsafe")
-    return base.new(array, base.form_of(form.device, dtype, shape, strides))
-
-
-# of copies of dense tensors, by their form and a dtype
-_dense_forms: dict[tuple[Form, DType], Form] = planning.table()
+        if array.__class__ is np.ndarray and array.flags.c_contiguous:
+            return base.new(results.run(array.astype, dtype.numpy, "K"))
+        strides = layout.dense_strides(array.shape, x._strides)
+    copied = x.device.backend.allocate(dtype.numpy, array.shape, strides)
+    quietly(x._xp.copyto, copied, array, casting="unsafe")
+    return base.place(copied, strides)
 
 
 def contiguous(x: Tensor) -> Tensor:
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
-    if x._form.is_contiguous:
+    if layout.is_contiguous(x._array.shape, x._strides):
         return x
-    return laid_out(x, layout.contiguous_strides(tuple(x._form.shape)))
+    return laid_out(x, layout.contiguous_strides(tuple(x.shape)))
 
 
 def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
@@ -115,28 +104,27 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         # cast as a tensor would be, without a check
         writing.write(target, np.asarray(number), "copy", rule, {"x": target, "y": number})
         return target
-    form, other_form = target._form, source._form
     if (
         (source._node is None or not state.grad)
         and (source._storage is None or target._storage is None)
-        and (form.shape == other_form.shape or not other_form.shape)
-        and form.device is other_form.device
+        and (target.shape == source.shape or not source.shape)
+        and target.device is source.device
         and writing.write_plainly(target, source._array, "copy_")
     ):
         return target
     tracked = history.check_write(target, source)
-    if form.device is not other_form.device:
-        alike = form.is_contiguous and form.shape == other_form.shape
-        if alike and other_form.device is CPU and not tracked and base.watch is None:
+    if target.device is not source.device:
+        alike = target._is_contiguous and target.shape == source.shape
+        if alike and source.device is CPU and not tracked and base.watch is None:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
-            array = results.run(source._array.astype, form.dtype.numpy, copy=False)
-            form.device.backend.write_from_host(target._array, array, "copy_")
+            array = results.run(source._array.astype, target.dtype.numpy, copy=False)
+            target.device.backend.write_from_host(target._array, array, "copy_")
             history.written(target, "copy_")
             return target
-        source = moved(source, form.device, "copy_")
+        source = moved(source, target.device, "copy_")
     if source is not target:
         writing.check_overlap(target, source)
-    own, other = tuple(target._form.shape), tuple(source._form.shape)
+    own, other = tuple(target.shape), tuple(source.shape)
     writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
     writing.write(target, source._array, "copy", rule, {"x": target, "y": source})
@@ -151,7 +139,7 @@ def zero_(target: Tensor) -> Tensor:
     if writing.write_plainly(target, _NOUGHT, "zero_"):
         return target
     rule = _ZERO if history.check_write(target) else None
-    writing.write(target, stored(0, target._form.dtype), "zero", rule, {"x": target})
+    writing.write(target, stored(0, target.dtype), "zero", rule, {"x": target})
     return target
 
 
@@ -159,19 +147,19 @@ def fill_(target: Tensor, value: Any) -> Tensor:
     """Set every element of ``target`` to one value: a number or a 0-d tensor."""
     tracked = history.check_write(target, value)
     if isinstance(value, TensorBase):
-        if value._form.shape:
-            n_dims = len(value._form.shape)
+        if value.shape:
+            n_dims = len(value.shape)
             raise ShapeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{n_dims} dimensions.",
                 repair="x.copy_(value)",
                 a_shape=(),
-                b_shape=tuple(value._form.shape),
+                b_shape=tuple(value.shape),
             )
         rule = _FILLS["FillBackward3"] if tracked else None
         array = value._array
-        if value._form.device is not CPU and value._form.device is not target._form.device:
-            array = value._form.device.backend.to_host(array, "fill_")
+        if value.device is not CPU and value.device is not target.device:
+            array = value.device.backend.to_host(array, "fill_")
         writing.write(target, array, "fill", rule, {"x": target, "y": value})
         return target
     number = as_number(value)
@@ -181,7 +169,7 @@ def fill_(target: Tensor, value: Any) -> Tensor:
             f"({type(value).__name__}), but expected one of:\n"
             " * (Tensor value)\n * (Number value)"
         )
-    dtype = target._form.dtype
+    dtype = target.dtype
     if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
         check_value(number, dtype)
     if writing.write_plainly(target, stored(number, dtype), "fill_"):
@@ -191,14 +179,11 @@ def fill_(target: Tensor, value: Any) -> Tensor:
     return target
 
 
-def filled(form: Form, number: float) -> Tensor:
-    """A contiguous tensor of the shape, dtype and device of ``form``, filled with one number."""
-    array = form.xp.empty(form.shape, form.dtype.numpy)
+def filled(x: TensorBase, number: float) -> Tensor:
+    """A contiguous tensor of the shape, dtype and device of ``x``, filled with one number."""
+    array = x._xp.empty(x._array.shape, x._array.dtype)
     array.fill(number)
-    if not form.is_whole:
-        shape, strides, _ = form.whole
-        form = base.form_of(form.device, form.dtype, shape, strides)
-    return base.new(array, form)
+    return base.new(array)
 
 
 def assign_number(target: Tensor, number: Number) -> None:
@@ -206,7 +191,7 @@ def assign_number(target: Tensor, number: Number) -> None:
     tracked = history.check_write(target)
     writing.check_overlap(target)
     rule = _FILLS["FillBackward3"] if tracked else None
-    values = stored(number, target._form.dtype)
+    values = stored(number, target.dtype)
     writing.write(target, values, "fill", rule, {"x": target, "y": number})
 
 

@@ -11,27 +11,21 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from tensorkit import base, layout
 from tensorkit.autograd.history import requires_grad
-from tensorkit.autograd.modes import state
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import ShapeError
-from tensorkit.ops import planning, reduction, results, views
+from tensorkit.ops import reduction, views
 from tensorkit.ops.arguments import need_tensors
 from tensorkit.ops.arithmetic import mul
-from tensorkit.ops.copying import filled
 from tensorkit.ops.products import bmm
 from tensorkit.ops.reshaping import movedim
-from tensorkit.quiet import quiet
 
 _DOTS = "..."
 _Named = tuple[list[str], Tensor]  # an operand and the names of its dimensions
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sum of products: letters name dimensions, and those missing on the right are summed.
 
     A letter twice in one operand means its diagonal; ``...`` stands for any dimensions, which
@@ -46,22 +40,6 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)) and isinstance(equation, str):
         operands = tuple(operands[0])
-    try:
-        form, multiply = _plans[equation, *[x._form for x in operands]]
-        if not state.grad or [x._node for x in operands] == _UNTRACKED:  # no step leaves a node
-            array = quiet.run(multiply, *[x._array for x in operands])
-            return results.finished(base.new(array, form))
-    except (AttributeError, KeyError, RuntimeError, TypeError):
-        pass  # no tensors, no plan, fast paths closed
-    return _found(equation, operands)
-
-
-_plans = planning.table()  # by equation and forms: the form of the result, how arrays give it
-_UNTRACKED = [None, None]
-
-
-def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
-    """The result by steps that are recorded; how arrays give it, without them, is remembered."""
     if isinstance(equation, TensorBase) and operands:
         equation, operands = _spelled((equation, *operands))
     if not isinstance(equation, str) or not operands:
@@ -81,19 +59,13 @@ def _found(equation: Any, operands: tuple[Any, ...]) -> Tensor:
     found: dict[str, int] = {}
     aligned = [_aligned(names, x, order, place, found) for place, (names, x) in enumerate(named)]
     if any(0 in x.shape for x in aligned):
-        form, shape = aligned[0]._form, tuple(found.get(name, 1) for name in out)
-        result = filled(base.contiguous_form(form.device, form.dtype.numpy, shape), 0)
+        shape = tuple(found.get(name, 1) for name in out)
+        result = base.new(aligned[0]._xp.zeros(shape, aligned[0]._array.dtype))
         for x in aligned:
             if requires_grad(x):  # so does the result
                 result = result + reduction.sum(views.flatten(x)[:0])
         return result
-    result = _contracted(aligned, len(out), len(order))
-    if len(named) == 2 and result._form.device is CPU:
-        multiply = _on_arrays(named[0], named[1], out, order[len(out) :], result._form)
-        if multiply is not None:
-            key = (equation, *[x._form for x in operands])
-            planning.remember(_plans, key, (result._form, multiply))
-    return result
+    return _contracted(aligned, len(out), len(order))
 
 
 def _spelled(parts: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -115,63 +87,6 @@ def _spelled(parts: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
-
-
-def _on_arrays(left: _Named, right: _Named, out: list[str], summed: list[str], result: Form) -> Any:
-    """``_contracted`` of two arrays, where each name stands for one size, and that is not 1."""
-    sizes: dict[str, int] = {}
-    for names, x in (left, right):
-        for name, size in zip(names, x.shape, strict=True):
-            if sizes.setdefault(name, size) != size or size == 1:
-                return None
-        if len(set(names)) < len(names) or x._form.dtype.numpy.char not in "fd":
-            return None
-    if not summed:
-        return _spread(left[0], right[0], out, sizes) if result.is_contiguous else None
-    if any(name not in left[0] or name not in right[0] for name in summed):
-        return None
-    return _as_matrices(left[0], right[0], out, summed, sizes)
-
-
-def _spread(lefts: list[str], rights: list[str], out: list[str], sizes: dict[str, int]) -> Any:
-    """The product of two arrays that broadcast."""
-    turns = [[names.index(name) for name in out if name in names] for names in (lefts, rights)]
-    shapes = [[sizes[name] if name in names else 1 for name in out] for names in (lefts, rights)]
-
-    def multiply(*arrays: Any) -> Any:
-        x, y = (array.transpose(turn).reshape(shape)
-                for array, turn, shape in zip(arrays, turns, shapes, strict=True))  # fmt: skip
-        return np.multiply(x, y, order="C")
-
-    return multiply
-
-
-def _as_matrices(
-    lefts: list[str], rights: list[str], out: list[str], summed: list[str], sizes: dict[str, int]
-) -> Any:
-    """The product of two arrays as one of matrices."""
-    batch = [name for name in out if name in lefts and name in rights]
-    rows = [name for name in out if name not in rights]
-    columns = [name for name in out if name not in lefts]
-    swapped = rows and columns and out.index(columns[-1]) < out.index(rows[0])
-    if swapped:
-        lefts, rights, rows, columns = rights, lefts, columns, rows
-    arranged = [*batch, *rows, *columns]
-    turn_left = [lefts.index(name) for name in (*batch, *rows, *summed)]
-    turn_right = [rights.index(name) for name in (*batch, *summed, *columns)]
-    turn = [arranged.index(name) for name in out]
-    n_batch, n_rows, n_summed, n_columns = (
-        prod(sizes[name] for name in names) for names in (batch, rows, summed, columns)
-    )
-    shape = [sizes[name] for name in arranged]
-
-    def multiply(x: Any, y: Any) -> Any:
-        x, y = (y, x) if swapped else (x, y)
-        x = x.transpose(turn_left).reshape(n_batch, n_rows, n_summed)
-        y = y.transpose(turn_right).reshape(n_batch, n_summed, n_columns)
-        return np.matmul(x, y).reshape(shape).transpose(turn)
-
-    return multiply
 
 
 @lru_cache(100)

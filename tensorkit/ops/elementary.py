@@ -3,7 +3,6 @@
 Integers give the default dtype; relu and rounding keep them.
 """
 
-from functools import partial
 from math import log as log_of
 from typing import Any
 
@@ -11,13 +10,13 @@ import numpy as np
 
 from tensorkit import dtypes, kernels
 from tensorkit.base import Tensor
+from tensorkit.devices import is_array
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.kernels import Kernel
 from tensorkit.ops import general
 from tensorkit.ops.arguments import need_tensor, no_kernel
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.operands import Operand
 from tensorkit.ops.selection import kept, where, zeros_as
 
@@ -270,7 +269,6 @@ def tanh_backward(xp: Any, x: Any, y: Any) -> Any:
     return x * (1 - y * y)
 
 
-tanh_backward.on_arrays = lambda g, out: g * (1 - out * out)
 tanh_backward.grad(x=lambda g, y: tanh_backward(g, y), y=lambda g, x, y: g * (-2 * y * x))
 tanh.grad(x=kernels.formula(_TANH_SLOPE, lambda g, out: tanh_backward(g, out)))
 
@@ -306,13 +304,7 @@ def _check_relu(operands: tuple[Operand, ...], promoted: DType) -> None:
         raise DTypeError("Boolean inputs not supported for relu")
 
 
-def _larger_than_zero(x: Any) -> Any:
-    if x.dtype is dtypes.float16:  # which is computed in float32
-        return None
-    return partial(np.maximum, np.zeros((), x.dtype.numpy))
-
-
-@op(kind="unary", refuse=_check_relu, shortcut=_larger_than_zero)
+@op(kind="unary", refuse=_check_relu)
 def relu(xp: Any, x: Any) -> Any:
     """Each element where it is positive, 0 elsewhere. Its slope at 0 is taken as 0.
 
@@ -323,17 +315,12 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 def _passed(g: Any, out: Any) -> Any:
+    if g.__class__ is np.ndarray:
+        return kept(np, out.astype(bool), g)
     # floor is 0 there, or -0: through it the slope depends on x, with a derivative of 0
-    return where(out != 0, g, floor(out) + 0.0)
+    return where(out != 0, g, 0.0 if is_array(g) else floor(out) + 0.0)
 
 
-def _passed_on_arrays(g: Any, out: Any) -> Any:
-    if g.__class__ is not np.ndarray:
-        return where.on_arrays(out != 0, g, 0.0)  # type: ignore[attr-defined]
-    return kept(np, out.astype(bool), g)
-
-
-_passed.on_arrays = _passed_on_arrays  # type: ignore[attr-defined]
 _RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out == T(0) ? T(0) : g;")
 relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: _passed(g, out)))
 
@@ -342,14 +329,10 @@ relu.grad(x=kernels.formula(_RELU_SLOPE, lambda g, out: _passed(g, out)))
 
 
 def _rounded(function: Any, x: Any) -> Any:
-    return function(x) if x.dtype.kind == "f" else x.copy()
+    return function(x) if x.dtype.kind == "f" else x.copy(order="K")
 
 
-def _if_floating(ufunc: Any) -> Any:
-    return lambda x: ufunc if x.dtype.is_floating_point else None
-
-
-@op(kind="unary", dtypes="numeric", kernel="floor_vml_cpu", shortcut=_if_floating(np.floor))
+@op(kind="unary", dtypes="numeric", kernel="floor_vml_cpu")
 def floor(xp: Any, x: Any) -> Any:
     """The largest whole number that is not above each element.
 
@@ -359,7 +342,7 @@ def floor(xp: Any, x: Any) -> Any:
     return _rounded(xp.floor, x)
 
 
-@op(kind="unary", dtypes="numeric", kernel="ceil_vml_cpu", shortcut=_if_floating(np.ceil))
+@op(kind="unary", dtypes="numeric", kernel="ceil_vml_cpu")
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest whole number that is not below each element.
 
@@ -369,7 +352,7 @@ def ceil(xp: Any, x: Any) -> Any:
     return _rounded(xp.ceil, x)
 
 
-@op(kind="unary", dtypes="numeric", kernel="trunc_vml_cpu", shortcut=_if_floating(np.trunc))
+@op(kind="unary", dtypes="numeric", kernel="trunc_vml_cpu")
 def trunc(xp: Any, x: Any) -> Any:
     """The whole part of each element: rounded towards zero.
 
@@ -382,15 +365,15 @@ def trunc(xp: Any, x: Any) -> Any:
 @planned(1)
 def _rounded_to(input: Tensor, decimals: int) -> Any:
     _need_fractions(input, decimals)
-    if input._form.is_contiguous:
+    if input._is_contiguous:
         return _round_to, (input,), {"decimals": decimals}
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals})
 
 
 def _need_fractions(x: Any, decimals: int) -> None:
     need_tensor("round", x)
-    if not x._form.dtype.is_floating_point:
-        raise no_kernel("round_cpu" if decimals else "round_vml_cpu", x._form.dtype)
+    if not x.dtype.is_floating_point:
+        raise no_kernel("round_cpu" if decimals else "round_vml_cpu", x.dtype)
 
 
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
@@ -414,7 +397,7 @@ def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
     return general.elementwise(_round_to.definition, {"x": input}, {"decimals": decimals}, input)
 
 
-@op(kind="unary", dtypes="numeric", kernel="round_vml_cpu", shortcut=_if_floating(np.rint))
+@op(kind="unary", dtypes="numeric", kernel="round_vml_cpu")
 def _round(xp: Any, x: Any) -> Any:
     return _rounded(xp.rint, x)
 

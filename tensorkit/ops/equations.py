@@ -86,8 +86,8 @@ def _if_regular(A: Tensor, *call: Any) -> Tensor | None:
         result = _by_columns(*call)
     except np.linalg.LinAlgError:
         return None
-    isfinite = A._form.xp.isfinite
-    if A._form.device is CPU or isfinite(result._array).all() or not isfinite(A._array).all():
+    isfinite = A._xp.isfinite
+    if A.device is CPU or isfinite(result._array).all() or not isfinite(A._array).all():
         return result
     return None
 
@@ -145,22 +145,21 @@ def _by_columns(
     operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any], matrices: bool
 ) -> Tensor:
     """The result of ``operation``; matrices lie column by column, as LAPACK leaves them."""
-    device, dtype = inputs[0].device, inputs[0].dtype
-    xp, definition = device.backend.xp, operation.definition
+    xp, definition = inputs[0]._xp, operation.definition
     array = results.run(definition.forward, xp, *[x._array for x in inputs], **options)
     strides = layout.contiguous_strides(array.shape)
     if matrices:
         *batch, n, k = array.shape
         *rest, column, row = layout.contiguous_strides((*batch, k, n))
         strides = (*rest, row, column)
-    result = base.place(array, device, dtype, strides)
+    result = base.place(array, strides)
     values = {**dict(zip(("x", "y"), inputs, strict=False)), **options}
     return results.recorded(definition, result, values)
 
 
 def _check(function: str, name: str, A: Any) -> None:
     need_tensor(function, A, "A", 1)
-    shape, dtype = tuple(A._form.shape), A._form.dtype
+    shape, dtype = tuple(A.shape), A.dtype
     if len(shape) < 2:
         raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:

@@ -9,19 +9,16 @@ from functools import partial
 from math import copysign
 from typing import Any
 
-import numpy as np
-
 from tensorkit.autograd import history
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.dtypes import bool_
 from tensorkit.errors import DTypeError, must_be
 from tensorkit.layout import Ints
 from tensorkit.ops import general, writing
 from tensorkit.ops.along import axes, named_result, need_elements, one_dim, restore, some_dims
 from tensorkit.ops.arguments import as_int, need_bool, need_tensor, no_such_call
-from tensorkit.ops.choosing import planned
 from tensorkit.ops.gathering import add_along
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.operands import as_operand
 from tensorkit.ops.reduction import sum
 from tensorkit.ops.selection import where
@@ -78,7 +75,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         return _between(input, min, max)
     for limit in (min, max):
         if limit.__class__ is float and not limit and copysign(1.0, limit) < 0:
-            return _clamped_by_any("clamp", input, min, max)  # plans take -0.0 for 0.0
+            return _clamped_by_any("clamp", input, min, max)  # its sign counts
     return _clamped(input, min, max)
 
 
@@ -89,7 +86,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     tensor([-2.,  1.])
     """
     if isinstance(input, TensorBase) and _is_easy(input, min, max):
-        clamp_into = partial(_clamp_into, input._form.xp, min, max)
+        clamp_into = partial(_clamp_into, input._xp, min, max)
         if writing.write_plainly(input, clamp_into, "clamp_"):
             return input
         if not history.check_write(input):
@@ -102,7 +99,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 @planned(1)
 def _clamped(x: Tensor, low: Any, high: Any) -> Any:
     need_tensor("clamp", x)
-    if x._form.is_contiguous and _is_easy(x, low, high):
+    if x._is_contiguous and _is_easy(x, low, high):
         return _clamp_to_numbers, (x,), {"low": low, "high": high}
     return _clamped_by_any("clamp", x, low, high)
 
@@ -110,9 +107,16 @@ def _clamped(x: Tensor, low: Any, high: Any) -> Any:
 @planned(3)
 def _between(x: Any, low: Any, high: Any) -> Any:
     need_tensor("clamp", x)
-    if low._form is high._form is x._form and x._form.is_contiguous:
+    if _are_alike(low, x) and _are_alike(high, x) and x._is_contiguous:
         return _clamp, (x, low, high), {}
     return _clamped_by_any("clamp", x, low, high)
+
+
+def _are_alike(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have one shape, order in memory, dtype and device."""
+    a, b = x._array, y._array
+    same = a.__class__ is b.__class__ and a.shape == b.shape and a.dtype is b.dtype
+    return same and a.strides == b.strides and x.device is y.device
 
 
 def _clamped_by_any(function: str, x: Any, low: Any, high: Any, into: Any = None) -> Tensor:
@@ -139,7 +143,7 @@ def _clamp_into(xp: Any, low: Any, high: Any, x: Any) -> None:
 
 def _is_easy(x: Tensor, *limits: Any) -> bool:
     """Whether there is nothing to promote or check: every floating-point dtype holds the limits."""
-    if limits == (None, None) or not x._form.dtype.is_floating_point:
+    if limits == (None, None) or not x.dtype.is_floating_point:
         return False
     return all(
         limit is None or (limit.__class__ in (int, float) and -65504 <= limit <= 65504)
@@ -215,25 +219,12 @@ def _extreme_along(function: str, operation: Operation, x: Any, dim: Any, keepdi
     return operation, (x,), {"dim": dims, "keepdim": need_bool(function, "keepdim", 3, keepdim)}
 
 
-def _reduced_by(ufunc: Any) -> Any:
-    """How plans reduce arrays of a form: without the questions of ``x.max``."""
-
-    def for_form(form: Form, dim: Ints | None = None, keepdim: bool = False) -> Any:
-        axis = None if dim is None or len(dim) >= len(form.shape) else dim
-        return lambda x: ufunc.reduce(x, axis, None, None, keepdim)
-
-    return for_form
-
-
-_by_maximum, _by_minimum = (_reduced_by(by) for by in (np.maximum, np.minimum))
-
-
-@op(kind="function", shortcut=_by_maximum)
+@op(kind="function")
 def _amax(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
     return x.max(axis=axes(x, dim), keepdims=keepdim)
 
 
-@op(kind="function", shortcut=_by_minimum)
+@op(kind="function")
 def _amin(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
     return x.min(axis=axes(x, dim), keepdims=keepdim)
 
@@ -320,12 +311,12 @@ def _min_of_all(x: Tensor) -> Any:
     return _min, (x,), {}
 
 
-@op(kind="function", shortcut=_by_maximum)
+@op(kind="function")
 def _max(xp: Any, x: Any) -> Any:
     return x.max()
 
 
-@op(kind="function", shortcut=_by_minimum)
+@op(kind="function")
 def _min(xp: Any, x: Any) -> Any:
     return x.min()
 
@@ -380,7 +371,7 @@ def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 def _index_of(function: str, operation: Operation, x: Any, dim: Any, keepdim: Any) -> Any:
     need_tensor(function, x)
-    if x._form.dtype is bool_:
+    if x.dtype is bool_:
         raise DTypeError(f"{function}(): does not support bool input", repair="x.int()")
     place = None if dim is None else one_dim(function, x, dim)
     need_elements(function, x, None if place is None else (place,))

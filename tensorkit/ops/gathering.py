@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes, layout
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, is_array
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_int, need_tensor
 from tensorkit.ops.arithmetic import remainder
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
 
 # Whole slices along one dimension
@@ -40,51 +39,22 @@ def _selected(input: Tensor, index: Any, dim: Any) -> Any:
     need_tensor("index_select", input)
     dim = layout.wrap_dim(need_int("index_select", "dim", 2, dim), max(input.dim(), 1))
     need_index("index_select", index, 3)
-    if index._form.dtype not in (dtypes.int64, dtypes.int32):
+    if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError("index_select(): Expected dtype int32 or int64 for index")
-    if len(index._form.shape) > 1:
+    if len(index.shape) > 1:
         raise IndexRangeError("index_select(): Index is supposed to be a vector")
-    size = input._form.shape[dim] if input._form.shape else 1
-    if not input._form.shape and index._array.size != 1:
+    size = input.shape[dim] if input.shape else 1
+    if not input.shape and index._array.size != 1:
         raise ShapeError(
             f"index_select(): Index to scalar can have only 1 value, got {index._array.size} "
             "value(s)"
         )
     if first_outside(index._array, size) is not None:
         raise IndexRangeError("index out of range in self", f"Valid positions are 0 to {size - 1}.")
-    if are_short(input._form, index._form):
-        return take_slices, (input, index), {"dim": dim}
     return take_slices(input, index, dim=dim)
 
 
-def are_short(x: Form, index: Form) -> bool:
-    """Whether plans are made: what they do tells of positions that lie outside, too."""
-    return (
-        x.device is index.device is CPU
-        and index.dtype is dtypes.int64
-        and len(x.shape) > 0
-        and x.is_contiguous
-        and 0 < index.shape.numel() <= _FEW
-    )
-
-
-def _refuse_outside(index: Any, size: int) -> None:
-    """RuntimeError, so that the general path tells which, for positions that lie outside."""
-    if np.maximum.reduce(index.view(np.uint64), None) >= size:  # negative ones are huge
-        raise RuntimeError
-
-
-def _short_slices(x: Form, index: Form, *, dim: int) -> Any:
-    size = x.shape[dim]
-
-    def take(x: Any, index: Any) -> Any:
-        _refuse_outside(index, size)
-        return x.take(index.reshape(-1), dim)
-
-    return take if are_short(x, index) else None
-
-
-@op(kind="function", shortcut=_short_slices)
+@op(kind="function")
 def take_slices(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """The slices of ``x`` along ``dim`` at the positions ``index``."""
     return x.take(index.reshape(-1), axis=dim) if x.ndim else x.copy()
@@ -127,18 +97,10 @@ def _gathered(input: Tensor, index: Any, dim: Any) -> Any:
     need_tensor("gather", input)
     dim = layout.wrap_dim(need_int("gather", "dim", 2, dim), max(input.dim(), 1))
     _check_index("gather", input, dim, index)
-    if are_short(input._form, index._form):
-        return take_along, (input, index), {"dim": dim}
     return take_along(input, index, dim=dim)
 
 
-def short_gather(x: Form, index: Form, *, dim: int) -> Any:
-    """How plans take elements at few positions."""
-    places = places_along(x, index, dim)
-    return (lambda x, index: x.take(places(index))) if are_short(x, index) else None
-
-
-@op(kind="function", shortcut=short_gather)
+@op(kind="function")
 def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
     """``gather`` on arrays."""
     if not index.size:
@@ -192,18 +154,6 @@ def _begins(size: Ints, shape: Ints, dim: int) -> Any:
 _FEW = 2**12  # positions, for which this is kept
 
 
-def places_along(x: Form, index: Form, dim: int) -> Any:
-    """``numbers_along`` for plans, as a function of the index; it tells of positions outside."""
-    size, step = x.shape[dim] if x.shape else 1, prod(x.shape[dim + 1 :])
-    begins = _begins(tuple(x.shape), tuple(index.shape), dim) if are_short(x, index) else None
-
-    def places(index: Any) -> Any:
-        _refuse_outside(index, size)
-        return (index if step == 1 else index * step) + begins
-
-    return places
-
-
 take_along.grad(
     node="GatherBackward0",
     x=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),
@@ -227,11 +177,11 @@ def need_index(function: str, index: Any, position: int) -> None:
 def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
     """Raise unless ``index`` is one that ``gather`` and its relatives can use on ``x``."""
     need_index(function, index, 3)
-    if index._form.dtype not in (dtypes.int64, dtypes.int32):
+    if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(
             f"{function}(): Expected dtype int32/int64 for index", repair="index.long()"
         )
-    own, shape = tuple(x._form.shape) or (1,), tuple(index._form.shape) or (1,)
+    own, shape = tuple(x.shape) or (1,), tuple(index.shape) or (1,)
     if not index._array.size:
         return
     if len(own) != len(shape):

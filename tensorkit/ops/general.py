@@ -1,9 +1,8 @@
-"""The general path: numbers, promotion, broadcasting, strides, in-place forms, errors.
+"""Operands of all kinds: numbers, promotion, broadcasting, strides, in-place forms, errors.
 
-The first call of an operation on operands of certain forms comes here. The steps are always the
-same: check the kinds of the arguments, find the dtype, broadcast the shapes, lay the result out as
-PyTorch would. What was found out is kept as a ``Plan``, with which fast paths then compute; what
-cannot be planned (recording, inference mode, tracked writes, errors) comes here every time.
+What the direct path (``notation``) does not compute comes here: dtypes that differ, float16, other
+devices, tracked writes, and all that is refused. The steps are always the same: check the kinds of
+the arguments, find the dtype, broadcast the shapes, lay the result out as PyTorch would.
 """
 
 import math
@@ -14,10 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd import history, recorders
-from tensorkit.autograd.graph import RepeatedNode
-from tensorkit.base import Form, Tensor, TensorBase
-from tensorkit.devices import CPU, Device, is_array
+from tensorkit.autograd import history
+from tensorkit.autograd.modes import state
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, Device, backend_of, is_array
 from tensorkit.dtypes import DType
 from tensorkit.errors import message, must_be
 from tensorkit.layout import Ints
@@ -39,7 +38,7 @@ from tensorkit.ops.operands import (
     number_array,
     promoted_type,
 )
-from tensorkit.ops.planning import Definition, Plan, key_of, remember
+from tensorkit.ops.planning import Definition
 from tensorkit.ops.results import finished, recorded, run
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, write
 from tensorkit.quiet import quietly
@@ -115,17 +114,17 @@ def _checked(
     return {**options, "alpha": alpha}
 
 
-def _plan(
+def _prepared(
     definition: Definition,
     device: Device,
     operands: tuple[Operand, ...],
     options: dict[str, Any],
     into: tuple[Any, ...] = (),
-) -> Plan:
-    """Dtypes, shapes, strides and the function to compute with; all refusals are made here.
+) -> tuple[Callable[..., Any], list[Any], Ints]:
+    """The function to compute with, the numbers that it takes, and the strides of the result.
 
-    With ``into``, a tensor to write to and what it is computed with, ``compute`` writes into its
-    last argument.
+    All refusals are made here. With ``into``, a tensor to write to and what it is computed with,
+    the function writes into its last argument.
     """
     dtype, result_dtype = _dtypes_for(definition, operands, options)
     if into:
@@ -134,8 +133,8 @@ def _plan(
     for operand in operands[1:]:
         shape = layout.broadcast_shapes(shape, operand.shape)
     if into:
-        check_output_shape(tuple(into[0]._form.shape), shape)
-        check_output_dtype(result_dtype, into[0]._form.dtype)
+        check_output_shape(tuple(into[0].shape), shape)
+        check_output_dtype(result_dtype, into[0].dtype)
     check_category(definition, dtype)
     counting = operands
     if definition.takes == "exponent" and operands[-1].is_number:
@@ -145,84 +144,18 @@ def _plan(
     else:
         pairs = [(own.shape, converted_strides(own, dtype)) for own in counting]
         strides = layout.result_strides(shape, pairs)
-    form = base.form_of(device, result_dtype, shape, strides)
     compute, numbers = _kernel(definition, device, operands, dtype, options, bool(into))
     if into:
         is_ufunc = definition.ufunc and compute is getattr(device.backend.xp, definition.ufunc)
-        if not (is_ufunc and result_dtype is into[0]._form.dtype):
+        if not (is_ufunc and result_dtype is into[0].dtype):
             compute = partial(_copied, compute)  # a ufunc writes by itself
-    elif (
-        shape
-        and form.is_contiguous
-        and all(layout.is_contiguous(each.shape, each.strides) for each in operands)
-    ):
-        pass  # the array library lays it out so
-    elif isinstance(compute, np.ufunc) and layout.is_dense(shape, strides):
-        order = layout.slowest_first(strides)
-        in_memory = tuple(shape[dim] for dim in order)
-        compute = _into(compute, in_memory, form.dtype.numpy, layout.inverse(order))
-    else:
-        itemsize = form.dtype.itemsize
-        compute = partial(_arranged, compute, form, tuple(each * itemsize for each in strides))
-    record = _recorder(definition, device, operands, form)
-    return Plan(form, compute, numbers[0] if len(numbers) == 1 else numbers, record)
-
-
-def _recorder(
-    definition: Definition, device: Device, operands: tuple[Operand, ...], form: Form
-) -> recorders.Recorder:
-    """How results are recorded: large ones of two tensors of which one was repeated, specially."""
-    # only operators look for the plan of a call in which a number stands first
-    place = "reflected" if operands[0].is_number else "y" if operands[-1].is_number else None
-    rule = definition.rule_for(place) if definition.rules else None
-    if rule is None:
-        return recorders.no_record
-    if len(operands) == 1:
-        return recorders.unary_recorder(rule)
-    if place is not None:
-        return recorders.number_recorder(rule, place == "reflected")
-    is_large = form.shape.numel() >= _LARGE and form.is_contiguous and device is CPU
-    if is_large and rule.summed and any(each.shape != form.shape for each in operands):
-        return recorders.pair_recorder(rule, RepeatedNode)
-    return recorders.pair_recorder(rule)
-
-
-_LARGE = 2**14
-
-
-def _into(ufunc: Any, in_memory: Ints, dtype: Any, back: Ints) -> Callable[..., Any]:
-    """A function that writes what ``ufunc`` gives to an array laid out as the result should be.
-
-    ``in_memory`` is its shape, the slowest dimension first, ``back`` the way to its own order.
-    """
-    empty = np.empty
-    order = {(*range(len(back)),): "C", (*reversed(range(len(back))),): "F"}.get(back)
-    if not back:  # without dimensions: a ufunc alone would give a number
-        if ufunc.nin == 1:
-            return lambda x: ufunc(x, out=empty((), dtype))
-        return lambda x, y: ufunc(x, y, out=empty((), dtype))
-    if order is not None:
-        if ufunc.nin == 1:
-            return lambda x: ufunc(x, order=order)
-        return lambda x, y: ufunc(x, y, order=order)
-    if ufunc.nin == 1:
-        return lambda x: ufunc(x, out=empty(in_memory, dtype).transpose(back))
-    return lambda x, y: ufunc(x, y, out=empty(in_memory, dtype).transpose(back))
+    return compute, numbers, strides
 
 
 def _copied(compute: Callable[..., Any], *arrays: Any) -> None:
     """Write what ``compute`` gives into the last of ``arrays``."""
     result = compute(*arrays[:-1])
     arrays[-1][...] = np.asarray(result) if isinstance(result, np.generic) else result
-
-
-def _arranged(compute: Callable[..., Any], form: Form, byte_strides: Ints, *arrays: Any) -> Any:
-    """What ``compute`` gives, as an array with the strides of ``form``."""
-    array = compute(*arrays)
-    if array.__class__ is np.ndarray and array.strides == byte_strides:
-        return array
-    array = form.device.backend.xp.asarray(array)
-    return base.arranged(array, form.device, form.strides)
 
 
 def _kernel(
@@ -242,11 +175,11 @@ def _kernel(
     if is_ufunc:
         forward = getattr(xp, str(definition.ufunc))
     else:
-        forward = definition.compute_for(device, *operands, **options)
+        forward = partial(definition.forward, xp, **options)
     if half and is_ufunc and device is not CPU and _rounds_once(definition, operands, in_place):
         return forward, []
     if half:
-        bare = [each._replace(array=None) for each in operands]  # a plan outlives its first arrays
+        bare = [each._replace(array=None) for each in operands]  # only their dtypes are needed
 
         def in_half(*arrays: Any) -> Any:
             own = [each._replace(array=a) for each, a in zip(bare, arrays, strict=True)]
@@ -300,51 +233,47 @@ def _half_arrays(definition: Definition, operands: list[Operand]) -> list[Any]:
     return [np.asarray(half) for half in halves]
 
 
-def _arrays(plan: Plan, *values: Any) -> list[Any]:
-    """The operands as ``plan`` takes them."""
-    if not any(isinstance(value, TensorBase) for value in values):
-        return plan.number
-    return [v._array if isinstance(v, TensorBase) else plan.number for v in values]
+def _computed(
+    device: Device, values: tuple[Any, ...], prepared: tuple[Callable[..., Any], list[Any], Ints]
+) -> Tensor:
+    """The result of what ``_prepared`` gives, of these tensors and numbers."""
+    compute, numbers, strides = prepared
+    array = quietly(compute, *_arrays(numbers, *values))
+    return base.place(device.backend.asarray(array), strides)
+
+
+def _arrays(numbers: list[Any], *values: Any) -> list[Any]:
+    """The operands as arrays."""
+    left = iter(numbers)
+    return [v._array if isinstance(v, TensorBase) else next(left) for v in values]
 
 
 def binary(
     definition: Definition, x: Any, y: Any, options: dict[str, Any], called: str = "function"
 ) -> Tensor:
     """A new tensor from two tensors or numbers."""
+    if state.on_arrays and not (isinstance(x, TensorBase) or isinstance(y, TensorBase)):
+        return on_arrays(definition, x, y, **options)
     options = _checked(definition, options)
     if isinstance(x, TensorBase) and isinstance(y, TensorBase):
         x, y = together(x, y)
-    key = key_of(x, y, options)
-    plan = definition.plans.get(key)
-    if plan is None:
-        operands = _operands(definition, x, y, called)
-        plan = quietly(_plan, definition, device_of(x, y), operands, options)
-        if key is not None:
-            remember(definition.plans, *_for_any_number(definition, key, plan))
-    result = base.new(quietly(plan.compute, *_arrays(plan, x, y)), plan.form)
+    operands = _operands(definition, x, y, called)
+    device = device_of(x, y)
+    prepared = quietly(_prepared, definition, device, operands, options)
+    result = _computed(device, (x, y), prepared)
     return _recorded(definition, result, x, y, options, called)
 
 
-def _for_any_number(definition: Definition, key: Any, plan: Plan) -> tuple[Any, Plan]:
-    """The plan to keep: once there are many, one for all floats, which makes arrays of them.
-
-    Numbers that are used again are best kept as arrays; one that is another in every call would
-    fill the table.
-    """
-    if (
-        len(definition.plans) > _MANY_PLANS
-        and isinstance(plan.compute, np.ufunc)
-        and isinstance(key, tuple)
-        and len(key) == 3
-        and key[1] is float
-        and key[0].dtype.is_floating_point
-    ):
-        to_array = partial(np.array, dtype=plan.number.dtype)
-        return key[:2], Plan(plan.form, plan.compute, to_array, plan.record)
-    return key, plan
-
-
-_MANY_PLANS = 100
+def on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
+    """The operation on arrays, as a formula calls it in a plain backward."""
+    if definition.kind == "binary":
+        x, y = args
+        if not hasattr(x, "dtype"):
+            x = np.asarray(x, y.dtype)[()]  # a NumPy scalar tells a number from a tensor
+        elif not hasattr(y, "dtype"):
+            y = np.asarray(y, x.dtype)[()]
+        args = x, y
+    return definition.forward(backend_of(*args).xp, *args, **options)
 
 
 def _recorded(
@@ -375,12 +304,11 @@ def _values(definition: Definition, x: Any, y: Any, options: dict[str, Any]) -> 
 
 def unary(definition: Definition, x: Any) -> Tensor:
     """A new tensor from one tensor."""
+    if state.on_arrays and not isinstance(x, TensorBase):
+        return on_arrays(definition, x)
     need_tensor(definition.name, x)
-    plan = definition.plans.get(x._form)
-    if plan is None:
-        plan = quietly(_plan, definition, device_of(x), (as_operand(x),), {})
-        remember(definition.plans, x._form, plan)
-    result = base.new(quietly(plan.compute, x._array), plan.form)
+    prepared = quietly(_prepared, definition, x.device, (as_operand(x),), {})
+    result = _computed(x.device, (x,), prepared)
     if x._node is None or not definition.rules:
         return finished(result)
     return history.record(definition.rule_for(None), result, {"x": x})
@@ -412,15 +340,15 @@ def elementwise(
     if into is not None:
         tracked = history.check_write(*inputs)
         check_overlap(*inputs)
-        check_output_shape(tuple(into._form.shape), shape)
-        check_output_dtype(dtype, into._form.dtype)
+        check_output_shape(tuple(into.shape), shape)
+        check_output_dtype(dtype, into.dtype)
         array = run(definition.forward, device.backend.xp, *arrays, **options)
         rule = definition.rule_for(None) if tracked else None
         write(into, array, definition.name, rule, {**values, **options})
         return into
     array = run(definition.forward, device.backend.xp, *arrays, **options)
     pairs = [(each.shape, converted_strides(each, dtype)) for each in given if not each.is_number]
-    result = base.place(array, device, dtype, layout.result_strides(shape, pairs))
+    result = base.place(array, layout.result_strides(shape, pairs))
     return recorded(definition, result, {**values, **options})
 
 
@@ -431,7 +359,7 @@ def _refuse_array(definition: Definition, left: Any, right: Any) -> NoReturn:
     else:
         first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
     tensor = left if isinstance(left, TensorBase) else right
-    there, back = ("", "") if tensor._form.device is CPU else (".to(tensor.device)", ".cpu()")
+    there, back = ("", "") if tensor.device is CPU else (".to(tensor.device)", ".cpu()")
     raise TypeError(
         message(
             first,
@@ -480,18 +408,13 @@ def binary_inplace(definition: Definition, x: Any, y: Any, options: dict[str, An
     """Write ``op(x, y)`` into ``x``."""
     options = _checked(definition, options, "in place")
     x, y = joining(x, y)
-    key = key_of(x, y, options)
-    plan = definition.writes.get(key)
     # as in PyTorch, what is no operand is refused first, then the write, then what does not fit
-    operands = _operands(definition, x, y, "in place") if plan is None else ()
-    tracked = history.check_write(x, y) and x._form.dtype.is_floating_point
-    if plan is None:
-        plan = quietly(_plan, definition, device_of(x), operands, options, (x, y))
-        remember(definition.writes, key, plan)
-    check_overlap(x, y)
+    operands = _operands(definition, x, y, "in place")
+    tracked = history.check_write(x, y) and x.dtype.is_floating_point
+    prepared = quietly(_prepared, definition, device_of(x), operands, options, (x, y))
     rule = definition.rule_for(_number_place(x, y, "in place")) if tracked else None
     values = _values(definition, x, y, options) if tracked else {}
-    write(x, partial(plan.compute, *_arrays(plan, x, y)), definition.name, rule, values)
+    write(x, partial(prepared[0], *_arrays(prepared[1], x, y)), definition.name, rule, values)
     return x
 
 
@@ -499,10 +422,7 @@ def unary_inplace(definition: Definition, x: Any) -> Tensor:
     """Write ``op(x)`` into ``x``."""
     need_tensor(definition.name, x)
     tracked = history.check_write(x)
-    plan = definition.writes.get(x._form)
-    if plan is None:
-        plan = quietly(_plan, definition, device_of(x), (as_operand(x),), {}, (x,))
-        remember(definition.writes, x._form, plan)
+    prepared = quietly(_prepared, definition, device_of(x), (as_operand(x),), {}, (x,))
     rule = definition.rule_for(None) if tracked else None
-    write(x, partial(plan.compute, x._array), definition.name, rule, {"x": x})
+    write(x, partial(prepared[0], x._array), definition.name, rule, {"x": x})
     return x

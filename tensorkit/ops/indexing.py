@@ -6,15 +6,15 @@ are noted on the way, as *picks*, and then pick from that view; their result is 
 """
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.autograd import history
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, backend_of, is_array, refuse_mix
-from tensorkit.dtypes import DType, bool_, float16, int64
+from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errors import (
     DeviceMismatchError,
     DTypeError,
@@ -25,87 +25,86 @@ from tensorkit.errors import (
     type_name,
 )
 from tensorkit.layout import Layout
-from tensorkit.ops import copying, places, results, views, writing
+from tensorkit.ops import copying, places, views, writing
 from tensorkit.ops.arguments import check_value, need_tensor, need_tensors
 from tensorkit.ops.moving import moved
 from tensorkit.ops.notation import Operation
 
+Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
+Step = tuple[Operation, tuple[Any, ...]]  # a part of an index: a view operation, its arguments
+
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
-    form, kind = x._form, index.__class__
-    # NumPy is given the index as it was written: what it refuses is for the general questions
-    try:
-        if kind is slice:
-            key = index.start, index.stop, index.step
-            plan = form.rows.get(key) or _along_first(form, index, key)
-            if plan is not None:
-                return history.view(x, plan, x._array[index])
-        elif kind is int:
-            plan = form.rows.get(index) or _along_first(form, index, index)
-            if plan is not None:
-                return history.view(x, plan, x._array[index, ...])
-        elif kind is tuple or kind in _ALONE:
-            parts = index if kind is tuple else (index,)
-            plan = form.views.get(_key(parts))
-            if plan is not None:
-                array = x._array[parts] if plan[0].shape else None  # it would be a number
-                return history.view(x, plan, array)
-    except (IndexError, TypeError):
-        pass
-    return _general(x, index)
-
-
-def _general(x: Tensor, index: Any) -> Tensor:
-    """``x[index]``, where no plan is known."""
-    form, kind = x._form, index.__class__
-    if form.shape and (kind is tuple or isinstance(index, TensorBase)):
-        found = _positions(index if kind is tuple else (index,), len(form.shape))
+    array, kind = x._array, index.__class__
+    if array.__class__ is np.ndarray and array.size:
+        view = _by_integers(x, index if kind is tuple else (index,))
+        if view is not x:
+            return view
+    if array.ndim and (kind is tuple or isinstance(index, TensorBase)):
+        found = _positions(index if kind is tuple else (index,), array.ndim)
         if found is not None:
-            return places.pick(x, _on(form.device, found))
+            return places.pick(x, _on(x.device, found))
     steps: list[Step] = []
     picks: Picks = {}
-    target = locate(_layout_of(form), index, steps, picks)
-    plan = base.plan_view(x, target, _records(x, steps))
-    if not picks:
-        parts = index if kind is tuple else (index,)
-        if all(map(_is_known, parts)):
-            if not target.shape:
-                plan = base.plan_view(x, target, plan.steps, operator.itemgetter((*parts, ...)))
-            base.remember_view(form, _key(parts), plan)
-        return history.view(x, plan)
-    return places.pick(
-        history.view(x, plan) if steps else x, _on(form.device, _places(target.shape, picks))
-    )
+    shape = locate(Layout(array.shape, x._strides, 0), index, steps, picks).shape
+    target = _viewed(x, steps, aliased=not picks)
+    return places.pick(target, _on(x.device, _places(shape, picks))) if picks else target
+
+
+def _by_integers(x: Tensor, parts: tuple[Any, ...]) -> Tensor:
+    """The view for integers and slices, one operation after the other, as in PyTorch.
+
+    ``x`` itself where other questions are to be asked: of other parts, of an index outside.
+    """
+    result, dim = x, 0
+    for part in parts:
+        array: Any = result._array
+        if dim >= array.ndim:
+            return x
+        size, lead = array.shape[dim], (_ALL,) * dim
+        if part.__class__ is int:
+            if not -size <= part < size:
+                return x
+            known: dict[str, Any] = {"dim": dim, "index": part}
+            result = history.view(result, array[(*lead, part, ...)], _SELECT, known)
+        elif part.__class__ is slice and _is_known(part) and (part.step or 1) > 0:
+            start, stop, step = part.indices(size)
+            if stop <= start:
+                return x
+            if stop - start < size or step > 1 or len(parts) == 1:
+                known = {"dim": dim, "start": start, "end": stop, "step": step}
+                result = history.view(result, array[(*lead, part)], _SLICE, known)
+            dim += 1
+        else:
+            return x
+    return result
+
+
+_ALL = slice(None)
+_SELECT, _SLICE = views.select.definition.rules[None], views.slice.definition.rules[None]
+
+
+def _viewed(x: Tensor, steps: list[Step], aliased: bool = True) -> Tensor:
+    """The view that an index means: one operation after the other, as in PyTorch."""
+    for operation, arguments in steps:
+        x = operation(x, *arguments)
+    return views.alias(x) if aliased and not steps else x
 
 
 def _positions(index: tuple[Any, ...], most: int) -> tuple[Any, ...] | None:
-    """The arrays of an index made of at most so many tensors of positions, of one form."""
+    """The arrays of an index of at most so many tensors of positions, of one shape and dtype."""
     if not 0 < len(index) <= most or not isinstance(index[0], TensorBase):
         return None
-    form = index[0]._form
-    if form.dtype is not int64 or not form.shape:
+    first = index[0]._array
+    if first.dtype != np.int64 or not first.ndim:
         return None
-    alike = [isinstance(part, TensorBase) and part._form is form for part in index]
-    return None if False in alike else tuple([part._array for part in index])
-
-
-def _layout_of(form: Form) -> Layout:
-    """The layout of a tensor of this form, counted from where it begins."""
-    return Layout(tuple(form.shape), form.strides, 0)
-
-
-def _key(parts: tuple[Any, ...]) -> Any:
-    """What the plan of a view through these parts is kept by; the types count, too."""
-    key: list[Any] = []
-    for part in parts:
-        if part.__class__ is slice:
-            key += part.start, part.stop, part.step, slice
-        elif part.__class__ is int:
-            key.append(part)
-        else:
-            key += part.__class__, part
-    return tuple(key)
+    for part in index:
+        if not isinstance(part, TensorBase) or part.device is not index[0].device:
+            return None
+        if part._array.shape != first.shape or part._array.dtype != first.dtype:
+            return None
+    return tuple([part._array for part in index])
 
 
 def _is_known(part: Any) -> bool:
@@ -116,73 +115,6 @@ def _is_known(part: Any) -> bool:
 
 
 _BOUNDS = frozenset((int, type(None)))  # what the ends of a slice may be
-_ALONE = frozenset((type(None), type(...)))  # what may be an index by itself
-
-
-Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
-
-
-class Step(NamedTuple):
-    """One part of an index: the view operation that it stands for."""
-
-    operation: Operation
-    before: Layout
-    after: Layout
-    values: dict[str, Any]
-
-
-def _along_first(form: Form, index: Any, key: Any) -> Any:
-    """The plan of ``x[i]`` or ``x[a:b:c]``; None where the general questions matter.
-
-    The first few are remembered; a loop over all rows shall not push out what else is known.
-    """
-    size, whole = form.shape[0], form.whole
-    if index.__class__ is int:
-        if not -size <= index < size:
-            return None
-        start = index if index >= 0 else index + size
-        part = form.parts.get(None) or base.part_form(form, None)
-        definition = views.select.definition
-    else:
-        start, stop, step = index.start, index.stop, index.step
-        if not (
-            (start is None or start.__class__ is int)
-            and (stop is None or stop.__class__ is int)
-            and (step is None or (step.__class__ is int and step > 0))
-        ):
-            return None
-        start, stop, step = index.indices(size)
-        length = max(0, (stop - start + step - 1) // step)
-        part = form.parts.get((length, step)) or base.part_form(form, (length, step))
-        definition = views.slice.definition
-    shape, strides, known = whole.shape[1:], whole.strides[1:], {"shape": whole.shape, "dim": 0}
-    if index.__class__ is int:
-        known["index"] = index
-    else:
-        shape, strides = (length, *shape), (whole.strides[0] * step, *strides)
-        known.update(start=start, end=stop, step=step)
-    known["source"] = whole
-    known["target"] = Layout(shape, strides, start * whole.strides[0])
-    steps = ((definition.rules[None], part, known),)
-    offset = start * form.strides[0]
-    plan = tuple(base.ViewPlan(part, offset, None, (), steps))
-    if len(form.rows) < _FIRST_FEW:
-        form.rows[key] = plan
-    return plan
-
-
-_FIRST_FEW = 50
-
-
-def _records(x: TensorBase, steps: list[Step]) -> tuple[Any, ...]:
-    """What autograd records of an index: a node for each step, as in PyTorch."""
-    device, dtype, source = x._form.device, x._form.dtype, _layout_of(x._form)
-    records = []
-    for operation, before, after, values in steps or [Step(views.alias, source, source, {})]:
-        form = base.form_of(device, dtype, after.shape, after.strides)
-        contiguous = Layout(before.shape, layout.contiguous_strides(before.shape), 0)
-        records.append(results.view_step(operation.definition, form, contiguous, values))
-    return tuple(records)
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
@@ -190,7 +122,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if isinstance(value, np.integer):
         value = int(value)
     if not isinstance(value, TensorBase):
-        _check_assigned(x._form.dtype, value)
+        _check_assigned(x.dtype, value)
     if _assigned_plainly(x, index, value):
         return
     if index is False:
@@ -200,26 +132,25 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     picks: Picks = {}
     part = locate(source, index, steps, picks)
     if picks:
-        plan = base.plan_view(x, part._replace(offset=part.offset - source.offset), ())
-        target = history.view(x, plan._replace(steps=_records(x, steps))) if steps else x
+        target = _viewed(x, steps, aliased=False)
         _put(target, _places(part.shape, picks), value)
         return
     target = x if part == source else getitem(x, index)
     if isinstance(value, TensorBase):
-        wanted = tuple(target._form.shape)
-        shape = tuple(value._form.shape)
+        wanted = tuple(target.shape)
+        shape = tuple(value.shape)
         while shape and shape[0] == 1:  # leading dimensions of 1 do not count
             shape = shape[1:]
-        word = value._form.dtype.word
+        word = value.dtype.word
         kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
-        strides = value._form.strides[len(value._form.shape) - len(shape) :]
+        strides = value._strides[len(value.shape) - len(shape) :]
         layout.expand(Layout(shape, strides, 0), wanted, kind)  # raises where it does not fit
-        if not value._form.shape:
+        if not value.shape:
             copying.copy_(target, value, "FillBackward3")
-        elif tuple(value._form.shape) == wanted:
+        elif tuple(value.shape) == wanted:
             copying.copy_(target, value)
         else:
-            fitting = views.view(value, shape) if len(shape) < len(value._form.shape) else value
+            fitting = views.view(value, shape) if len(shape) < len(value.shape) else value
             copying.copy_(target, fitting if shape == wanted else views.expand(fitting, wanted))
     else:
         copying.assign_number(target, value)
@@ -227,22 +158,21 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
 def _assigned_plainly(x: Tensor, index: Any, value: Any) -> bool:
     """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
-    form = x._form
     if isinstance(value, TensorBase):
-        if value._form.dtype is not form.dtype or value._form.device is not form.device:
+        if value.dtype is not x.dtype or value.device is not x.device:
             return False
         if not writing.is_apart(value, x):
             return False
         array, operation = value._array, "copy_"
-    elif (value.__class__ is float or value.__class__ is int) and form.dtype.is_floating_point:
-        array, operation = copying.stored(value, form.dtype), "fill_"
+    elif (value.__class__ is float or value.__class__ is int) and x.dtype.is_floating_point:
+        array, operation = copying.stored(value, x.dtype), "fill_"
     else:
         return False
     at = index
     if isinstance(index, TensorBase):
-        if index._form.dtype is not bool_ or isinstance(value, TensorBase):
+        if index.dtype is not bool_ or isinstance(value, TensorBase):
             return False
-        if index._form.shape != form.shape or not writing.is_apart(index, x) or not form.shape:
+        if index.shape != x.shape or not writing.is_apart(index, x) or not x.shape:
             return False
         at, operation = index._array, "index_put_"
     elif not all(map(_is_plain_part, index if index.__class__ is tuple else (index,))):
@@ -268,45 +198,45 @@ def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
     As in PyTorch the host need not wait to learn how many elements that are. The number may also
     be a tensor of the host.
     """
-    form, mask, number = target._form, found[-1], value
+    mask, number = found[-1], value
     if isinstance(value, TensorBase):
-        if value._form.device is not CPU or value._array.size != 1:
+        if value.device is not CPU or value._array.size != 1:
             return False
         number = value._array.item()
-    if not form.is_contiguous:
+    if not target._is_contiguous:
         return False
-    if mask.__class__ is np.ndarray or mask.dtype != bool or form.dtype is bool_:
+    if mask.__class__ is np.ndarray or mask.dtype != bool or target.dtype is bool_:
         return False
-    if backend_of(mask) is not form.device.backend or history.check_write(target, value):
+    if backend_of(mask) is not target.device.backend or history.check_write(target, value):
         return False
     shape = [1] * (len(found) - 1) + [*mask.shape]
-    mask = mask.reshape(shape + [1] * (len(form.shape) - len(shape)))
-    at = form.xp.broadcast_to(mask, tuple(form.shape))
+    mask = mask.reshape(shape + [1] * (len(target.shape) - len(shape)))
+    at = target._xp.broadcast_to(mask, tuple(target.shape))
     if number is not value:
-        check_value(number, form.dtype)
-    writing.write(target, copying.stored(number, form.dtype), "index_put", at=at)
+        check_value(number, target.dtype)
+    writing.write(target, copying.stored(number, target.dtype), "index_put", at=at)
     return True
 
 
 def _put(target: Tensor, found: places.Places, value: Any) -> None:
     """Write a checked number or a tensor at places of ``target``."""
-    device, dtype = target._form.device, target._form.dtype
+    device, dtype = target.device, target.dtype
     if device is not CPU and _filled_where(target, found, value):
         return
     at = _on(device, found)
     if not isinstance(value, TensorBase):
         places.put(target, at, copying.stored(value, dtype))
         return
-    while value._form.shape and value._form.shape[0] == 1:  # leading 1s do not count
+    while value.shape and value.shape[0] == 1:  # leading 1s do not count
         value = views.select(value, 0, 0)
-    if value._form.shape:
-        refuse_mix(target._form.device, value._form.device, into=target._form.device)
-    elif value._form.dtype is not dtype and any(
+    if value.shape:
+        refuse_mix(target.device, value.device, into=target.device)
+    elif value.dtype is not dtype and any(
         place.__class__ is not slice and place.dtype == bool for place in found
     ):  # for a mask one number is cast, as in a fill
         check_value(value.item(), dtype)
         value = copying.to(value, dtype, None)
-    places.put(target, at, moved(value, target._form.device))
+    places.put(target, at, moved(value, target.device))
 
 
 def _check_assigned(dtype: DType, value: Any) -> None:
@@ -373,9 +303,8 @@ def _walk(
             dim += n_skipped
         elif is_array(part):
             if part.dtype == bool and not part.ndim:  # a new dimension, taken once or never
-                before = result
                 result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
-                steps.append(Step(views.unsqueeze, before, result, {"dim": dim}))
+                steps.append((views.unsqueeze, (dim,)))
                 part = np.zeros(int(part), np.int64)
             if dim >= len(result.shape):  # after a second `...`
                 raise IndexError(
@@ -385,9 +314,8 @@ def _walk(
             dim += part.ndim if part.dtype == bool else 1
         elif part is None:
             # A second `...` skips once more, and may skip beyond the end.
-            before = result
             result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
-            steps.append(Step(views.unsqueeze, before, result, {"dim": dim}))
+            steps.append((views.unsqueeze, (dim,)))
             dim += 1
         elif isinstance(part, slice):
             start, stop, step = _bounds(part)
@@ -395,8 +323,7 @@ def _walk(
             before = result
             result = layout.slice_(result, dim, start, stop, step)
             if result != before or len(index) == 1:
-                values = {"dim": dim, "start": start, "end": stop, "step": step}
-                steps.append(Step(views.slice, before, result, values))
+                steps.append((views.slice, (dim, start, stop, step)))
             dim += 1
         else:
             position = _position(part)
@@ -407,7 +334,7 @@ def _walk(
 
 def _select(source: Layout, dim: int, index: int, place: int, steps: list[Step]) -> Layout:
     result = layout.select(source, dim, index, place)
-    steps.append(Step(views.select, source, result, {"dim": dim, "index": index}))
+    steps.append((views.select, (dim, index)))
     return result
 
 
@@ -450,9 +377,9 @@ def _pick(part: Any) -> Any:
     if part.__class__ is int or part.__class__ is slice or part is None or part is Ellipsis:
         return part
     if isinstance(part, TensorBase):
-        dtype = part._form.dtype
+        dtype = part.dtype
         if dtype.name not in ("int64", "int32", "uint8", "bool") and (
-            part._form.shape or dtype.is_floating_point
+            part.shape or dtype.is_floating_point
         ):
             raise IndexError(
                 message(
@@ -463,7 +390,7 @@ def _pick(part: Any) -> Any:
             )
         if dtype.name in ("bool", "uint8"):
             return part._array.astype(bool, copy=False)
-        return part._array.astype(np.int64, copy=False) if part._form.shape else part
+        return part._array.astype(np.int64, copy=False) if part.shape else part
     if isinstance(part, bool):
         return np.asarray(part)
     if isinstance(part, (list, tuple, range, np.ndarray, str, bytes)):
@@ -569,7 +496,7 @@ def _bounds(part: slice) -> tuple[int, int, int]:
 def _position(part: Any) -> int:
     """The integer that one part of an index stands for."""
     if isinstance(part, TensorBase):
-        return int(part._form.device.backend.item(part._array, "index"))
+        return int(part.device.backend.item(part._array, "index"))
     try:
         position = operator.index(part)
     except TypeError:
@@ -591,9 +518,9 @@ def index_put_(x: Tensor, indices: Any, values: Any, accumulate: bool = False) -
     need_tensor("index_put_", values, "values", 2)
     picks: Picks = {}
     locate(base.layout_of(x), tuple(indices), [], picks)
-    device = x._form.device
-    if values._form.shape or values._form.device is not CPU:  # else it travels as a number
-        refuse_mix(device, values._form.device, into=device)
-    at = _on(device, _places(tuple(x._form.shape), picks))
+    device = x.device
+    if values.shape or values.device is not CPU:  # else it travels as a number
+        refuse_mix(device, values.device, into=device)
+    at = _on(device, _places(tuple(x.shape), picks))
     places.put(x, at, values, bool(accumulate))
     return x

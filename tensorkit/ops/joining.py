@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from tensorkit import base, layout
+from tensorkit import layout
 from tensorkit.autograd.graph import Node, next_order
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, refuse_mix
+from tensorkit.devices import refuse_mix
 from tensorkit.errors import ShapeError, sizes, type_name
-from tensorkit.ops import planning, results, views
+from tensorkit.ops import results, views
 from tensorkit.ops.arguments import need_int, need_tensors
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
@@ -26,61 +26,34 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     tensor([1, 2, 3])
     """
     dim = dim if axis is None else axis
-    plan, arrays = _plan_of(cat, tensors, dim)
-    if plan is not None:
-        form, place, parts = plan
-        result = base.new(results.run(form.xp.concatenate, arrays, place), form)
-        return _recorded(result, tensors, _CAT, place, parts)
     _need_tensors("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    given, dim = dim, need_int("cat", "dim", 2, dim)
-    shapes = [tuple(x._form.shape) for x in tensors]
+    dim = need_int("cat", "dim", 2, dim)
+    shapes = [tuple(x.shape) for x in tensors]
     if () in shapes:
         at = shapes.index(())
         raise ShapeError(
             f"zero-dimensional tensor (at position {at}) cannot be concatenated",
             repair="tk.stack(tensors)",
         )
-    refuse_mix(*(x._form.device for x in tensors))
+    refuse_mix(*(x.device for x in tensors))
     model = next((shape for shape in shapes if shape != (0,)), (0,))
     dim = layout.wrap_dim(dim, len(model))
     for number, shape in enumerate(shapes):
         if shape not in (model, (0,)):
             _check_alike(model, shape, dim, number)
-    xp = tensors[0]._form.xp
+    xp = tensors[0]._xp
     used = tensors
     if (0,) in shapes and model != (0,):
         used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
     array = results.run(xp.concatenate, _promoted(tensors, used), dim)
-    result = results.contiguous_result(array, tensors[0]._form.device)
+    result = results.contiguous_result(array, tensors[0].device)
     ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
-    parts = list(zip([0, *ends], ends, strict=False))
+    parts: list[Any] = list(zip([0, *ends], ends, strict=False))
     if len(model) > 1:
         parts = [None if x == (0,) else part for x, part in zip(shapes, parts, strict=True)]
-    _remember(cat, tensors, given, (result._form, dim, parts))
     return _recorded(result, tensors, _CAT, dim, parts)
-
-
-_plans = planning.table()  # by operation, forms and dimension: the result's form, and the parts
-
-
-def _plan_of(operation: Any, tensors: Any, dim: Any) -> tuple[Any, Any]:
-    """What was remembered of such a call, and the arrays; None if nothing was."""
-    try:
-        plan = _plans[operation, dim, dim.__class__, *[x._form for x in tensors]]
-        return plan, [x._array for x in tensors]
-    except (AttributeError, KeyError, TypeError):
-        return None, None
-
-
-def _remember(operation: Any, tensors: Any, dim: Any, plan: Any) -> None:
-    """Keep a plan if all tensors are joined as they are, on the CPU."""
-    forms = [x._form for x in tensors]
-    if forms[0].device is not CPU:
-        return
-    if {form.dtype for form in forms} == {plan[0].dtype} and (0,) not in [f.shape for f in forms]:
-        planning.remember(_plans, (operation, dim, dim.__class__, *forms), plan)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -91,32 +64,24 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
             [3, 4]])
     """
     dim = dim if axis is None else axis
-    plan, arrays = _plan_of(stack, tensors, dim)
-    if plan is not None:
-        form, place, parts = plan
-        at = (*[slice(None)] * place, None)
-        arrays = [array[at] for array in arrays]
-        result = base.new(results.run(form.xp.concatenate, arrays, place), form)
-        return _recorded(result, tensors, _STACK, place, parts)
     _need_tensors("stack", tensors)
     if not tensors:
         raise ShapeError("stack expects a non-empty TensorList")
-    shape = tuple(tensors[0]._form.shape)
-    given, dim = dim, layout.wrap_dim(need_int("stack", "dim", 2, dim), len(shape) + 1)
+    shape = tuple(tensors[0].shape)
+    dim = layout.wrap_dim(need_int("stack", "dim", 2, dim), len(shape) + 1)
     for number, x in enumerate(tensors):
-        if x._form.shape != shape:
+        if x.shape != shape:
             raise ShapeError(
                 f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
-                f"0 and {sizes(x._form.shape)} at entry {number}",
+                f"0 and {sizes(x.shape)} at entry {number}",
                 a_shape=shape,
-                b_shape=tuple(x._form.shape),
+                b_shape=tuple(x.shape),
             )
-    refuse_mix(*(x._form.device for x in tensors))
-    xp = tensors[0]._form.xp
+    refuse_mix(*(x.device for x in tensors))
+    xp = tensors[0]._xp
     array = results.run(xp.stack, _promoted(tensors, tensors), dim)
     result = results.contiguous_result(array, tensors[0].device)
     parts = list(range(len(tensors)))
-    _remember(stack, tensors, given, (result._form, dim, parts))
     return _recorded(result, tensors, _STACK, dim, parts)
 
 
@@ -148,8 +113,8 @@ def _check_alike(model: Any, shape: Any, dim: int, number: int) -> None:
 
 def _promoted(tensors: Any, used: Any) -> list[Any]:
     """The arrays of ``used`` in the dtype that all ``tensors`` share after promotion."""
-    first = tensors[0]._form.dtype
-    if all(x._form.dtype is first for x in tensors):
+    first = tensors[0].dtype
+    if all(x.dtype is first for x in tensors):
         return [x._array for x in used]
     dtype = promoted_type(tuple(as_operand(x) for x in tensors))  # type: ignore[misc]
     return [as_array(as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
@@ -157,31 +122,33 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
 
 def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> Tensor:
     result = results.finished(result)
-    if not state.grad or not result._form.dtype.is_floating_point:
+    if not state.grad or not result.dtype.is_floating_point:
         return result
     if all(x._node is None for x in tensors):
         return result
     edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
     if any(edge is not None for edge in edges):
         node = Joined()
-        node.rule, node._form, node.hooks = rule, result._form, None
+        node.rule, node.hooks = rule, None
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
         node.order = next_order()
-        node.edges, node.dim, node.parts = edges, dim, parts
+        node.edges, node.saved, node.versions = edges, (), 0
+        node.dim, node.parts = dim, parts
         result._node = node
     return result
 
 
 _CAT = Rule("cat", "CatBackward0", (), {})
 _STACK = Rule("stack", "StackBackward0", (), {})
-_CAT.keeps = _STACK.keeps = {"dim"}
+_CAT.keeps = _STACK.keeps = ("dim",)
 
 
 class Joined(Node):
     """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
 
-    __slots__ = ("dim", "edges", "parts")
+    __slots__ = ("dim", "parts")
 
-    edges: tuple[Any, ...]  # one for each joined tensor
     dim: int
     # for each input: begin and end along ``dim``, or its position; None of one that was left out
     parts: list[Any]

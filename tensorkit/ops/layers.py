@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorkit import kernels
-from tensorkit.autograd.rules import on_arrays
-from tensorkit.base import Form
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import is_small_matrix, wide
+from tensorkit.ops.along import wide
 from tensorkit.ops.elementary import sqrt
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import add_rows
@@ -52,15 +50,7 @@ def _launched(kernel: Rows, xp: Any, dims: Ints, *given: Any) -> Any:
     return kernel(xp, 1, *rows, 1 / size).reshape(x.shape)
 
 
-def _short_layer_norm(x: Form, *given: Form, dims: Ints, eps: float) -> Any:
-    """How plans do it with the rows of a small matrix."""
-    if not is_small_matrix(x) or dims != (1,) or any(each.dtype is not x.dtype for each in given):
-        return None
-
-    return lambda x, weight, bias: _normed_rows(x, weight, bias, eps)
-
-
-@op(kind="function", shortcut=_short_layer_norm)
+@op(kind="function")
 def native_layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, dims: Ints, eps: float) -> Any:
     """``x`` with mean 0 and variance 1 along its last dimensions ``dims``, then scaled and moved.
 
@@ -146,15 +136,15 @@ def _standard(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
 
 
 def _normed_slope(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
+    if g.__class__ is np.ndarray and _are_rows(x, prod(x.shape[dim] for dim in dims)):
+        return _normed_slope_of_rows(g, x, weight, dims, eps)
     standard, deviation = _standard(x, dims, eps)
     g = g if weight is None else g * weight
     return (g - mean(g, dims, True) - standard * mean(g * standard, dims, True)) / deviation
 
 
-def _normed_slope_on_arrays(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
+def _normed_slope_of_rows(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
     size = prod(x.shape[dim] for dim in dims)
-    if not _are_rows(x, size):
-        return _normed_slope_of_any(g, x, weight, dims, eps)
     weight = None if weight is None else weight.reshape(-1)
 
     def slope_of(g: Any, x: Any) -> Any:
@@ -170,20 +160,12 @@ def _normed_slope_on_arrays(g: Any, x: Any, weight: Any, dims: Ints, eps: float)
 
 
 def _weight_slope(g: Any, x: Any, dims: Ints, eps: float) -> Any:
+    size = prod(x.shape[dim] for dim in dims)
+    if g.__class__ is np.ndarray and _are_rows(x, size):
+        return _by_rows(lambda g, x: g * _standard_rows(x, eps)[0], size, g, x)
     return g * _standard(x, dims, eps)[0]
 
 
-def _weight_slope_on_arrays(g: Any, x: Any, dims: Ints, eps: float) -> Any:
-    size = prod(x.shape[dim] for dim in dims)
-    if not _are_rows(x, size):
-        return _weight_slope_of_any(g, x, dims, eps)
-    return _by_rows(lambda g, x: g * _standard_rows(x, eps)[0], size, g, x)
-
-
-# the same on any arrays, before the names below stand for the rows too
-_normed_slope_of_any, _weight_slope_of_any = on_arrays(_normed_slope), on_arrays(_weight_slope)
-_normed_slope.on_arrays = _normed_slope_on_arrays  # type: ignore[attr-defined]
-_weight_slope.on_arrays = _weight_slope_on_arrays  # type: ignore[attr-defined]
 native_layer_norm.grad(
     x=kernels.formula(
         lambda xp, g, x, weight, dims, eps: _launched(_NORMED_SLOPE, xp, dims, g, x, weight, eps),

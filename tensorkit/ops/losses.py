@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from tensorkit import kernels
-from tensorkit.base import Form
 from tensorkit.devices import backend_of
-from tensorkit.dtypes import int64
 from tensorkit.errors import IndexRangeError
 from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
-from tensorkit.ops.along import FEW, count, first_of_rows, is_small_matrix, wide
+from tensorkit.ops.along import count, first_of_rows, wide
 from tensorkit.ops.elementary import log, sigmoid
 from tensorkit.ops.notation import op
 from tensorkit.ops.places import outside
@@ -37,31 +35,10 @@ def _for_each(g: Any, shape: Ints, reduction: str, factor: float = 1) -> Any:
     return g if share == 1 else g * share
 
 
-# in a plain backward the gradient of a mean or sum is one number, which Python multiplies faster
-_for_each.on_arrays = lambda g, *way: _for_each(  # type: ignore[attr-defined]
-    g.item() if g.__class__ is np.ndarray and not g.ndim else g, *way
-)
-
-
 # Distances
 
 
-def _short_mse(x: Form, y: Form, *, reduction: str) -> Any:
-    """How plans do it with few numbers: BLAS has the sum of squares first."""
-    size, kind = x.shape.numel(), x.dtype.numpy.type
-    is_plain = x.is_contiguous and y.is_contiguous and x.dtype.numpy.char in "fd"
-    if not is_plain or reduction == "none" or not 0 < size <= FEW:
-        return None
-    share = kind(size if reduction == "mean" else 1)
-
-    def reduced(x: Any, y: Any) -> Any:
-        difference = (x - y).ravel()
-        return difference.dot(difference) / share
-
-    return reduced
-
-
-@op(kind="function", shortcut=_short_mse)
+@op(kind="function")
 def mse_loss(xp: Any, x: Any, y: Any, *, reduction: str) -> Any:
     """Mean of the squared differences.
 
@@ -201,58 +178,7 @@ def _total_weight(xp: Any, counts: Any, kept: Any) -> Any:
     return kept.size if counts is None else total(xp, wide(xp, counts))
 
 
-def _short_nll(x: Form, target: Form, *weight: Form, reduction: str, ignore_index: int) -> Any:
-    """How plans do it for few scores (N, C) and classes (N,), none of them ignored."""
-    is_plain = is_small_matrix(x) and x.is_contiguous and target.dtype is int64 and not weight
-    if not is_plain or reduction != "mean" or 0 <= ignore_index < x.shape[1]:
-        return None
-    n_rows, n_classes = x.shape
-    if n_classes > _FEW_CLASSES:
-        return None
-    picks, share = picks_of(n_classes, x.dtype.numpy.char), x.dtype.numpy.type(n_rows)
-
-    def mean_of(x: Any, target: Any) -> Any:
-        try:
-            loss = picks.take(target, 0).ravel().dot(x.ravel()) / share
-        except IndexError:
-            raise RuntimeError from None  # the general path tells
-        if loss != loss:  # an ignored item, a class that does not exist, or infinity times 0
-            raise RuntimeError
-        return loss + 0.0  # no loss is no negative zero
-
-    return mean_of
-
-
-def _short_spread(g: Any, target: Any, size: Ints, ignore_index: int) -> Any:
-    """The gradient of that mean, or None: for others, and where an item was ignored."""
-    n_rows, n_classes = size
-    is_few = 0 < n_rows * n_classes <= FEW and n_classes <= _FEW_CLASSES
-    if not is_few or 0 <= ignore_index < n_classes:
-        return None
-    share = g.item() / n_rows
-    try:
-        slope = picks_of(n_classes, g.dtype.char).take(target, 0)
-    except IndexError:
-        return None
-    slope *= share
-    flat = slope.ravel()
-    # no negative zeros, no row of nan
-    return slope if share > 0 and flat.dot(flat) < np.inf else None
-
-
-_FEW_CLASSES = 128
-
-
-@lru_cache(20)
-def picks_of(n_classes: int, char: str) -> Any:
-    """Row ``t`` picks class ``t``, negated; other rows, which negative numbers find, are nan."""
-    picks = np.zeros((2 * n_classes, n_classes), char)
-    picks[:n_classes][np.diag_indices(n_classes)] = -1
-    picks[n_classes:] = np.nan
-    return picks
-
-
-@op(kind="function", shortcut=_short_nll)
+@op(kind="function")
 def nll_loss(
     xp: Any, x: Any, target: Any, weight: Any = None, *, reduction: str, ignore_index: int
 ) -> Any:
@@ -281,10 +207,7 @@ def nll_spread(
 ) -> Any:
     """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
     if g.__class__ is np.ndarray:
-        if reduction == "mean" and weight is None and len(size) == 2 and g.dtype.char in "fd":
-            slope = _short_spread(g, target, size, ignore_index)
-            if slope is not None:
-                return slope
+        pass
     elif _is_plain(xp, g, size, target, weight):
         if reduction == "mean":
             g = _SHARE(xp, 0, g, target, ignore_index)

@@ -25,7 +25,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     need_tensor("masked_fill", input)
     value = _fill_value("masked_fill", input, mask, value)
-    layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))
+    layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     if isinstance(value, TensorBase):
         return _fill_with_tensor(input, mask, value)
     return _fill_with_number(input, mask, value=value)
@@ -34,21 +34,21 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Write ``value`` where ``mask`` is true, in place."""
     if _is_simple(x, mask, value):
-        array = copying.stored(value, x._form.dtype)
+        array = copying.stored(value, x.dtype)
         if writing.write_plainly(x, array, "masked_fill_", mask._array):
             return x
     value = _fill_value("masked_fill_", x, mask, value)
     is_tensor = isinstance(value, TensorBase)
     x, mask = joining(x, mask)
-    if is_tensor and value._form.device is not CPU:  # else it travels as a number
-        refuse_mix(x._form.device, value._form.device, into=x._form.device)
+    if is_tensor and value.device is not CPU:  # else it travels as a number
+        refuse_mix(x.device, value.device, into=x.device)
     tracked = history.check_write(x, value)
     writing.check_overlap(x)
-    own, other = tuple(x._form.shape), tuple(mask._form.shape)
+    own, other = tuple(x.shape), tuple(mask.shape)
     writing.check_output_shape(own, layout.broadcast_shapes(own, other))
     operation = _fill_with_tensor if is_tensor else _fill_with_number
     array = value._array if is_tensor else value
-    at = x._form.xp.broadcast_to(mask._array, own)
+    at = x._xp.broadcast_to(mask._array, own)
     rule = operation.definition.rules[None] if tracked else None
     values = {"x": x, "mask": mask, "value": value}
     writing.write(x, array, "masked_fill", rule, values, at)
@@ -60,10 +60,10 @@ def _is_simple(x: Any, mask: Any, value: Any) -> bool:
     return (
         isinstance(x, TensorBase)
         and writing.is_apart(mask, x)
-        and mask._form.dtype is dtypes.bool_
-        and mask._form.shape == x._form.shape
+        and mask.dtype is dtypes.bool_
+        and mask.shape == x.shape
         and value.__class__ is float
-        and x._form.dtype.is_floating_point
+        and x.dtype.is_floating_point
         and -60_000 < value < 60_000
     )
 
@@ -75,23 +75,23 @@ def _fill_value(function: str, x: TensorBase, mask: Any, value: Any) -> Any:
         raise no_such_call(
             function, (mask, value), "(Tensor mask, Tensor value)", "(Tensor mask, Number value)"
         )
-    if mask._form.dtype is not dtypes.bool_:
+    if mask.dtype is not dtypes.bool_:
         raise DTypeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{mask._form.dtype.c_name.replace('uint8_t', 'unsigned char')}",
+            f"{mask.dtype.c_name.replace('uint8_t', 'unsigned char')}",
             repair="mask.bool()",
         )
     if number is not None:
-        check_value(number, x._form.dtype)
-        return number_array(number, x._form.dtype)[()]
-    if value._form.shape:
+        check_value(number, x.dtype)
+        return number_array(number, x.dtype)[()]
+    if value.shape:
         raise ShapeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{len(value._form.shape)} dimension(s).",
+            f"{len(value.shape)} dimension(s).",
             repair="tk.where(mask, value, x)",
         )
-    if value._form.device is CPU and value._form.dtype is not x._form.dtype:
-        check_value(value._array.item(), x._form.dtype)
+    if value.device is CPU and value.dtype is not x.dtype:
+        check_value(value._array.item(), x.dtype)
     return value
 
 
@@ -134,9 +134,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     need_tensor("masked_select", input)
     need_tensor("masked_select", mask, "mask", 2)
-    if mask._form.dtype is not dtypes.bool_:
+    if mask.dtype is not dtypes.bool_:
         raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
-    layout.broadcast_shapes(tuple(mask._form.shape), tuple(input._form.shape))
+    layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     return take_masked(input, mask)
 
 

@@ -15,7 +15,7 @@ from tensorkit.ops.results import finished
 def device_of(*values: Any) -> Device:
     for value in values:
         if isinstance(value, TensorBase):
-            return value._form.device
+            return value.device
     return CPU
 
 
@@ -25,15 +25,15 @@ def together(*values: Any) -> tuple[Any, ...]:
     DeviceMismatchError for others that are apart.
     """
     tensors = [value for value in values if isinstance(value, TensorBase)]
-    devices = {each._form.device for each in tensors}
+    devices = {each.device for each in tensors}
     if len(devices) < 2:
         return values
-    device = next(each._form.device for each in tensors if each._form.device is not CPU)
-    bound = [each for each in tensors if each._form.shape or each._form.device is not CPU]
-    refuse_mix(*(each._form.device for each in bound))
+    device = next(each.device for each in tensors if each.device is not CPU)
+    bound = [each for each in tensors if each.shape or each.device is not CPU]
+    refuse_mix(*(each.device for each in bound))
     return tuple(
         moved(each, device, "0-d tensor")
-        if isinstance(each, TensorBase) and each._form.device is CPU
+        if isinstance(each, TensorBase) and each.device is CPU
         else each
         for each in values
     )
@@ -41,33 +41,30 @@ def together(*values: Any) -> tuple[Any, ...]:
 
 def joining(x: Any, *others: Any) -> tuple[Any, ...]:
     """``together`` for a tensor to write to, which stays where it is."""
-    if isinstance(x, TensorBase) and x._form.device is CPU:
-        theirs = (each._form.device for each in others if isinstance(each, TensorBase))
+    if isinstance(x, TensorBase) and x.device is CPU:
+        theirs = (each.device for each in others if isinstance(each, TensorBase))
         refuse_mix(CPU, *theirs, into=CPU)
     return together(x, *others)
 
 
-def at_home(gradient: Any, form: base.Form, place: int, said: str = "") -> Tensor:
+def at_home(gradient: Any, device: Device, place: int, said: str = "") -> Tensor:
     """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
-    if gradient._form.device is form.device or not gradient._form.shape:
-        return moved(gradient, form.device)
+    if gradient.device is device or not gradient.shape:
+        return moved(gradient, device)
     raise DeviceMismatchError(
-        f"{said}invalid gradient at index {place} - expected device {form.device} but got "
-        f"{gradient._form.device}",
-        repair=f"g.to('{form.device}')",
+        f"{said}invalid gradient at index {place} - expected device {device} but got "
+        f"{gradient.device}",
+        repair=f"g.to('{device}')",
     )
 
 
 def sent(x: Any, origin: Device) -> Any:
-    """A gradient on its way back to the device of ``origin``."""
-    return moved(x, origin)
-
-
-def _sent_array(x: Any, origin: Device) -> Any:
+    """A gradient, a tensor or an array, on its way back to the device of ``origin``."""
+    if isinstance(x, TensorBase):
+        return moved(x, origin)
     return _copied(x, backend_of(x), origin.backend, "to")
 
 
-sent.on_arrays = _sent_array  # type: ignore[attr-defined]
 _MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, origin)})
 
 
@@ -80,12 +77,11 @@ def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
 
 def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     """``x`` on this device: the only place where tensors change devices."""
-    form = x._form
-    if device is form.device:
+    own = x.device
+    if device is own:
         return x
-    array = _copied(x._array, form.device.backend, device.backend, why)
-    shape = tuple(form.shape)
-    result = base.place(array, device, form.dtype, layout.dense_strides(shape, form.strides))
+    array = _copied(x._array, own.backend, device.backend, why)
+    result = base.place(array, layout.dense_strides(x._array.shape, x._strides))
     if x._node is None:
         return finished(result)
-    return history.record(_MOVE, result, {"x": x, "origin": form.device})
+    return history.record(_MOVE, result, {"x": x, "origin": own})

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes, kernels
-from tensorkit.base import Form, Tensor
-from tensorkit.devices import backend_of
+from tensorkit.base import Tensor
+from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import NotSupportedError, must_be
 from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
@@ -17,15 +17,13 @@ from tensorkit.ops.along import (
     one_dim,
     ones,
     restore,
-    row_maxima,
     row_sums,
     some_dims,
     wide,
 )
 from tensorkit.ops.arguments import need_bool, need_tensor
-from tensorkit.ops.choosing import planned
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.reduction import sum, total
 
 
@@ -54,14 +52,14 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
 def _normalised(function: str, operation: Operation, x: Any, dim: Any, dtype: Any) -> Any:
     x = as_dtype_of(function, x, dtype)
     place = one_dim(function, x, dim)
-    if not x._form.dtype.is_floating_point:
+    if not x.dtype.is_floating_point:
         last = "lastdim_" if place == max(x.ndim - 1, 0) else ""
-        word = x._form.dtype.word
+        word = x.dtype.word
         raise NotSupportedError(
             f"\"{function}_{last}kernel_impl\" not implemented for '{word}'",
             "Probabilities are fractions.",
             repair=f"x.float().{function}({dim})",
-            dtype=x._form.dtype,
+            dtype=x.dtype,
         )
     return operation, (x,), {"dim": place}
 
@@ -111,69 +109,31 @@ def _softmax_along(xp: Any, x: Any, out: Any, dim: int) -> Any:
     else:
         out = xp.subtract(x, x.max(dim, keepdims=True), out)
         out = xp.exp(out, out)
-    return xp.divide(out, _sums_on_arrays(out, dim), out)
+    return xp.divide(out, _sums_along(out, dim), out)
 
 
 def _log_softmax_along(xp: Any, x: Any, out: Any, dim: int) -> Any:
     out = xp.subtract(x, x.max(dim, keepdims=True), out)
-    return xp.subtract(out, xp.log(_sums_on_arrays(xp.exp(out), dim)), out)
+    return xp.subtract(out, xp.log(_sums_along(xp.exp(out), dim)), out)
 
 
-def _small(along: Any) -> Any:
-    """How plans compute it of a small matrix, by ``along(x, dim, sums)``."""
-
-    def for_form(form: Form, dim: int) -> Any:
-        if not is_small_matrix(form):
-            return None
-        sum_by = ones(form.shape[dim], form.dtype.numpy.char)
-        sums = (lambda powers: powers.dot(sum_by)[:, None]) if dim else sum_by.dot
-        return lambda x: along(x, dim, sums)
-
-    return for_form
-
-
-def _small_softmax(x: Any, dim: int, sums: Any) -> Any:
-    flat = x.ravel()
-    if not flat.dot(flat) < 40**2:  # their exponentials may be too large, or too small
-        x = x - _largest(x, dim)
-    powers = np.exp(x)
-    return np.divide(powers, sums(powers), powers)
-
-
-def _small_log_softmax(x: Any, dim: int, sums: Any) -> Any:
-    x = x - _largest(x, dim)  # always: what is nearly 0 would lose its digits
-    all_powers = sums(np.exp(x))
-    return np.subtract(x, np.log(all_powers, all_powers), x)
-
-
-def _largest(x: Any, dim: int) -> Any:
-    return row_maxima(x) if dim else np.maximum.reduce(x, 0, keepdims=True)
-
-
-@op(kind="function", shortcut=_small(_small_softmax))
+@op(kind="function")
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
     return _by_rows(_SOFTMAX, _softmax_along, xp, x, dim)
 
 
-@op(kind="function", shortcut=_small(_small_log_softmax))
+@op(kind="function")
 def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     return _by_rows(_LOG_SOFTMAX, _log_softmax_along, xp, x, dim)
 
 
-log_softmax_definition = _log_softmax.definition
-
-
 def _sums_along(x: Any, dim: int) -> Any:
-    return sum(x, (dim,), True)
-
-
-def _sums_on_arrays(x: Any, dim: int) -> Any:
+    """Sums along a dimension, of a tensor or an array."""
+    if not is_array(x):
+        return sum(x, (dim,), True)
     if is_small_matrix(x):
         return row_sums(x) if dim else row_sums(x.T).T
     return total(backend_of(x).xp, x, (dim,), True)
-
-
-_sums_along.on_arrays = _sums_on_arrays  # type: ignore[attr-defined]
 
 
 def _along(kernel: Rows) -> Any:

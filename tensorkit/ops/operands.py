@@ -24,8 +24,7 @@ class Operand(NamedTuple):
 def as_operand(value: Any) -> Operand | None:
     """A tensor or number as an Operand; None for everything else."""
     if isinstance(value, TensorBase):
-        form = value._form
-        return Operand(value._array, form.dtype, tuple(form.shape), form.strides, False)
+        return Operand(value._array, value.dtype, tuple(value.shape), value._strides, False)
     number = as_number(value)
     if number is None:
         return None

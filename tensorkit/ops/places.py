@@ -120,25 +120,24 @@ def add_rows(xp: Any, rows: Any, values: Any, n_rows: int) -> Any:
 
 def pick(x: Tensor, places: Places) -> Tensor:
     """``x[places]``, laid out as PyTorch lays it out."""
-    form = x._form
-    if 0 in form.shape:
-        _refuse_empty(tuple(form.shape), places)
-    if form.device is not CPU:
-        places = expect_inside(tuple(form.shape), places)
+    if 0 in x.shape:
+        _refuse_empty(tuple(x.shape), places)
+    if x.device is not CPU:
+        places = expect_inside(tuple(x.shape), places)
     try:
-        array = results.run(take_places.definition.forward, form.xp, x._array, places=places)
+        array = results.run(take_places.definition.forward, x._xp, x._array, places=places)
     except IndexError:
-        places = _inside(tuple(form.shape), places)
-        array = take_places.definition.forward(form.xp, x._array, places=places)
-    is_simple = form.is_contiguous and 1 not in form.shape and array.size
+        places = _inside(tuple(x.shape), places)
+        array = take_places.definition.forward(x._xp, x._array, places=places)
+    is_simple = x._is_contiguous and 1 not in x.shape and array.size
     if is_simple and places[0].__class__ is not slice and _are_alike(places):
-        result = results.contiguous_result(array, form.device)
+        result = results.contiguous_result(array, x.device)
     else:
         strides = _strides(x, places, array.shape)
-        result = base.place(array, form.device, form.dtype, strides)
+        result = base.place(array, strides)
     if x._node is None:
         return results.finished(result)
-    values = {"x": x, "shape": tuple(form.shape), "places": _own(places)}
+    values = {"x": x, "shape": tuple(x.shape), "places": _own(places)}
     return results.recorded(take_places.definition, result, values)
 
 
@@ -148,7 +147,7 @@ def put(x: Tensor, places: Places, value: Any, accumulate: bool = False) -> None
     It may also be a number that was checked; an array of it is then given as ``value``.
     """
     tracked = history.check_write(x, value)
-    own = tuple(x._form.shape)
+    own = tuple(x.shape)
     array = value._array if isinstance(value, TensorBase) else value
     wanted = _picked_shape(own, places)
     _refuse_empty(own, places)
@@ -159,25 +158,25 @@ def put(x: Tensor, places: Places, value: Any, accumulate: bool = False) -> None
             a_shape=tuple(array.shape),
             b_shape=wanted,
         )
-    dtype = x._form.dtype
-    if isinstance(value, TensorBase) and value._form.dtype is not dtype:
+    dtype = x.dtype
+    if isinstance(value, TensorBase) and value.dtype is not dtype:
         raise DTypeError(
             "Index put requires the source and destination dtypes match, got "
-            f"{dtype.word} for the destination and {value._form.dtype.word} for the source.",
+            f"{dtype.word} for the destination and {value.dtype.word} for the source.",
             repair=f"x[index] = value.to(tk.{dtype.name})",
         )
-    if accumulate or 0 in wanted or x._form.device is not CPU:
+    if accumulate or 0 in wanted or x.device is not CPU:
         places = _inside(own, places)
     rule = None
     if tracked:
         places = _own(places)
         rule = _ACCUMULATE if accumulate else put_places.definition.rules[None]
-    if 0 in x._form.strides:  # an expanded array is read-only; PyTorch does write here
+    if 0 in x._strides:  # an expanded array is read-only; PyTorch does write here
         x._array = base.view_of(x, base.layout_of(x))._array
     at: Any = places
     if accumulate:
-        xp = x._form.xp
-        if array.__class__ is np.ndarray and x._form.device is not CPU:
+        xp = x._xp
+        if array.__class__ is np.ndarray and x.device is not CPU:
             array = xp.full((), array[()], array.dtype)
         full = xp.broadcast_to(array, wanted)
         array, at = x._array + add_places.definition.forward(xp, full, places=places, size=own), ...
@@ -232,16 +231,12 @@ def _are_alike(places: Any) -> bool:
 def _strides(x: TensorBase, places: Places, shape: Ints) -> Ints:
     """Strides of ``x[places]``: PyTorch reads x with stride 0 along the new dimensions."""
     arrays = [place for place in places if place.__class__ is not slice]
-    if (
-        0 not in shape
-        and x._form.strides == layout.contiguous_strides(x._form.shape)
-        and _are_alike(arrays)
-    ):
+    if 0 not in shape and x._strides == layout.contiguous_strides(x.shape) and _are_alike(arrays):
         return layout.contiguous_strides(shape)
     is_mask = arrays[0].dtype == bool
     picked, block = _block(places)
     lead, n_block = _lead(picked), len(block)
-    rest = [step for dim, step in enumerate(x._form.strides) if dim not in picked]
+    rest = [step for dim, step in enumerate(x._strides) if dim not in picked]
     after = len(rest) - lead
     pairs = [(shape, (*rest[:lead], *[0] * n_block, *rest[lead:]))]
     for each in arrays:

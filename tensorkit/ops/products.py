@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, NoReturn
 
 from tensorkit import dtypes, layout
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError, ShapeError, sizes
@@ -16,8 +16,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor, need_two, no_kernel
 from tensorkit.ops.arithmetic import mul
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.notation import op
+from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
 from tensorkit.ops.writing import in_place
 
@@ -34,9 +33,18 @@ def _product(x: Any, y: Any) -> Any:
     return x.astype(wide).dot(y.astype(wide)).astype(x.dtype)
 
 
-def _dot_of(x: Form, y: Form) -> Any:
-    """The same without questions, for a dtype that NumPy is fast with."""
-    return _ndarray.dot if x.dtype.numpy.char in "fd" else None
+def _are_plain(x: Any, y: Any) -> bool:
+    """Whether these are matrices of the CPU, of one floating-point dtype, that fit."""
+    if not (isinstance(x, TensorBase) and isinstance(y, TensorBase)):
+        return False
+    a, b = x._array, y._array
+    return (
+        a.__class__ is b.__class__ is _ndarray
+        and a.ndim == b.ndim == 2
+        and a.dtype is b.dtype
+        and a.dtype.char in "fd"
+        and a.shape[1] == b.shape[0]
+    )
 
 
 @planned(2)
@@ -50,22 +58,24 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     >>> tk.tensor([[1., 2.], [3., 4.]]) @ tk.tensor([1., 1.])
     tensor([3., 7.])
     """
+    if _are_plain(input, other):
+        return _mm(input, other)
     need_two("matmul", input, other)
-    n_left, n_right = len(input._form.shape), len(other._form.shape)
+    n_left, n_right = len(input.shape), len(other.shape)
     if n_left == 2 and n_right == 2:
-        return mm.__wrapped__(input, other)  # type: ignore[attr-defined]
+        return mm.__wrapped__(input, other)
     if n_left == 0 or n_right == 0:
         raise ShapeError(
             "both arguments to matmul need to be at least 1D, but they are "
             f"{n_left}D and {n_right}D",
             repair="x * y",
-            a_shape=tuple(input._form.shape),
-            b_shape=tuple(other._form.shape),
+            a_shape=tuple(input.shape),
+            b_shape=tuple(other.shape),
         )
     if n_left == 1 and n_right == 1:
-        return dot.__wrapped__(input, other)  # type: ignore[attr-defined]
+        return dot.__wrapped__(input, other)
     if n_left == 2 and n_right == 1:
-        return mv.__wrapped__(input, other)  # type: ignore[attr-defined]
+        return mv.__wrapped__(input, other)
     if n_left == 1 and n_right == 2:
         return _squeeze_row(mm(unsqueeze(input, 0), other))
     if n_right <= 2 and (other._node is not None or _folds(input, other, True)):
@@ -75,17 +85,14 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     return _batched(input, other)
 
 
-matmul.on_arrays = lambda x, y: backend_of(x).xp.matmul(x, y)  # type: ignore[attr-defined]
-
-
-_of_two: Any = matmul.plain  # type: ignore[attr-defined]
+matmul.on_arrays = lambda x, y: backend_of(x).xp.matmul(x, y)
 
 
 def operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return _of_two(self, other)
+    return matmul(self, other)
 
 
 @op(kind="function")
@@ -102,9 +109,9 @@ def _folds(many: Tensor, one: Tensor, is_left: bool) -> bool:
 
     It does so if it costs no copy, and for a gradient of ``one``, which is then a single product.
     """
-    sizes, steps = list(many._form.shape), list(many._form.strides)
+    sizes, steps = list(many.shape), list(many._strides)
     if not is_left:
-        if len(one._form.shape) == 2:
+        if len(one.shape) == 2:
             return False
         sizes[-2:], steps[-2:] = sizes[:-3:-1], steps[:-3:-1]
     pairs = zip(steps[:-2], steps[1:-1], sizes[1:-1], strict=True)
@@ -113,26 +120,26 @@ def _folds(many: Tensor, one: Tensor, is_left: bool) -> bool:
 
 def _folded(x: Tensor, y: Tensor) -> Tensor:
     """Many matrices times one: all rows become one tall matrix."""
-    shape = tuple(x._form.shape)
+    shape = tuple(x.shape)
     tall = reshape(x, (prod(shape[:-1]), shape[-1]))
-    if len(y._form.shape) == 1:
+    if len(y.shape) == 1:
         return unsafe_view(mv(tall, y), size=shape[:-1])
-    return unsafe_view(mm(tall, y), size=(*shape[:-1], y._form.shape[-1]))
+    return unsafe_view(mm(tall, y), size=(*shape[:-1], y.shape[-1]))
 
 
 def _folded_right(x: Tensor, y: Tensor) -> Tensor:
     """One matrix, or a row, times many: transposed, it is many times one."""
     flipped = transpose(y, -2, -1)
-    if len(x._form.shape) == 1:
+    if len(x.shape) == 1:
         return _folded(flipped, x)
     return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
 
 
 def _batched(x: Tensor, y: Tensor) -> Tensor:
     """Matrices times matrices, one by one; a vector on the right is a column, on the left a row."""
-    is_row, is_column = len(x._form.shape) == 1, len(y._form.shape) == 1
+    is_row, is_column = len(x.shape) == 1, len(y.shape) == 1
     y = unsqueeze(y, 1) if is_column else y
-    (*left, n, m), (*right, m2, p) = (1, *x._form.shape) if is_row else x._form.shape, y._form.shape
+    (*left, n, m), (*right, m2, p) = (1, *x.shape) if is_row else x.shape, y.shape
     batch = layout.broadcast_shapes(tuple(left), tuple(right))
     count = prod(batch)
     pairs = _in_pairs(
@@ -143,7 +150,7 @@ def _batched(x: Tensor, y: Tensor) -> Tensor:
     return unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
 
 
-@op(kind="function", shortcut=_dot_of, on_arrays=_product)
+@op(kind="function")
 def _mm(xp: Any, x: Any, y: Any) -> Any:
     return _product(x, y)
 
@@ -155,11 +162,10 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
     >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    try:
-        left, right = input._form, mat2._form
-    except AttributeError:
-        need_two("mm", input, mat2, "mat2")
-        raise
+    if _are_plain(input, mat2):
+        return _mm(input, mat2)
+    need_two("mm", input, mat2, "mat2")
+    left, right = input, mat2
     if len(left.shape) != 2:
         raise ShapeError("self must be a matrix", a_shape=tuple(left.shape))
     if len(right.shape) != 2:
@@ -185,7 +191,7 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
     )
 
 
-mm.on_arrays = _mm.on_arrays  # type: ignore[attr-defined]
+mm.on_arrays = _product
 _mm.grad(x=lambda g, y: mm(g, t(y)), y=lambda g, x: mm(t(x), g))
 
 
@@ -198,30 +204,30 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
             [2., 3.]])
     """
     try:
-        own, left, right = input._form, mat1._form, mat2._form
+        own, left, right = input._array, mat1._array, mat2._array
         (_, m), (m2, p) = left.shape, right.shape
         fits = m == m2 and own.dtype is left.dtype is right.dtype and own.shape == (p,)
     except (AttributeError, ValueError):  # no tensor, no matrix
         fits = False
-    if not fits or right.dtype is dtypes.bool_:
+    if not fits or right.dtype == bool:
         _check_sum_of(input, mat1, mat2)
-    turned = right.strides[0] == 1 and not right.is_contiguous
+    turned = right.strides[0] == right.itemsize and not right.flags.c_contiguous
     return _addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "turned": turned}
 
 
 def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     for place, (name, value) in enumerate((("input", input), ("mat1", mat1), ("mat2", mat2)), 1):
         need_tensor("addmm", value, name, place)
-        if name != "input" and len(value._form.shape) != 2:
+        if name != "input" and len(value.shape) != 2:
             raise ShapeError(
-                f"{name} must be a matrix, got {len(value._form.shape)}-D tensor",
-                a_shape=tuple(value._form.shape),
+                f"{name} must be a matrix, got {len(value.shape)}-D tensor",
+                a_shape=tuple(value.shape),
             )
-    left, right = mat1._form, mat2._form
+    left, right = mat1, mat2
     (n, m), (m2, p) = left.shape, right.shape
     if m != m2:
         refuse_sizes((n, m), (m2, p))
-    for own, name in ((input._form, "self"), (left, "mat1")):
+    for own, name in ((input, "self"), (left, "mat1")):
         if own.dtype is not right.dtype:
             raise DTypeError(
                 f"{name} and mat2 must have the same dtype, but got {own.dtype.word} and "
@@ -233,20 +239,7 @@ def _check_sum_of(input: Any, mat1: Any, mat2: Any) -> None:
     expand(input, (n, p))  # raises where it does not fit
 
 
-def _plain_sum(input: Form, mat1: Form, mat2: Form, *, beta: float, alpha: float, **_: Any) -> Any:
-    """How plans do it without factors, in a dtype that NumPy is fast with."""
-    if not alpha == 1 == beta or mat1.dtype.numpy.char not in "fd":
-        return None
-
-    def sum_of(input: Any, mat1: Any, mat2: Any) -> Any:
-        product = mat1.dot(mat2)
-        product += input
-        return product
-
-    return sum_of
-
-
-@op(kind="function", shortcut=_plain_sum)
+@op(kind="function")
 def _addmm(
     xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float, alpha: float, turned: bool
 ) -> Any:
@@ -265,7 +258,6 @@ _addmm.grad(
     mat1=lambda g, mat2, alpha: mm(g, t(mat2)) if alpha == 1 else mm(g, t(mat2)) * alpha,
     mat2=_right_slope,
 )
-addmm_rule = _addmm.definition.rules[None]
 
 
 @planned(2)
@@ -276,7 +268,7 @@ def mv(input: Tensor, vec: Tensor) -> Any:
     tensor([3., 7.])
     """
     need_two("mv", input, vec, "vec")
-    left, right = input._form, vec._form
+    left, right = input, vec
     if len(left.shape) != 2 or len(right.shape) != 1:
         raise ShapeError(
             f"vector + matrix @ vector expected, got 1, {len(left.shape)}, {len(right.shape)}",
@@ -295,12 +287,12 @@ def mv(input: Tensor, vec: Tensor) -> Any:
     return _mv, (input, vec), {}
 
 
-@op(kind="function", shortcut=_dot_of, on_arrays=_product)
+@op(kind="function")
 def _mv(xp: Any, x: Any, y: Any) -> Any:
     return _product(x, y)
 
 
-mv.on_arrays = _mv.on_arrays  # type: ignore[attr-defined]
+mv.on_arrays = _product
 _mv.grad(x=lambda g, y: unsqueeze(g, 1) * y, y=lambda g, x: mv(t(x), g))
 
 
@@ -312,7 +304,7 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
     tensor(11.)
     """
     need_two("dot", input, tensor, "tensor")
-    left, right = input._form, tensor._form
+    left, right = input, tensor
     if len(left.shape) != 1 or len(right.shape) != 1:
         raise ShapeError(
             f"1D tensors expected, but got {len(left.shape)}D and {len(right.shape)}D tensors",
@@ -335,12 +327,12 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
     return _dot, (input, tensor), {}
 
 
-@op(kind="function", shortcut=_dot_of, on_arrays=_product)
+@op(kind="function")
 def _dot(xp: Any, x: Any, y: Any) -> Any:
     return _product(x, y)
 
 
-dot.on_arrays = _dot.on_arrays  # type: ignore[attr-defined]
+dot.on_arrays = _product
 _dot.grad(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
@@ -358,14 +350,14 @@ def bmm(input: Tensor, mat2: Tensor) -> Any:
 def _in_pairs(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both, if their matrices can be multiplied in pairs; ShapeError or RuntimeError if not."""
     _check_batches(x, y)
-    left, right = x._form, y._form
+    left, right = x, y
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _refuse_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm")
     return x, y
 
 
 def _check_batches(input: Tensor, mat2: Tensor) -> None:
-    left, right = input._form, mat2._form
+    left, right = input, mat2
     for name, form in (("batch1", left), ("batch2", right)):
         if len(form.shape) != 3:
             raise ShapeError(f"{name} must be a 3D tensor", a_shape=tuple(form.shape))
@@ -384,7 +376,7 @@ def _bmm(xp: Any, x: Any, y: Any) -> Any:
     return _batch_product(xp, x, y)
 
 
-bmm.on_arrays = _bmm.on_arrays  # type: ignore[attr-defined]
+bmm.on_arrays = lambda x, y: _batch_product(backend_of(x).xp, x, y)
 _bmm.grad(x=lambda g, y: bmm(g, transpose(y, 1, 2)), y=lambda g, x: bmm(transpose(x, 1, 2), g))
 
 
@@ -414,7 +406,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     ):
         need_tensor("baddbmm", x, name, place)
     _check_batches(batch1, batch2)
-    left, right, own = batch1._form, batch2._form, input._form
+    left, right, own = batch1, batch2, input
     expand(input, (left.shape[0], left.shape[1], right.shape[2]))  # raises where it does not fit
     if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
         _refuse_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm")

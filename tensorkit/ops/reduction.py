@@ -1,7 +1,6 @@
 """Reductions: sum, mean, var, prod, all, norm and their like, of all elements or along some."""
 
 import warnings
-from functools import partial
 from itertools import pairwise
 from math import inf
 from math import prod as prod_of
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorkit import layout
-from tensorkit.base import Form, Tensor
+from tensorkit.base import Tensor
 from tensorkit.devices import backend_of
-from tensorkit.dtypes import DType, as_dtype, bool_, float16, uint8
+from tensorkit.dtypes import DType, as_dtype, bool_, uint8
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying
@@ -36,9 +35,8 @@ from tensorkit.ops.arguments import (
     no_kernel,
     no_such_call,
 )
-from tensorkit.ops.arithmetic import abs, mul, pow, sign
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.arithmetic import abs, pow, sign
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 from tensorkit.ops.writing import in_place
@@ -79,7 +77,7 @@ def mean(
     tensor([1.5000, 3.5000])
     """
     need_tensor("mean", input)
-    wanted = input._form.dtype if dtype is None else as_dtype("mean", dtype)
+    wanted = input.dtype if dtype is None else as_dtype("mean", dtype)
     if not wanted.is_floating_point:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise DTypeError(
@@ -88,7 +86,7 @@ def mean(
             "The mean of integers is a fraction.",
             repair="x.float().mean()",
         )
-    if wanted is not input._form.dtype:
+    if wanted is not input.dtype:
         input = copying.to_dtype(input, wanted)
     keepdim = need_bool("mean", "keepdim", 3, keepdim)
     if dim is None and not keepdim:
@@ -187,19 +185,10 @@ def _mean_on_arrays(x: Any, dim: Ints | None = None, keepdim: bool = False) -> A
     return _mean_of(backend_of(x).xp, x, dim, keepdim)
 
 
-sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays  # type: ignore[attr-defined]
+sum.on_arrays, mean.on_arrays = _sum_on_arrays, _mean_on_arrays
 
 
-def _total_of(x: Form, as_is: bool = False) -> Any:
-    """How plans add up all numbers; if they are few, BLAS has the sum first."""
-    size, char = x.shape.numel(), x.dtype.numpy.char
-    if x.is_contiguous and size <= _TERMS and char in "fd":
-        row = ones(size, char)
-        return lambda x: x.ravel().dot(row) + 0  # of -0.0 it is 0.0
-    return partial(total, np) if as_is or x.dtype.is_floating_point else None
-
-
-@op(kind="function", shortcut=_total_of)
+@op(kind="function")
 def _sum(xp: Any, x: Any, *, as_is: bool = False) -> Any:
     return total(xp, x if as_is else _countable(xp, x))
 
@@ -215,15 +204,7 @@ def _sum_along(xp: Any, x: Any, *, dim: Ints, keepdim: bool, as_is: bool = False
 _sum_along.grad(node="SumBackward1", x=spread)
 
 
-def _share_of(x: Form) -> Any:
-    """How plans take the mean of all numbers."""
-    if x.dtype is float16:
-        return None
-    add, size = _total_of(x), x.shape.numel()
-    return lambda x: add(x) / size
-
-
-@op(kind="function", shortcut=_share_of)
+@op(kind="function")
 def _mean(xp: Any, x: Any) -> Any:
     return _mean_of(xp, x, None, False)
 
@@ -232,19 +213,7 @@ _mean.grad(x=lambda g, shape: _share(g, shape))
 
 
 def _share(g: Any, shape: Ints) -> Any:
-    return expand(g / count(shape, None), shape)
-
-
-def _share_on_arrays(g: Any, shape: Ints) -> Any:
-    size = prod_of(shape)
-    if g.__class__ is not np.ndarray or not 0 < size <= _MANY:
-        return expand.on_arrays(g / size if size else g, shape)
-    shares = np.empty(shape, g.dtype)
-    shares.fill(g.item() / size)  # of Python's numbers: rounded to the same, in less time
-    return shares
-
-
-_share.on_arrays = _share_on_arrays  # type: ignore[attr-defined]
+    return expand(g / (count(shape, None) or 1), shape)
 
 
 @op(kind="function")
@@ -307,7 +276,7 @@ def _spread(
     correction: Any,
 ) -> Any:
     need_tensor(function, x)
-    if not x._form.dtype.is_floating_point:
+    if not x.dtype.is_floating_point:
         raise DTypeError(
             "std and var only support floating point and complex dtypes",
             repair=f"x.float().{function}()",
@@ -323,12 +292,12 @@ def _spread(
     dims = some_dims(function, x, dim)
     keepdim = need_bool(function, "keepdim", 4, keepdim)
     options = {"dim": dims, "correction": correction, "keepdim": keepdim}
-    if count(tuple(x._form.shape), dims) <= correction:
+    if count(tuple(x.shape), dims) <= correction:
         warnings.warn(
             f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than "
             "the reduction factor (input numel divided by output numel).",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
         return operation(x, **options)
     return operation, (x,), options
@@ -461,7 +430,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """
     place = one_dim("cumsum", input, dim)
     input = summable("cumsum", input, dtype)
-    if input._form.dtype is bool_:
+    if input.dtype is bool_:
         raise no_kernel("cumsum_out_cpu", bool_)
     return _cumsum, (input,), {"dim": place, "backwards": False}
 
@@ -516,11 +485,11 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def _truth(function: str, operation: Operation, x: Tensor, dim: Any, keepdim: Any) -> Any:
     dims, keepdim = some_dims(function, x, dim), need_bool(function, "keepdim", 3, keepdim)
     if dim in ((), []):  # here, unlike elsewhere, no dimensions mean none
-        return (x != 0).to(uint8) if x._form.dtype is uint8 else x != 0
+        return (x != 0).to(uint8) if x.dtype is uint8 else x != 0
     return operation, (x,), {"dim": dims, "keepdim": keepdim}
 
 
-any.on_arrays = lambda x: x.any()  # type: ignore[attr-defined]
+any.on_arrays = lambda x: x.any()
 
 
 @op(kind="function")
@@ -570,13 +539,13 @@ def norm(
     p = 2.0 if p is None or p == "fro" else as_scalar(p)
     if p is None:
         raise NotSupportedError("tensorkit has vector norms only: p is a number or 'fro'")
-    if not input._form.dtype.is_floating_point:
+    if not input.dtype.is_floating_point:
         raise DTypeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. "
-            f"Got {input._form.dtype.word}",
+            f"Got {input.dtype.word}",
             repair="x.float().norm()",
         )
-    if p in (inf, -inf) and count(tuple(input._form.shape), dims) == 0:
+    if p in (inf, -inf) and count(tuple(input.shape), dims) == 0:
         raise DTypeError(
             f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
             "operation does not have an identity"
@@ -635,17 +604,13 @@ _vector_norm.grad(
 )
 
 
-def _to_shape_on_arrays(x: Any, *, to: Ints) -> Any:
-    if x.ndim == 2 and len(to) == 1 and to == x.shape[1:]:  # a row's, the commonest
-        if x.__class__ is np.ndarray and 0 < len(x) <= _TERMS and x.dtype.char in "fd":
-            return ones(len(x), x.dtype.char).dot(x)
-        return total(np if x.__class__ is np.ndarray else backend_of(x).xp, x, (0,))
-    return sum_to_shape.definition.forward(backend_of(x).xp, x, to=to)
-
-
-@op(kind="function", on_arrays=_to_shape_on_arrays)
+@op(kind="function")
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
+    if x.ndim == 2 and len(to) == 1 and to == x.shape[1:]:  # a row's, the commonest
+        if xp is np and 0 < len(x) <= _TERMS and x.dtype.char in "fd":
+            return ones(len(x), x.dtype.char).dot(x)
+        return total(xp, x, (0,))
     lead = x.ndim - len(to)
     pairs = zip(x.shape[::-1], to[::-1], strict=False)
     if lead < 0 or [size for own, size in pairs if own != size != 1]:
@@ -662,21 +627,3 @@ def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
 
 
 sum_to_shape.grad(node="SumBackward1", x=lambda g, shape: expand(g, shape))
-
-
-def _summed_product(g: Any, factor: Any, to: Ints) -> Any:
-    """``g * factor`` added up to the shape ``to``, without the product where that is possible.
-
-    ``factor`` has the shape of ``g`` where ``g`` is larger than ``to``.
-    """
-    if g.shape == factor.shape != to and g.flags.c_contiguous and factor.flags.c_contiguous:
-        n = prod_of(to)
-        n_rows, char = len(g) if g.ndim == 2 else 0, g.dtype.char
-        if char == factor.dtype.char == "f" and g.shape[1:] == to and n_rows % _TERMS == 0 < n_rows:
-            blocks = [each.reshape(-1, _TERMS, n) for each in (g, factor)]
-            sums = np.einsum("ijk,ijk->ik", *blocks)
-            return np.add.reduce(sums, axis=0, dtype=np.float64).astype(g.dtype)
-    return g * factor
-
-
-mul.definition.rules[None].summed = _summed_product

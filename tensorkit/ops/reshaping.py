@@ -10,7 +10,7 @@ from tensorkit.errors import sizes as bracketed
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import need_int, need_sizes, need_tensor, need_tensors, no_such_call
-from tensorkit.ops.choosing import composed
+from tensorkit.ops.notation import composed
 
 
 @composed
@@ -21,7 +21,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Any:
     torch.Size([2, 3, 4])
     """
     need_tensor("unflatten", input)
-    shape = tuple(input._form.shape)
+    shape = tuple(input.shape)
     dim = layout.wrap_dim(need_int("unflatten", "dim", 2, dim), max(len(shape), 1))
     wanted = need_sizes("unflatten", "sizes", 3, sizes)
     if not wanted:
@@ -51,7 +51,7 @@ def ravel(input: Tensor) -> Any:
     tensor([1, 2, 3, 4])
     """
     need_tensor("ravel", input)
-    if input._form.is_contiguous:
+    if input._is_contiguous:
         return views.view, ((-1,),)
     return views.view(copying.contiguous(input), (-1,))
 
@@ -71,7 +71,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Any:
             "(Tensor input, int source, int destination)",
             "(Tensor input, tuple of ints source, tuple of ints destination)",
         )
-    n_dims = len(input._form.shape)
+    n_dims = len(input.shape)
     places = []
     for name, dims in (("source", source), ("destination", destination)):
         if not isinstance(dims, (tuple, list)):
@@ -106,5 +106,5 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     shape: Ints = ()
     need_tensors(tensors, 0)
     for x in tensors:
-        shape = layout.broadcast_shapes(shape, tuple(x._form.shape))
-    return tuple(x if x._form.shape == shape else views.expand(x, shape) for x in tensors)
+        shape = layout.broadcast_shapes(shape, tuple(x.shape))
+    return tuple(x if x.shape == shape else views.expand(x, shape) for x in tensors)

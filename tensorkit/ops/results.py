@@ -9,10 +9,8 @@ from tensorkit import base
 from tensorkit.autograd import history
 from tensorkit.autograd.marks import INFERENCE
 from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
-from tensorkit.base import Form, Tensor
+from tensorkit.base import Tensor
 from tensorkit.devices import Device, is_array
-from tensorkit.layout import Layout
 from tensorkit.ops.planning import Definition
 from tensorkit.quiet import quiet, quietly
 
@@ -26,11 +24,7 @@ def finished(result: Tensor) -> Tensor:
 
 def contiguous_result(array: Any, device: Device) -> Tensor:
     """A tensor with the standard strides, on a fresh array or number."""
-    if array.__class__ is not np.ndarray:
-        array = device.backend.asarray(array)
-    if not array.flags.c_contiguous:
-        array = device.backend.xp.asarray(array, order="C")
-    return base.new(array, base.contiguous_form(device, array.dtype, array.shape))
+    return base.new(base.contiguous(array, device))
 
 
 def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -39,7 +33,7 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
         array = quiet.run(forward, *args, **options)
     except RuntimeError:
         array = None
-    if array is None:  # fast paths are closed, or an error that will come again, alone
+    if array is None:  # `quiet` refuses, or an error that will come again, alone
         array = quietly(forward, *args, **options)
     return array if is_array(array) else np.asarray(array)
 
@@ -47,14 +41,3 @@ def run(forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def recorded(definition: Definition, result: Tensor, values: dict[str, Any]) -> Tensor:
     """``result`` with a node if one of the inputs among ``values`` is tracked."""
     return history.record(definition.rules.get(None), result, values)
-
-
-def view_step(
-    definition: Definition, form: Form, source: Layout, values: dict[str, Any]
-) -> tuple[Rule, Form, dict[str, Any]]:
-    """What autograd records of a view operation on ``source``; ``form`` is that of the view."""
-    rule = definition.rules[None]
-    known = {"shape": source.shape, **values}
-    if "source" in rule.keeps:
-        known.update(source=source, target=definition.window(source, values))
-    return rule, form, known

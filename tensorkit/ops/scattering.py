@@ -5,11 +5,9 @@ Every function has a form that copies and one, with a trailing underscore, that 
 
 from typing import Any
 
-import numpy as np
-
-from tensorkit import base, dtypes, layout
+from tensorkit import dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.base import Form, Tensor, TensorBase
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, sizes
 from tensorkit.ops import copying, results, writing
 from tensorkit.ops.arguments import (
@@ -20,20 +18,17 @@ from tensorkit.ops.arguments import (
     need_tensor,
     no_such_call,
 )
-from tensorkit.ops.choosing import planned
 from tensorkit.ops.gathering import (
     add_along,
     add_slices,
-    are_short,
     coordinates,
     first_outside,
     need_index,
-    places_along,
     take_along,
     take_slices,
 )
 from tensorkit.ops.moving import joining
-from tensorkit.ops.notation import Operation, op
+from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.places import refuse_position
 
 
@@ -55,7 +50,8 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any
 
 @planned(3)
 def _with_tensor(input: Tensor, index: Any, src: Any, dim: Any) -> Any:
-    return _if_short(*_scattered("scatter", input, dim, index, src, {}))
+    operation, inputs, options = _scattered("scatter", input, dim, index, src, {})
+    return operation(*inputs, **options)
 
 
 def scatter_(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
@@ -78,7 +74,8 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 @planned(3)
 def _with_sums(input: Tensor, index: Any, src: Any, dim: Any) -> Any:
-    return _if_short(*_added("scatter_add", input, dim, index, src))
+    operation, inputs, options = _added("scatter_add", input, dim, index, src)
+    return operation(*inputs, **options)
 
 
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -101,7 +98,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @planned(3)
 def _with_slices(input: Tensor, index: Any, source: Any, dim: Any, alpha: Any) -> Any:
-    return _if_short(*_slices_added(input, dim, index, source, alpha))
+    operation, inputs, options = _slices_added(input, dim, index, source, alpha)
+    return operation(*inputs, **options)
 
 
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -118,14 +116,6 @@ def _is_plain(x: Any, dim: Any, *others: Any) -> bool:
     )
 
 
-def _if_short(operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The call itself, to be planned, if plans tell of positions outside; else its result."""
-    shortcut = operation.definition.shortcut
-    if shortcut is not None and shortcut(*[each._form for each in inputs], **options) is not None:
-        return operation, inputs, options
-    return operation(*inputs, **options)
-
-
 _Call = tuple[Operation, tuple[Any, ...], dict[str, Any]]
 
 
@@ -133,7 +123,7 @@ def _in_place(
     name: str, operation: Operation, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Tensor:
     x, definition = inputs[0], operation.definition
-    if any(each._form.device is not x._form.device for each in inputs):
+    if any(each.device is not x.device for each in inputs):
         inputs = joining(*inputs)
     tracked = history.check_write(x, *inputs[1:])
     writing.check_overlap(x)
@@ -213,7 +203,7 @@ def _checked(function: str, x: Tensor, dim: Any, index: Any, src: Any) -> int:
     dim = layout.wrap_dim(need_int(function, "dim", 1, dim), max(x.dim(), 1))
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(f"{name}(): Expected dtype int32/int64 for index", repair="index.long()")
-    if isinstance(src, TensorBase) and src._form.dtype is not x.dtype:
+    if isinstance(src, TensorBase) and src.dtype is not x.dtype:
         raise DTypeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype",
             repair=f"src.to(tk.{x.dtype.name})",
@@ -222,7 +212,7 @@ def _checked(function: str, x: Tensor, dim: Any, index: Any, src: Any) -> int:
         return dim
     shapes = {"self": tuple(x.shape) or (1,)}
     if isinstance(src, TensorBase):
-        shapes["src"] = tuple(src._form.shape) or (1,)
+        shapes["src"] = tuple(src.shape) or (1,)
     own = tuple(index.shape) or (1,)
     for which, shape in shapes.items():
         if len(shape) != len(own):
@@ -254,18 +244,7 @@ def _refuse_outside(x: Tensor, dim: int, index: Tensor) -> None:
         refuse_position(position, dim, size, ShapeError)
 
 
-def _short_scatter(x: Form, index: Form, y: Form, *, dim: int) -> Any:
-    places = places_along(x, index, dim)
-
-    def put(x: Any, index: Any, y: Any) -> Any:
-        copy = x.copy()
-        copy.put(places(index), y)
-        return copy
-
-    return put if are_short(x, index) and y.shape == index.shape else None
-
-
-@op(kind="function", shortcut=_short_scatter)
+@op(kind="function")
 def _scatter(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     copy = x.copy()
     if index.size:
@@ -292,19 +271,7 @@ def _scatter_number(xp: Any, x: Any, index: Any, *, dim: int, value: Any) -> Any
     return _scatter.definition.forward(xp, x, index, full, dim=dim)
 
 
-def _short_scatter_add(x: Form, index: Form, y: Form, *, dim: int) -> Any:
-    places = places_along(x, index, dim)
-
-    def add(x: Any, index: Any, y: Any) -> Any:
-        copy = x.copy()
-        np.add.at(copy.reshape(-1), places(index).reshape(-1), y.reshape(-1))
-        return copy
-
-    is_short = are_short(x, index) and y.shape == index.shape and x.dtype is not dtypes.float16
-    return add if is_short else None
-
-
-@op(kind="function", shortcut=_short_scatter_add)
+@op(kind="function")
 def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     if not x.ndim:
         return x + y.sum(dtype=x.dtype)
@@ -312,16 +279,7 @@ def _scatter_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int) -> Any:
     return x + add_along.definition.forward(xp, _like(y, index), index, dim=dim, size=x.shape)
 
 
-def _short_index_add(x: Form, index: Form, y: Form, *, dim: int, alpha: Any) -> Any:
-    column = tuple(-1 if place == dim else 1 for place in range(len(y.shape)))
-    full = base.form_of(x.device, index.dtype, tuple(y.shape), y.strides)
-    add = _short_scatter_add(x, full, y, dim=dim)
-    if add is None or not are_short(x, index) or alpha != 1:
-        return None
-    return lambda x, index, y: add(x, index.reshape(column), y)
-
-
-@op(kind="function", shortcut=_short_index_add)
+@op(kind="function")
 def _index_add(xp: Any, x: Any, index: Any, y: Any, *, dim: int, alpha: Any) -> Any:
     if alpha != 1:
         y = y * y.dtype.type(alpha)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
+from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of
+from tensorkit.devices import CPU
 from tensorkit.errors import DTypeError
-from tensorkit.ops import planning, results
+from tensorkit.ops import results
 from tensorkit.ops.arguments import check_value, need_tensor, no_such_call
 from tensorkit.ops.moving import together
 from tensorkit.ops.notation import op
@@ -17,7 +18,7 @@ from tensorkit.ops.operands import as_array, as_operand, promoted_type
 from tensorkit.quiet import quietly
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
 
     Both may be tensors or numbers; their dtypes are promoted. Raises unless ``condition`` is a
@@ -27,9 +28,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     >>> tk.where(x > 0, x, 0.)
     tensor([0., 2.])
     """
-    result, key = _planned(condition, input, other)
-    if result is not None:
-        return result
+    if state.on_arrays and not isinstance(condition, TensorBase):
+        return _choose(condition, input, other)
+    plain = _plain_choice(condition, input, other)
+    if plain is not None:
+        return plain
     if input is other is None:
         need_tensor("where", condition, "condition")
         return nonzero(condition, as_tuple=True)
@@ -41,10 +44,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
             tuple(value for value in (condition, input, other) if value is not None),
             "(Tensor condition, Tensor or Number input, Tensor or Number other)",
         )
-    if condition._form.dtype is not dtypes.bool_:
+    if condition.dtype is not dtypes.bool_:
         raise DTypeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition._form.dtype.word}",
+            f"{condition.dtype.word}",
             repair="tk.where(condition != 0, x, y)",
         )
     first, second = (operand for operand in operands if operand is not None)
@@ -56,18 +59,42 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
     )
     chosen = [quietly(as_array, each, dtype) for each in (first, second)]
-    array = results.run(_choose.definition.forward, condition._form.xp, condition._array, *chosen)
-    pairs = [(tuple(condition._form.shape), condition._form.strides)]
+    array = results.run(_choose.definition.forward, condition._xp, condition._array, *chosen)
+    pairs = [(tuple(condition.shape), condition._strides)]
     pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]
     strides = layout.result_strides(shape, pairs)
-    result = base.place(array, condition._form.device, dtype, strides)
-    pairs_of = list(zip(chosen, (first, second), strict=True))
-    as_they_are = all(each.is_number or each.dtype is dtype for _, each in pairs_of)
-    if key is not None and as_they_are and result._form.device is CPU:
-        numbers = [x if each.is_number else None for x, each in pairs_of]
-        planning.remember(_plans, key, (result._form, *numbers))
+    result = base.place(array, strides)
     values = {"condition": condition, "x": input, "y": other}
     return results.recorded(_choose.definition, result, values)
+
+
+def _plain_choice(condition: Any, input: Any, other: Any) -> Tensor | None:
+    """The result for contiguous tensors of the CPU of one floating-point dtype, and numbers."""
+    tensors = [x for x in (input, other) if isinstance(x, TensorBase)]
+    if not tensors or not isinstance(condition, TensorBase) or state.inference or base.watch:
+        return None
+    dtype, arrays = tensors[0]._array.dtype, [condition._array]
+    for x in (input, other):
+        if isinstance(x, TensorBase):
+            arrays.append(x._array)
+        elif x.__class__ is float and -60_000 < x < 60_000:
+            arrays.append(dtype.type(x))
+        else:
+            return None
+    if dtype.char not in "fd" or arrays[0].dtype != bool:
+        return None
+    if any(array.dtype is not dtype for array in arrays[1:]):
+        return None
+    if not all(isinstance(x, (_ndarray, dtype.type)) and x.flags.c_contiguous for x in arrays):
+        return None
+    try:
+        chosen = results.run(_choose.definition.forward, _xp, *arrays)
+    except ValueError:  # shapes that do not fit
+        return None
+    result = base.new(base.contiguous(chosen))
+    return results.recorded(
+        _choose.definition, result, {"condition": condition, "x": input, "y": other}
+    )
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
@@ -78,7 +105,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [1, 1]])
     """
     need_tensor("nonzero", input)
-    array, xp = input._array, input._form.xp
+    array, xp = input._array, input._xp
     if as_tuple and not array.ndim:
         array = array.reshape(1)
     if not array.ndim:
@@ -86,52 +113,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     else:
         found = np.array(array.nonzero()) if xp is np else xp.stack(xp.nonzero(array))
     n_dims, count = found.shape
-    result = results.finished(base.place(found.T, input._form.device, dtypes.int64, (1, count)))
+    result = results.finished(base.place(found.T, (1, count)))
     if not as_tuple:
         return result
     columns = (layout.Layout((count,), (1,), dim * count) for dim in range(n_dims))
     return tuple(results.finished(base.view_of(result, column)) for column in columns)
 
 
-_plans = planning.table()  # by forms and numbers: the form of the result, the numbers as arrays
-
-
-def _planned(condition: Any, input: Any, other: Any) -> tuple[Any, Any]:
-    """The result if such a call was planned, and the key of its plan if it can be."""
-    if not isinstance(condition, TensorBase) or condition._form.device is not CPU:
-        return None, None
-    parts = [
-        x._form if isinstance(x, TensorBase) else (x.__class__, x or repr(x))
-        for x in (input, other)
-    ]
-    key = (condition._form, *parts)
-    if any(form.__class__ is tuple and form[0] not in _NUMBERS for form in parts):
-        return None, None
-    plan = _plans.get(key)
-    if plan is None:
-        return None, key
-    form, x, y = plan
-    x = input._array if x is None else x
-    y = other._array if y is None else y
-    array = results.run(_choose.definition.forward, form.xp, condition._array, x, y)
-    if not (array.flags.c_contiguous and form.is_contiguous):
-        return None, key
-    result = base.new(array, form)
-    if getattr(input, "_node", None) is None and getattr(other, "_node", None) is None:
-        return results.finished(result), key
-    values = {"condition": condition, "x": input, "y": other}
-    return results.recorded(_choose.definition, result, values), key
-
-
-_NUMBERS = frozenset((int, float))
-
-
-def _choose_on_arrays(condition: Any, x: Any, y: Any) -> Any:
-    xp = _xp if condition.__class__ is _ndarray else backend_of(condition, x, y).xp
-    return _choose.definition.forward(xp, condition, x, y)
-
-
-@op(kind="function", on_arrays=_choose_on_arrays)
+@op(kind="function")
 def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """``where`` on arrays."""
     if x.__class__ is _ndarray and _is_zero(y):
@@ -168,7 +157,6 @@ def kept(xp: Any, condition: Any, x: Any) -> Any:
     return masks.view(x.dtype)
 
 
-where.on_arrays = _choose.on_arrays  # type: ignore[attr-defined]
 _choose.grad(
     node="WhereBackward0",
     x=lambda g, condition: where(condition, g, 0.0),

@@ -11,9 +11,8 @@ from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, Sha
 from tensorkit.ops import results
 from tensorkit.ops.along import named_result, one_dim
 from tensorkit.ops.arguments import need_bool, need_int, need_tensor, no_kernel
-from tensorkit.ops.choosing import planned
-from tensorkit.ops.gathering import add_along, short_gather, take_along
-from tensorkit.ops.notation import op
+from tensorkit.ops.gathering import add_along, take_along
+from tensorkit.ops.notation import op, planned
 from tensorkit.quiet import quietly
 
 _Sorted = named_result("sort", "values", "indices")
@@ -29,11 +28,11 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: Any 
     (tensor([1., 2., 3.]), tensor([1, 2, 0]))
     """
     place, found = _sorted_places("sort", input, dim, descending, stable)
-    form, strides = input._form, found._form.strides
-    values = results.run(take_along.on_arrays, input._array, found._array, dim=place)
+    strides, take = found._strides, take_along.definition.forward
+    values = results.run(take, input._xp, input._array, found._array, dim=place)
     operation = _sort if stable is None else _sort_stable
-    made = base.place(values, form.device, form.dtype, strides)
-    known = {"x": input, "indices": found, "dim": place, "shape": tuple(form.shape)}
+    made = base.place(values, strides)
+    known = {"x": input, "indices": found, "dim": place, "shape": tuple(input.shape)}
     return _Sorted(results.recorded(operation.definition, made, known), found)
 
 
@@ -52,13 +51,13 @@ def _sorted_places(
     function: str, x: Tensor, dim: Any, descending: Any, stable: Any
 ) -> tuple[int, Tensor]:
     """The dimension, and where each element in order was; they lie in memory as ``x`` does."""
-    place, form = one_dim(function, x, dim), x._form
+    place = one_dim(function, x, dim)
     descending = need_bool(function, "descending", 3, descending)
     if stable is not None:
         need_bool(function, "stable", 4, stable)
-    indices = results.run(_order, form.xp, x._array, place, descending)
-    strides = layout.dense_strides(tuple(form.shape), form.strides)
-    return place, results.finished(base.place(indices, form.device, dtypes.int64, strides))
+    indices = results.run(_order, x._xp, x._array, place, descending)
+    strides = layout.dense_strides(tuple(x.shape), x._strides)
+    return place, results.finished(base.place(indices, strides))
 
 
 def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
@@ -87,9 +86,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def _places_of_first(input: Tensor, k: int, dim: int, largest: bool) -> Any:
     place = one_dim("topk", input, dim)
     k = need_int("topk", "k", 1, k)
-    if input._form.dtype is dtypes.bool_:
+    if input.dtype is dtypes.bool_:
         raise DTypeError("topk does not support bool dtypes on CPU", repair="x.int()")
-    size = input._form.shape[place] if input._form.shape else 1
+    size = input.shape[place] if input.shape else 1
     if not 0 <= k <= size:
         raise ShapeError(
             "selected index k out of range", f"k is {k}; the dimension has {size}.", dim=place
@@ -128,7 +127,7 @@ def _sort_stable(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
     return take_along.definition.forward(xp, x, indices, dim=dim)
 
 
-@op(kind="function", shortcut=short_gather)
+@op(kind="function")
 def _topk(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
     return take_along.definition.forward(xp, x, indices, dim=dim)
 
@@ -157,7 +156,7 @@ def unique(
     """
     place = None if dim is None else one_dim("unique", input, dim)
     need_tensor("unique", input)
-    shape = input._form.shape
+    shape = input.shape
     if place is not None and not shape:
         raise IndexRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
     if place is not None and shape[place] and 0 in shape:
@@ -165,7 +164,7 @@ def unique(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied",
             a_shape=tuple(shape),
         )
-    device = input._form.device
+    device = input.device
     values, inverse, counts = quietly(_distinct, device.backend.xp, input._array, place)
     wanted = [results.contiguous_result(values, device)]
     operation = _unique2 if place is None else _unique_dim
@@ -214,29 +213,29 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     tensor([0, 2, 0, 1])
     """
     need_tensor("bincount", input)
-    dtype, array, device = input._form.dtype, input._array, input._form.device
+    dtype, array, device = input.dtype, input._array, input.device
     if dtype.is_floating_point or dtype is dtypes.bool_:
         raise no_kernel("bincount_cpu", dtype, "x.long()")
     if minlength < 0:
         raise DTypeError("minlength should be >= 0")
     if weights is not None:
         need_tensor("bincount", weights, "weights")
-        refuse_mix(device, weights._form.device)
+        refuse_mix(device, weights.device)
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise ShapeError(
             "bincount only supports 1-d non-negative integral inputs.",
             f"The tensor has shape {tuple(array.shape)}.",
             a_shape=tuple(array.shape),
         )
-    if weights is not None and weights._form.shape != input._form.shape:
+    if weights is not None and weights.shape != input.shape:
         raise ShapeError(
             "weights should be 1-d and have the same length as input",
             a_shape=tuple(array.shape),
-            b_shape=tuple(weights._form.shape),
+            b_shape=tuple(weights.shape),
         )
     xp = device.backend.xp
     if weights is None or not array.size:
         return results.contiguous_result(xp.bincount(array, minlength=minlength), device)
     sums = xp.bincount(array, weights._array.astype(xp.float64), minlength)
-    single = weights._form.dtype is dtypes.float32
+    single = weights.dtype is dtypes.float32
     return results.contiguous_result(sums.astype(xp.float32) if single else sums, device)

@@ -1,5 +1,6 @@
 """Parts of a tensor along one dimension: narrow, split, chunk, unbind. All are views."""
 
+from functools import partial
 from typing import Any
 
 from tensorkit import layout as rules
@@ -8,9 +9,8 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Layout
 from tensorkit.ops import views
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor
-from tensorkit.ops.choosing import composed
-from tensorkit.ops.notation import Operation, op
-from tensorkit.ops.windows import add_window
+from tensorkit.ops.notation import Operation, composed, op
+from tensorkit.ops.windows import put_part
 
 
 @composed
@@ -21,13 +21,13 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     tensor([2, 3, 4])
     """
     need_tensor("narrow", input)
-    if not input._form.shape:
+    if not input.shape:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.", a_shape=())
     start, length = need_int("narrow", "start", 3, start), need_int("narrow", "length", 4, length)
     if length < 0:
         raise ShapeError("narrow(): length must be non-negative.", a_shape=input.shape)
     dim = rules.wrap_dim(need_int("narrow", "dim", 2, dim), input.dim())
-    size = input._form.shape[dim]
+    size = input.shape[dim]
     if not -size <= start <= size:
         raise IndexRangeError(
             f"start out of range (expected to be in range of [{-size}, {size}], but got {start})",
@@ -62,10 +62,10 @@ def _parts(tensor: Tensor, split_size_or_sections: Any, dim: int) -> Any:
     step = as_int(split_size_or_sections)
     if step is None:
         return _split_with_sizes(tensor, split_size_or_sections, dim)
-    if not tensor._form.shape:
+    if not tensor.shape:
         raise ShapeError("split expects at least a 1-dimensional tensor", a_shape=())
     dim = rules.wrap_dim(need_int("split", "dim", 3, dim), tensor.dim())
-    size = tensor._form.shape[dim]
+    size = tensor.shape[dim]
     if step < 0:
         raise ShapeError(f"split expects split_size be non-negative, but got split_size={step}")
     if step == 0 and size:
@@ -79,10 +79,10 @@ def _parts(tensor: Tensor, split_size_or_sections: Any, dim: int) -> Any:
 
 def _split_with_sizes(x: Tensor, lengths: Any, dim: int) -> Any:
     lengths = need_sizes("split_with_sizes", "split_sizes", 2, lengths)
-    if not x._form.shape:
+    if not x.shape:
         raise ShapeError("split_with_sizes expects at least a 1-dimensional tensor", a_shape=())
     place = rules.wrap_dim(need_int("split", "dim", 3, dim), x.dim())
-    size = x._form.shape[place]
+    size = x.shape[place]
     if any(length < 0 for length in lengths):
         raise ShapeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -109,12 +109,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     need_tensor("chunk", input)
-    if not input._form.shape:
+    if not input.shape:
         raise ShapeError("chunk expects at least a 1-dimensional tensor", a_shape=())
     chunks = need_int("chunk", "chunks", 2, chunks)
     if chunks < 1:
         raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    size = input._form.shape[rules.wrap_dim(need_int("chunk", "dim", 3, dim), input.dim())]
+    size = input.shape[rules.wrap_dim(need_int("chunk", "dim", 3, dim), input.dim())]
     if not size:
         return _split_with_sizes(input, (0,) * chunks, dim)
     return _parts(input, -(-size // chunks), dim)
@@ -129,19 +129,28 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     """
     need_tensor("unbind", input)
     dim = rules.wrap_dim(need_int("unbind", "dim", 2, dim), input.dim())
-    return [(_entry, (dim, index)) for index in range(input._form.shape[dim])]
+    return [(_entry, (dim, index)) for index in range(input.shape[dim])]
 
 
 # Each part has a node of its own; PyTorch has one for all parts, under the same name.
 
 
+def _part(x: Any, dim: int, start: int, end: int) -> Any:
+    return x[(*[slice(None)] * dim, slice(start, end))]
+
+
 def _part_operation(node: str) -> Operation:
-    @op(kind="view")
+    @op(kind="view", on_arrays=_part)
     def part(layout: Layout, dim: int, start: int, end: int) -> Layout:
         return rules.slice_(layout, dim, start, end, 1)
 
-    part.grad(node=node, x=lambda g, source, target: add_window(g, source=source, target=target))
-    part.definition.rules[None].reads_window = True
+    part.grad(
+        node=node,
+        x=lambda g, shape, dim, start, end: put_part(
+            g, size=shape, part=partial(_part, dim=dim, start=start, end=end)
+        ),
+    )
+    part.definition.rules[None].part = _part
     return part
 
 
@@ -149,13 +158,19 @@ _split_part = _part_operation("SplitBackward0")
 _sized_part = _part_operation("SplitWithSizesBackward0")
 
 
-@op(kind="view")
+def _row(x: Any, dim: int, index: int) -> Any:
+    return x[(*[slice(None)] * dim, index, ...)]
+
+
+@op(kind="view", on_arrays=_row)
 def _entry(layout: Layout, dim: int, index: int) -> Layout:
     return rules.select(layout, dim, index)
 
 
 _entry.grad(
     node="UnbindBackward0",
-    x=lambda g, source, target: add_window(g, source=source, target=target),
+    x=lambda g, shape, dim, index: put_part(
+        g, size=shape, part=partial(_row, dim=dim, index=index)
+    ),
 )
-_entry.definition.rules[None].reads_window = True
+_entry.definition.rules[None].part = _row

@@ -1,25 +1,27 @@
 """Views: tensors that look at memory that is already there. Each op maps a layout to a layout."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from math import prod
-from operator import attrgetter
 from typing import Any
 
 from tensorkit import base
 from tensorkit import layout as rules
 from tensorkit.autograd import history
-from tensorkit.base import Tensor
+from tensorkit.autograd.modes import state
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_int, need_int, need_sizes, need_tensor, no_such_call
-from tensorkit.ops.choosing import composed
-from tensorkit.ops.notation import op
-from tensorkit.ops.windows import add_window
+from tensorkit.ops.notation import composed, op, viewed_array
+from tensorkit.ops.windows import add_window, put_part
 
 _xp = CPU.backend.xp
+_ALL = builtins.slice(None)
 
 
 def as_strided(
@@ -39,18 +41,10 @@ def as_strided(
 
 def strided(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: int) -> Tensor:
     """``as_strided``; ``first`` is the position at which the caller wrote ``size``."""
-    form, key = input._form, None
-    if size.__class__ is stride.__class__ is tuple and {*map(type, (*size, *stride))} == {int}:
-        storage = base.storage_of(input)
-        place = storage_offset, type(storage_offset), input._offset, storage.flat.size
-        key = (strided, size, stride, *place)
-        plan = form.views.get(key)
-        if plan is not None:
-            return history.view(input, plan)
-    plan = _strided_plan(input, _target(input, size, stride, storage_offset, first))
-    if key is not None:
-        base.remember_view(form, key, plan)
-    return history.view(input, plan)
+    target = _target(input, size, stride, storage_offset, first)
+    result = base.view_of(input, target)
+    values = {"source": base.layout_of(input), "target": target}
+    return history.as_view(result, input, history.as_strided_rule, values)
 
 
 def _target(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: int) -> Layout:
@@ -108,15 +102,11 @@ _as_strided.grad(x=lambda g, source, target: add_window(g, source=source, target
 history.as_strided_rule = _as_strided.definition.rules[None]
 
 
-def _strided_plan(x: Tensor, target: Layout) -> Any:
-    """The plan of a view whose offset counts from the start of the storage."""
-    source, form = base.layout_of(x), x._form
-    view_form = base.form_of(form.device, form.dtype, target.shape, target.strides)
-    steps = ((history.as_strided_rule, view_form, {"source": source, "target": target}),)
-    return base.plan_view(x, target._replace(offset=target.offset - source.offset), steps)
+def _selected(x: Any, dim: int, index: int) -> Any:
+    return x[(*[_ALL] * (dim if dim >= 0 else dim + x.ndim), index, ...)]
 
 
-@op(kind="view")
+@op(kind="view", on_arrays=_selected)
 def select(layout: Layout, dim: int, index: int) -> Layout:
     """View of one entry along ``dim``; the dimension disappears.
 
@@ -141,19 +131,34 @@ def select(layout: Layout, dim: int, index: int) -> Layout:
     return rules.select(layout, dim, index)
 
 
-@op(kind="view")
+def _sliced(x: Any, dim: int, start: int, end: int, step: int) -> Any:
+    return x[(*[_ALL] * (dim if dim >= 0 else dim + x.ndim), builtins.slice(start, end, step))]
+
+
+@op(kind="view", on_arrays=_sliced)
 def slice(layout: Layout, dim: int, start: int, end: int, step: int) -> Layout:
     """View of every ``step``-th entry from ``start`` up to, not including, ``end``: an index."""
     return rules.slice_(layout, dim, start, end, step)
 
 
-for _view in (select, slice):
-    _view.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
-    _view.definition.rules[None].reads_window = True
+select.grad(
+    x=lambda g, shape, dim, index: put_part(
+        g, size=shape, part=partial(_selected, dim=dim, index=index)
+    )
+)
+slice.grad(
+    x=lambda g, shape, dim, start, end, step: put_part(
+        g, size=shape, part=partial(_sliced, dim=dim, start=start, end=end, step=step)
+    )
+)
+select.definition.rules[None].part = _selected
+slice.definition.rules[None].part = _sliced
 
 
 def _with_one(x: Any, dim: int) -> Any:
     shape = x.shape
+    if not -len(shape) - 1 <= dim <= len(shape):
+        return None
     place = dim if dim >= 0 else dim + len(shape) + 1
     return x.reshape((*shape[:place], 1, *shape[place:]))  # nothing is copied
 
@@ -266,12 +271,14 @@ def _expanded(x: Any, size: Ints) -> Any:
         x = _xp.asarray(x)
     if x.__class__ is not _xp.ndarray or not x.flags.c_contiguous or 0 in size or -1 in size:
         return backend_of(x).xp.broadcast_to(x, size)
-    pairs = zip(x.shape, x.strides, size[len(size) - x.ndim :], strict=True)
+    pairs = list(zip(x.shape, x.strides, size[len(size) - x.ndim :], strict=True))
+    if any(own != 1 and own != wanted for own, _, wanted in pairs):
+        return None
     strides = [0 if own == 1 < wanted else stride for own, stride, wanted in pairs]
     return _xp.ndarray(size, x.dtype, x, 0, [0] * (len(size) - x.ndim) + strides)
 
 
-@op(kind="view", on_arrays=attrgetter("T"))
+@op(kind="view", on_arrays=lambda x: x.T if x.ndim <= 2 else None)
 def t(layout: Layout) -> Layout:
     """View of a matrix with rows and columns exchanged; vectors stay as they are.
 
@@ -291,7 +298,7 @@ def t(layout: Layout) -> Layout:
 t.grad(x=lambda g: t(g))
 
 
-@op(kind="view", on_arrays=lambda x, dim0, dim1: x.swapaxes(dim0, dim1) if x.ndim else x)
+@op(kind="view", on_arrays=lambda x, dim0, dim1: x.swapaxes(dim0, dim1) if x.ndim else None)
 def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
     """View with two dimensions exchanged.
 
@@ -310,7 +317,7 @@ def transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
 transpose.grad(x=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 
 
-@op(kind="view", method="transpose", on_arrays=lambda x, dims: x.transpose(dims))
+@op(kind="view", on_arrays=lambda x, dims: x.transpose(dims))
 def permute(layout: Layout, dims: Ints) -> Layout:
     """View with all dimensions in a new order.
 
@@ -341,7 +348,11 @@ def _reordered(layout: Layout, order: Sequence[int]) -> Layout:
     return Layout(tuple(shape[dim] for dim in order), tuple(strides[dim] for dim in order), offset)
 
 
-@op(kind="view", method="reshape", on_arrays=lambda x, size: x.reshape(size))
+def _reshaped(x: Any, size: Ints) -> Any:
+    return x.reshape(size) if x.flags.c_contiguous and min(size, default=0) >= -1 else None
+
+
+@op(kind="view", on_arrays=_reshaped)
 def view(layout: Layout, size: Ints) -> Layout:
     """View of the same elements in another shape; one size may be -1.
 
@@ -376,19 +387,22 @@ def _reshape_alias(layout: Layout, size: Ints) -> Layout:
 _reshape_alias.grad(x=lambda g, shape: reshape(g, shape))
 
 
-def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
+def reshape(input: Any, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape: a view where strides allow it, otherwise a copy.
 
     >>> tk.reshape(tk.arange(6), (2, -1))
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    need_tensor("reshape", input)
-    if input._form.is_contiguous:
+    if not isinstance(input, TensorBase):
+        if state.on_arrays:
+            return input.reshape(shape)
+        need_tensor("reshape", input)
+    if input._array.flags.c_contiguous:
         return view(input, tuple(shape))
-    own = tuple(input._form.shape)
+    own = tuple(input.shape)
     wanted = rules.infer_size(tuple(shape), prod(own))
-    if rules.view_strides(own, input._form.strides, wanted) is not None:
+    if rules.view_strides(own, input._strides, wanted) is not None:
         return _reshape_alias(input, wanted)  # a view under another name, as in PyTorch
     return unsafe_view(copying.contiguous(input), size=wanted)
 
@@ -399,7 +413,6 @@ def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
     return x.reshape(size)
 
 
-reshape.on_arrays = view.on_arrays  # type: ignore[attr-defined]
 unsafe_view.grad(x=lambda g, shape: reshape(g, shape))
 
 
@@ -411,7 +424,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     torch.Size([2, 12])
     """
     need_tensor("flatten", input)
-    shape = tuple(input._form.shape)
+    shape = tuple(input.shape)
     first, last = (
         rules.wrap_dim(need_int("flatten", name, place, dim), max(len(shape), 1))
         for name, place, dim in (("start_dim", 1, start_dim), ("end_dim", 2, end_dim))
@@ -423,7 +436,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     if first == last:
         return input
     wanted = *shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]
-    return (view, (wanted,)) if input._form.is_contiguous else reshape(input, wanted)
+    return (view, (wanted,)) if input._is_contiguous else reshape(input, wanted)
 
 
 @op(kind="view")
@@ -452,8 +465,13 @@ def diagonal(layout: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -> L
     )
 
 
-diagonal.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
-diagonal.definition.rules[None].reads_window = True
+_diagonal_of = partial(viewed_array, diagonal.definition)
+diagonal.grad(
+    x=lambda g, shape, offset, dim1, dim2: put_part(
+        g, size=shape, part=partial(_diagonal_of, offset=offset, dim1=dim1, dim2=dim2)
+    )
+)
+diagonal.definition.rules[None].part = _diagonal_of
 
 
 @op(kind="view", on_arrays=lambda x: x)

@@ -4,13 +4,14 @@ Each takes two layouts on one storage, ``source`` of the whole and ``target`` of
 the gradients of views and of writes through views, and each other's gradients.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorkit import layout
 from tensorkit.autograd import history
 from tensorkit.devices import backend_of
 from tensorkit.errors import NotSupportedError
-from tensorkit.layout import Layout
+from tensorkit.layout import Ints, Layout
 from tensorkit.ops.notation import op
 
 
@@ -94,5 +95,25 @@ write_window.grad(
     y=lambda g, source, target: read_window(g, source=source, target=target),
 )
 
+
+# Parts that NumPy can show by itself: ``part`` is a view of an array, as the array library has it
+
+
+@op(kind="function")
+def put_part(xp: Any, x: Any, *, size: Ints, part: Callable[[Any], Any]) -> Any:
+    """Zeros of shape ``size``, in which ``x`` is the part."""
+    whole = xp.zeros(size, x.dtype)
+    part(whole)[...] = x
+    return whole
+
+
+@op(kind="function")
+def take_part(xp: Any, x: Any, *, part: Callable[[Any], Any]) -> Any:
+    """A copy of the part."""
+    return part(x).copy()
+
+
+put_part.grad(x=lambda g, part: take_part(g, part=part))
+take_part.grad(x=lambda g, shape, part: put_part(g, size=shape, part=part))
 
 history.use_windows(read_window, write_window)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd import history
-from tensorkit.autograd.graph import Node, make_node
+from tensorkit.autograd.graph import Node, make_node, save_result
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
@@ -27,10 +27,10 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
     With ``at``, a NumPy index, only these elements are written. ``array`` may also be a function
     that writes into the array it is given.
     """
-    own, form = x._array, x._form
-    if not (x._node is base.watch is None and form.is_contiguous and form.device is CPU):
+    own = x._array
+    if not (x._node is base.watch is None and own.__class__ is np.ndarray):
         return False
-    if state.inference or not own.flags.writeable:
+    if state.inference or not (own.flags.c_contiguous and own.flags.writeable):
         return False
     if array.__class__ is np.ndarray and array.dtype is own.dtype:
         own[at] = array
@@ -38,7 +38,7 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
         change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
         try:
             quiet.run(change, *args)
-        except RuntimeError:  # fast paths are closed
+        except RuntimeError:  # `quiet` is entered already
             quietly(change, *args)
     history.written(x, operation)
     return True
@@ -48,7 +48,7 @@ def is_apart(value: Any, x: TensorBase) -> bool:
     """Whether ``value`` is an untracked tensor of the CPU that shares no storage with ``x``."""
     return (
         isinstance(value, TensorBase)
-        and value._form.device is CPU
+        and value.device is CPU
         and (value._node is None or not state.grad)
         and (x._storage is None or value._storage is not x._storage)
     )
@@ -66,10 +66,10 @@ def write(
 
     ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
     index of the elements to write; without it, all are. Every write goes through here, after all
-    checks, or is as simple as a fast path's: it makes a new version, and with a ``rule`` it is
+    checks, or through ``write_plainly``: it makes a new version, and with a ``rule`` it is
     recorded; ``values`` are those of ``history.record``.
     """
-    if x._form.device is CPU and not x._array.flags.writeable:
+    if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
         if not storage.flat.flags.writeable:
             raise DTypeError(
@@ -86,21 +86,21 @@ def write(
         edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
         if "x" in rule.keeps:
             # clone first: a formula needs x as it was before this write
-            before = contiguous_result(x._array.copy(), x._form.device)
+            before = contiguous_result(x._array.copy(), x.device)
             values = {**values, "x": before}
-        node = make_node(rule, x._form, edges, values, None)
+        node = make_node(rule, x, edges, values, None)
     if base.watch is not None:
         base.watch.writes(x)
     if callable(array):
         quietly(array, x._array)
-    elif array.__class__ is np.ndarray and x._form.device is not CPU and not array.ndim:
+    elif array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
         quietly(x._array.__setitem__, at, array)
     history.written(x, f"{operation}_")
     if node is not None:
         if "out" in rule.keeps:  # type: ignore[union-attr]
-            node.save_result(x)
+            save_result(node, x)
         history.rebase(x, node)
 
 
@@ -117,9 +117,9 @@ def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Cal
         history.check_write(input, *args, *options.values())
         check_overlap(input)
         if keeps_dtype and options.get("dtype") is None:
-            options["dtype"] = input._form.dtype
+            options["dtype"] = input.dtype
         result = operation(input, *args, **options)
-        own, found = input._form, result._form
+        own, found = input, result
         if own.shape != found.shape:
             _refuse_in_place("size", sizes(own.shape), sizes(found.shape))
         if own.dtype is not found.dtype:

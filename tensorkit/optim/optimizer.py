@@ -121,7 +121,7 @@ class Optimizer:
                 gradient = getattr(param, "_grad", None)
                 if gradient is None:
                     continue
-                if param._form.device is CPU:
+                if param.device is CPU:
                     here.append((param, gradient, group))
                     continue
                 key = id(base.storage_of(param))
@@ -158,15 +158,15 @@ class Optimizer:
         self, param: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]
     ) -> tuple[int, list[Any]]:
         """The number of the step, and the arrays: parameter, gradient, state."""
-        if not param._form.is_contiguous:
+        if not param._is_contiguous:
             writing.check_overlap(param)
         count, tensors = self.prepare(group, state, param)
         arrays = [param._array, gradient._array]
         for each in tensors:
-            if each._form.device is not param._form.device:
+            if each.device is not param.device:
                 refuse_mix(
-                    param._form.device,
-                    each._form.device,
+                    param.device,
+                    each.device,
                     repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
                 )
             arrays.append(each._array)
@@ -191,15 +191,15 @@ class Optimizer:
         together: dict[Any, list[Any]] = defaultdict(list)
         for key, (param, group, state, count, arrays) in changes.items():
             self._begin(param, state, writer)
-            form, (x, *others) = param._form, arrays
+            x, *others = arrays
             if key in spare:
-                self.update(form.xp, group, count, spare[key], *arrays)
+                self.update(param._xp, group, count, spare[key], *arrays)
                 continue
             kernel, numbers = self.kernel(group, count)
             # a launch for many needs arrays that lie alike, without gaps
             alike = all(each.strides == x.strides for each in others)
-            alike = alike and layout.is_dense(tuple(form.shape), form.strides)
-            together[form.device, form.dtype, kernel, numbers, alike or key].append(
+            alike = alike and layout.is_dense(tuple(param.shape), param._strides)
+            together[param.device, param.dtype, kernel, numbers, alike or key].append(
                 (group, count, arrays)
             )
         for (device, _, kernel, numbers, _), some in together.items():
@@ -306,7 +306,7 @@ def _spare(changes: Iterable[Any]) -> dict[int, list[Any]]:
     sizes: dict[Any, int] = defaultdict(int)
     params = [param for param, *_, arrays in changes if not _have_kernel(arrays)]
     for param in params:
-        key = param._form.device, param._form.dtype
+        key = param.device, param.dtype
         sizes[key] = max(sizes[key], param.numel())
     made = {
         (device, dtype): [device.backend.xp.empty(size, dtype.numpy) for _ in range(2)]
@@ -314,8 +314,7 @@ def _spare(changes: Iterable[Any]) -> dict[int, list[Any]]:
     }
     return {
         id(base.storage_of(param)): [
-            each[: param.numel()].reshape(param.shape)
-            for each in made[param._form.device, param._form.dtype]
+            each[: param.numel()].reshape(param.shape) for each in made[param.device, param.dtype]
         ]
         for param in params
     }
@@ -327,8 +326,8 @@ def _have_kernel(arrays: list[Any]) -> bool:
 
 def new_state(param: Tensor) -> Tensor:
     """Zeros that lie in memory as the parameter does."""
-    shape, strides = tuple(param.shape), param._form.strides
-    zeros = copying.filled(param._form, 0)
+    shape, strides = tuple(param.shape), param._strides
+    zeros = copying.filled(param, 0)
     if zeros.stride() != strides and layout.is_dense(shape, strides):
         return copying.laid_out(zeros, strides)
     return zeros

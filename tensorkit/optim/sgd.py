@@ -1,13 +1,10 @@
 """Stochastic gradient descent, with momentum (Sutskever et al. 2013, who explain Nesterov's)."""
 
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from tensorkit._tensor import Tensor
 from tensorkit.kernels import Kernel
-from tensorkit.optim.optimizer import BLOCK, Optimizer, check_settings, new_state, refuse, settings
+from tensorkit.optim.optimizer import Optimizer, check_settings, new_state, refuse, settings
 
 _PLAIN = Kernel("sgd", "T g, T sign, T decay, T lr", "T x", "x -= lr * (sign * g + decay * x);")
 _MOMENTUM = Kernel(
@@ -18,11 +15,6 @@ _MOMENTUM = Kernel(
     "v = momentum * v + share * slope;"
     "x -= lr * (nesterov ? slope + momentum * v : v);",
 )
-
-
-@lru_cache(100)
-def _array_of(number: float, char: str) -> Any:
-    return np.array(number, char)  # arrays are multiplied by one faster than by a number
 
 
 class SGD(Optimizer):
@@ -59,17 +51,6 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
-
-    def _change(
-        self, param: Tensor, gradient: Tensor, group: dict[str, Any], writer: tuple[str, Any, int]
-    ) -> None:
-        x = param._array
-        is_plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
-        if not is_plain or x.size > BLOCK or not param._form.is_contiguous:
-            super()._change(param, gradient, group, writer)
-            return
-        self._begin(param, {}, writer)
-        x -= gradient._array * _array_of(float(group["lr"]), x.dtype.char)
 
     def prepare(
         self, group: dict[str, Any], state: dict[str, Any], param: Tensor

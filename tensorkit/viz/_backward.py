@@ -10,6 +10,7 @@ import numpy as np
 from tensorkit import creation
 from tensorkit.autograd.function import FunctionNode
 from tensorkit.autograd.graph import Parts
+from tensorkit.autograd.modes import on_arrays
 from tensorkit.base import Tensor
 from tensorkit.data import from_numpy
 from tensorkit.devices import backend_of
@@ -118,7 +119,7 @@ def backward(
 def _start(loss: Tensor, gradient: Tensor) -> Any:
     """The array with which the walk begins, as the node of ``loss`` takes it."""
     node = loss.grad_fn
-    if isinstance(node, FunctionNode) and len(node.forms) > 1:
+    if isinstance(node, FunctionNode) and len(node.models) > 1:
         return Parts({loss._node.output_nr: gradient.detach()._array})
     return gradient.detach()._array
 
@@ -130,14 +131,17 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
     """
     node = vertex.node
     inputs = iter([it for it in vertex.inputs if it is not None])
-    for number, (edge, value) in enumerate(zip(node.edges, node.gradients(incoming), strict=False)):
+    with on_arrays():
+        values = node.gradients(incoming)
+    for number, (edge, value) in enumerate(zip(node.edges, values, strict=False)):
         if edge is None:
             continue
         if value is not None:
-            shape = tuple(edge._form.shape)
-            value = edge._form.device.backend.asarray(value)
+            shape = tuple(edge.shape)
+            value = edge.device.backend.asarray(value)
             if value.shape != shape:
-                value = reduction.sum_to_shape.on_arrays(value, to=shape)
+                with on_arrays():
+                    value = reduction.sum_to_shape(value, to=shape)
         whole = getattr(edge, "whole", edge)
         if whole is not edge and value is not None:  # one of several outputs
             value = Parts({edge.output_nr: value})
@@ -191,9 +195,10 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     host = _on_host(incoming)
     ones = np.ones(host.shape, host.dtype)
     probe = (np.arange(1, host.size + 1).reshape(host.shape) % 7 + 1).astype(host.dtype)
-    to_device = node._form.device.backend.from_host
+    to_device = node.device.backend.from_host
     found = {}
-    both = zip(node.gradients(to_device(ones)), node.gradients(to_device(probe)), strict=True)
+    with on_arrays():
+        both = zip(*map(node.gradients, (to_device(ones), to_device(probe))), strict=True)
     for edge, (derivative, product) in enumerate(both):
         if derivative is None:
             continue
@@ -201,7 +206,7 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
         fits = product.shape == derivative.shape and host.shape in ((), product.shape)
         if fits and np.allclose(derivative * probe, product, rtol=1e-3, equal_nan=True):
             found[edge] = f"local derivative {_in_words(derivative)}"
-            if derivative.shape != tuple(node.edges[edge]._form.shape):
+            if derivative.shape != tuple(node.edges[edge].shape):
                 found[edge] += ", summed over what was broadcast"
         else:
             rules = _RULES.get(vertex.title, ("a linear map of the incoming gradient",))

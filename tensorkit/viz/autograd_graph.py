@@ -109,7 +109,7 @@ def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = Tr
         title = "leaf" if is_leaf else node.name().rpartition(":")[2]
         tensor = node if is_leaf and values else None
         # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
-        vertices.append(Vertex(node, is_leaf, inputs, title, words.form(node._form), "", tensor))
+        vertices.append(Vertex(node, is_leaf, inputs, title, words.form(node), "", tensor))
     known = [*named, ("", root)]
     if values:
         known += [("", it.tensor) for v in vertices for it in v.saved if it.tensor is not None]
@@ -131,6 +131,8 @@ def saved_by(node: Any) -> list[Saved]:
     for name in ["saved_tensors"] if hasattr(type(node), "saved_tensors") else dir(node):
         if not name.startswith(("_saved_", "saved_tensors")):
             continue
+        if name == "_saved_self_sym_sizes" and node.rule.part is not None:
+            continue  # a view of a part: the index says it already
         try:
             value = getattr(node, name)
         except AutogradError as error:

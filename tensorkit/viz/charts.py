@@ -6,6 +6,7 @@ the names of its parts are derived from the text alternative, and text stays tex
 """
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -55,6 +56,16 @@ def _saved(figure: Any, kind: str, salt: str = "", **options: Any) -> bytes:
     return file.getvalue()
 
 
+# where things are drawn; processors differ in the last digit of what was computed, and a picture
+# has the same bytes on all of them
+_PLACES = re.compile(r' (?:d|x|y|x1|x2|y1|y2|width|height|transform)="[^"]*"')
+_DECIMALS = re.compile(r"-?\d+\.\d\d+")
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{round(float(number[0]), 1) + 0.0:g}"  # + 0.0: no negative zero
+
+
 class Chart:
     """A finished figure: what a picture shows of it."""
 
@@ -64,6 +75,7 @@ class Chart:
         figure.set_layout_engine("none")  # everything stays where it is now
         # text has the font of the picture, which ends in one that every machine has
         svg = svg.replace(" font-family: 'DejaVu Sans';", "")
+        svg = _PLACES.sub(lambda it: _DECIMALS.sub(_rounded, it[0]), svg)
         self.svg = svg[svg.index("<defs>") : svg.rindex("</svg>")]
 
     @property

@@ -26,7 +26,8 @@ Differences that no expression below can show:
   not by sort, topk, gather and their like.
 - A dimension given as None means none given (`x.max(None)`); PyTorch refuses it where it has
   another signature without one. keepdim=True alone is taken by mean and sum.
-- A view operation that was called with integers takes numbers equal to them, as 1. for 1, later.
+- Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
+  are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of

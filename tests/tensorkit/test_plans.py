@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from tk_oracle import strides_that_count
 
 import tensorkit as tk
 
@@ -46,7 +47,7 @@ def test_calls_that_look_alike_are_told_apart(line):
         x, y = m.tensor([[1.0, 2.0], [3.0, -4.0]]), m.tensor([0, 1])
         try:
             found = eval(text, {"tk": m, "x": x, "y": y, "math": math})
-            return repr(found), found.stride()
+            return repr(found), strides_that_count(found)
         except Exception as error:
             return str(error).split("\n")[0]
 

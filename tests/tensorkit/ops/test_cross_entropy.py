@@ -135,11 +135,3 @@ def test_unusual_items_count_as_in_pytorch(items, classes):
 def test_a_class_that_does_not_exist_is_refused(scores):
     with pytest.raises(IndexError, match=r"Target 3 is out of bounds\."):
         cross_entropy(scores, tk.tensor([0, 1, 2, 3]))
-
-
-def test_a_walk_goes_on_where_another_thread_looks_between_two_of_its_steps(scores, labels):
-    node = cross_entropy(scores, labels)._node
-    begun = type(node).passed
-    node.unfolded()
-    ((edge, _),) = begun(node, tk.ones((), dtype=tk.float64).numpy())
-    assert edge is node.edges[0]

@@ -223,12 +223,3 @@ def test_a_layer_of_other_features_is_told_which_it_should_have():
     swapped = tk.nn.Linear(3, 2)  # for a matrix product x @ y.t() would help
     with pytest.raises(RuntimeError, match=r"\(4x2 and 3x2\)[^$]*Try: tk.nn.Linear\(2, 2\)"):
         swapped(tk.ones(4, 2))
-
-
-def test_a_walk_goes_on_where_another_thread_looks_between_two_of_its_steps(layer):
-    node, g = linear(*layer)._node, tk.ones(3, 2).numpy()
-    begun = type(node).passed
-    node.unfolded()
-    edges, slopes = zip(*begun(node, g), strict=True)
-    assert edges == node.edges
-    assert [it.shape for it in slopes[1:]] == [(3, 4), (4, 2)]  # of x and of the node of t

@@ -136,3 +136,10 @@ def test_the_second_chart_is_called_what_it_shows(names, label):
     svg = viz.training({"loss": [2.0, 1.0], **{name: [1.0, 2.0] for name in names}}).svg
     assert "accuracy and others" not in svg
     assert f">{label}<" in svg
+
+
+def test_a_last_digit_does_not_move_a_chart():
+    losses = [1 / (n + 1) for n in range(40)]
+    moved = [it * (1 + 1e-6) for it in losses]
+    assert viz.training(losses).svg == viz.training(moved).svg
+    assert ">0.25<" in viz.training([0.25, 0.125, 0.5]).svg, "text keeps its digits"

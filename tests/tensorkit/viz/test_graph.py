@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-import sys
 import time
 
 import graphviz
@@ -131,15 +130,6 @@ def test_no_box_lies_on_another_and_edges_point_down(data):
         assert min(a[2], b[2]) - max(a[0], b[0]) < 0.01 or min(a[3], b[3]) - max(a[1], b[1]) < 0.01
     for (upper, lower), route in zip(edges, layout.routes, strict=True):
         assert route[0][1] == boxes[upper][3] < route[-1][1] == boxes[lower][1]
-
-
-def test_without_graphviz_a_graph_is_drawn_and_dot_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "graphviz", None)
-    monkeypatch.setenv("TENSORKIT_DOT", "0")
-    picture = viz.graph(tk.ones(2, requires_grad=True) * 2)
-    assert picture.svg
-    with pytest.raises(ImportError, match=r"Try: pip install 'tensorkit-course\[lab\]'"):
-        _ = picture.dot
 
 
 def test_a_tensor_without_graph_gets_a_sentence():

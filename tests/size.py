@@ -1,0 +1,64 @@
+"""``make size``: code lines of tensorkit by room, without blanks, comments and docstrings.
+
+python tests/size.py
+"""
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "tensorkit"
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def code_lines(text: str) -> int:
+    """How many lines of this source hold code."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            lines |= {*range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        for each in body if isinstance(body, list) else []:
+            value = each.value if isinstance(each, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                lines -= {*range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    return len(lines)
+
+
+def room_of(path: Path) -> str:
+    """The folder in the package; for a file outside of all folders, the package."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else "tensorkit"
+
+
+def sizes() -> dict[Path, int]:
+    """The code lines of every file."""
+    return {path: code_lines(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def main() -> None:
+    """Print the table."""
+    found = sizes()
+    lines: Counter[str] = Counter()
+    for path, count in found.items():
+        lines[room_of(path)] += count
+    for room, count in sorted(lines.items(), key=lambda pair: -pair[1]):
+        n_files = sum(room_of(path) == room for path in found)
+        print(f"{room:12}{n_files:5} files{count:8,} lines")
+    largest = max(found, key=lambda path: found[path])
+    print(f"{'all':12}{len(found):5} files{sum(found.values()):8,} lines")
+    print(f"the largest file: {largest.relative_to(PACKAGE)}, {found[largest]} lines")
+
+
+if __name__ == "__main__":
+    main()

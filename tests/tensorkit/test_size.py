@@ -1,0 +1,33 @@
+"""How large the library is: these numbers only ever go down."""
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+_spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1] / "size.py")
+size = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(size)
+
+MOST = {
+    "autograd": 2601,
+    "explain": 411,
+    "nn": 1304,
+    "ops": 6496,
+    "optim": 477,
+    "tensorkit": 5230,
+    "utils": 236,
+    "viz": 2002,
+}
+
+
+def test_no_room_of_the_library_has_grown():
+    lines = Counter()
+    for path, count in size.sizes().items():
+        lines[size.room_of(path)] += count
+    assert {room: lines[room] for room in MOST if lines[room] > MOST[room]} == {}
+    assert lines.keys() == MOST.keys()
+
+
+def test_blanks_comments_and_docstrings_do_not_count():
+    text = '"""Words."""\n\n# more\nx = 1  # here\n\n\ndef f():\n    """Words."""\n    return x\n'
+    assert size.code_lines(text) == 3
