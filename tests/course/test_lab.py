@@ -165,6 +165,7 @@ def test_a_home_that_cannot_be_written_is_said(
         lab.start(browser="none")
 
 
+@pytest.mark.rest
 def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
     command = [sys.executable, "-m", "course", "lab", "--browser", "none"]
     started = [
@@ -188,6 +189,7 @@ def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux calls all of 127.* its own")
+@pytest.mark.rest
 @pytest.mark.parametrize(("options", "is_reached"), [([], False), (["--ip", "0.0.0.0"], True)])
 def test_other_addresses_reach_it_only_where_it_listens_to_them(
     server: Server, options: list[str], is_reached: bool

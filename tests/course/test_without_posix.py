@@ -18,6 +18,8 @@ import pytest
 
 from course import bundle
 
+pytestmark = pytest.mark.rest
+
 PRELUDE = """
 import asyncio, ctypes, os, shutil, signal, subprocess, sys, tempfile
 import IPython, matplotlib.pyplot, nbformat, nbgrader.utils, numpy, rich, typer

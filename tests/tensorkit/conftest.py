@@ -24,9 +24,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tensorkit")
 
 
-IN_MAKE_TEST = {"test_package.py", "explain", "viz"}
+IN_MAKE_TEST = {"test_package.py", "test_size.py", "test_missing_packages.py"}
 """What `make test` runs of this folder. `make test-all` runs the rest: every value, dtype,
-gradient and printed text, beside PyTorch's where that is installed."""
+gradient, picture and printed text, beside PyTorch's where that is installed."""
 
 
 def pytest_collection_modifyitems(items):
