@@ -20,7 +20,7 @@ lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=
 	@exec $(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
 	    $(if $(IP),--ip $(IP))
 
-test: check  ## lint, types, doctests, every notebook, the course and its grading: four minutes
+test: check  ## lint, types, doctests, every notebook, the course and its grading: about four minutes
 	$(PYTEST) --nbval -m "not rest and not browser"
 	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
 	@echo "They are run by: make test-all"

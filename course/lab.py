@@ -20,7 +20,7 @@ MORE_PORTS = 99  # that are tried, one after the other, where those before are t
 
 
 def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_MACHINE) -> None:
-    """Make the learner's copies, bind the port, print the address and serve until Ctrl-C.
+    """Make the learner's copies, find a port, print the address and serve until Ctrl-C.
 
     port: by default the next free one from 8888. browser: one to open, or "none". ip: where the
     server listens; by default only this machine reaches it. A container listens on 0.0.0.0, and
@@ -39,7 +39,7 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
         os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
     paths.scripts_on_path()
     os.chdir(root)
-    server = _bound(
+    server = _prepared(
         [
             f"--ServerApp.root_dir={root}",
             f"--ServerApp.ip={ip}",
@@ -60,8 +60,8 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
     server.start()
 
 
-def _bound(options: list[str]) -> Any:
-    """JupyterLab's server, which has its port already."""
+def _prepared(options: list[str]) -> Any:
+    """JupyterLab's server, which has found a free port and takes it when it starts."""
     from jupyterlab.labapp import LabApp
 
     return LabApp.initialize_server(argv=options)

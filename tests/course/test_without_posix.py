@@ -149,11 +149,11 @@ def test_the_verbs_of_a_learner_answer(course: Path) -> None:
             port = 8888
             start = staticmethod(lambda: print("started"))
 
-        def bound(options):
+        def prepared(options):
             print("served", *options)
             return Server
 
-        lab._bound = bound
+        lab._prepared = prepared
         first = next(iter(load("01_tensors")))
         verbs = "lab --browser none", f"reset 1 {first}", "update 1", "progress", "doctor"
         for verb in verbs:
