@@ -435,7 +435,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     return _cumsum, (input,), {"dim": place, "backwards": False}
 
 
-cumsum_ = in_place(cumsum, keeps_dtype=True)
+cumsum_ = in_place(cumsum)
 
 
 @op(kind="function")

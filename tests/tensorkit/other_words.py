@@ -1,4 +1,4 @@
-"""PyTorch's sentences for which tensorkit has words of its own: the class is compared, not the text.
+"""PyTorch sentences that tensorkit words in its own way: only the class of the error is compared.
 
 Each row is a pattern of PyTorch's first line. The reason is one for all: an operation refuses what
 its declaration excludes in one generic sentence ("PyTorch's sentence for arguments of a wrong kind"
@@ -19,6 +19,9 @@ OTHER_WORDS = re.compile(
             r"^expected scalar type",
             r"^addmv input tensors",
             r"^Input dtypes must be the same",
+            r"\(\) (got an unexpected|takes|received an invalid|missing)",
+            r"argument '\w+' (\(position \d+\) )?must be",
+            r"int too big to convert",
         ]
     )
 )
