@@ -1,6 +1,7 @@
 """The source that is shown is the one that runs."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ def test_the_lines_are_those_of_the_file() -> None:
     path = inspect.getsourcefile(tk.no_grad)
     assert path is not None
     assert path.endswith(only.file)
-    with open(path) as file:
+    with Path(path).open() as file:
         lines = file.read().splitlines()
     assert lines[only.first - 1 : only.first - 1 + len(only.lines)] == only.lines
     assert f"# {only.place}" in repr(explain.source(tk.no_grad))
