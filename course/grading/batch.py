@@ -25,7 +25,7 @@ from typing import Any
 
 from course import extras, files, paths
 from course.errors import CourseError
-from course.grading import intake, judge, sandbox, worker
+from course.grading import agreement, intake, judge, sandbox, worker
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
@@ -330,6 +330,7 @@ def grade(
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
     source = intake.source_of(root, chapter)
+    agreement.check_notebooks(source)
     judge.check_definitions(source)
     found = submissions(root, chapter, learners)
     if not found:
