@@ -100,7 +100,10 @@ def _graded(root: Path, source: Source, handed: Handed) -> Result:
     earlier = stored(root, handed.learner, handed.chapter)
     if earlier is not None and batch.is_of(earlier, job, source, profile):
         return earlier
-    return batch.one(_hand(source.chapter, source.digest, profile), job)
+    result = batch.one(_hand(source.chapter, source.digest, profile), job)
+    if result.status == "ungraded":  # nbgrader enters no grade for it
+        raise batch.Ungraded([], [result], 0)
+    return result
 
 
 @cache
