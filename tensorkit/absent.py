@@ -25,6 +25,8 @@ _FAMILIES = {
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
+    "tk.autograd.recording() around the forward, after which errors name its lines,": "detect_anomaly "
+    "set_detect_anomaly is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",

@@ -89,7 +89,7 @@ def _leaf_changed(first: str) -> Explanation:
 
 def _changed(error: Any, known: dict[str, Any]) -> Explanation:
     title = error.node.name().rpartition(":")[2]
-    is_result = error.saved == "_saved_result"
+    is_result = error.saved == "result"
     what = "result" if is_result else "input"
     line = autograd_graph.line_of(error.node)
     unknown = "at which line is not known, run it inside `with tk.autograd.recording():`"
