@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base
+from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import enable_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
@@ -334,10 +334,13 @@ class _Run:
             base.storage_of(have).version += 1
         else:
             gradient = self._owned(key)
-            if gradient.strides != leaf._array.strides:
-                gradient = leaf._xp.empty_like(leaf._array)
-                gradient[...] = self.found[key]
-            leaf._grad = base.new(gradient)
+            if gradient.strides == leaf._array.strides:
+                leaf._grad = base.new(gradient)
+            else:  # it lies in memory as the leaf does
+                shape, strides = gradient.shape, leaf._strides
+                is_dense = layout.is_dense(shape, strides)
+                strides = strides if is_dense else layout.contiguous_strides(shape)
+                leaf._grad = base.place(gradient, strides)
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 

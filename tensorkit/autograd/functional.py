@@ -142,7 +142,7 @@ def _vector(name: str, v: Any, like: Sequence[Any]) -> tuple[Any, ...]:
     """``v`` as a tuple, one tensor of the same shape for each of ``like``; one number needs none."""
     if v is None and len(like) == 1 and like[0]._array.size == 1:
         return (copying.filled(like[0], 1),)
-    several, _ = _as_tuple(name, "v", v)
+    several = () if v is None else _as_tuple(name, "v", v)[0]
     if [each.shape for each in several] != [each.shape for each in like]:
         raise AutogradError(
             f"The vectors given to {name} have shapes {[tuple(each.shape) for each in several]} "

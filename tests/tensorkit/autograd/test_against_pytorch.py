@@ -249,8 +249,6 @@ PROGRAMS = """
     tk.autograd.backward([], [])
     tk.autograd.backward(b.sum(), grad_tensors=tk.tensor(2.)); x.grad
     tk.autograd.backward((b.sum(), b.sum())); x.grad
-    tk.autograd.backward(3)
-    tk.autograd.backward([3])
     tk.autograd.grad(b.sum(), [x, x])
     tk.autograd.grad([b.sum(), x.sum()], x)
     tk.autograd.grad(b.sum(), x, tk.tensor(3.))
