@@ -23,11 +23,10 @@ from tensorkit import (
     printing,
     sampling,
 )
-from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import Node, shown
-from tensorkit.autograd.history import edge_of
-from tensorkit.autograd.marks import INFERENCE
-from tensorkit.autograd.saved import version_of
+from tensorkit.autograd import engine, hooks, inplace
+from tensorkit.autograd.inplace import version_of
+from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
+from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, as_device, cuda_device
@@ -312,7 +311,7 @@ class Tensor(TensorBase):
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2:
             if array.__class__ is np.ndarray and array.size and 1 not in array.shape:
-                return history.view(self, array.T, _PERMUTE, _EXCHANGED)
+                return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
             return views.permute(self, (1, 0))
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
@@ -421,7 +420,7 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None:
-        leaves.set_requires_grad(self, value, by_assignment=True)
+        hooks.set_requires_grad(self, value, by_assignment=True)
 
     def requires_grad_(self, requires_grad: Any = True) -> "Tensor":
         """Record operations on this tensor from now on, or no longer; only for leaves.
@@ -429,7 +428,7 @@ class Tensor(TensorBase):
         >>> tk.ones(2).requires_grad_()
         tensor([1., 1.], requires_grad=True)
         """
-        leaves.set_requires_grad(self, requires_grad)
+        hooks.set_requires_grad(self, requires_grad)
         return self
 
     @property
@@ -450,9 +449,9 @@ class Tensor(TensorBase):
         <MulBackward0>
         """
         edge = None if self._node is None else edge_of(self)
-        return shown(edge.whole) if isinstance(edge, Node) else None
+        return edge.whole if isinstance(edge, Node) else None
 
-    grad = property(leaves.get_grad, leaves.set_grad, leaves.forget_grad)
+    grad = property(hooks.get_grad, hooks.set_grad, hooks.forget_grad)
 
     def backward(
         self,
@@ -473,11 +472,11 @@ class Tensor(TensorBase):
         """
         engine.backward(self, gradient, retain_graph, create_graph, inputs)
 
-    retain_grad = leaves.retain_grad
+    retain_grad = hooks.retain_grad
 
-    retains_grad = property(leaves.retains_grad)
-    register_hook = leaves.register_hook
-    register_post_accumulate_grad_hook = leaves.register_post_accumulate_grad_hook
+    retains_grad = property(hooks.retains_grad)
+    register_hook = hooks.register_hook
+    register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
 
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.
@@ -492,10 +491,10 @@ class Tensor(TensorBase):
             result._node = INFERENCE
         return result
 
-    detach_ = leaves.detach_
-    origin = property(origins.origin_of)
+    detach_ = hooks.detach_
+    origin = property(origin_of)
 
-    data = property(leaves.get_data, leaves.set_data)
+    data = property(hooks.get_data, hooks.set_data)
 
     @property
     def _version(self) -> int:
@@ -508,12 +507,12 @@ class Tensor(TensorBase):
         """Whether this tensor was made in inference mode."""
         return self._node is INFERENCE
 
-    _is_view = history.is_view
+    _is_view = inplace.is_view
 
     @property
     def _base(self) -> "Tensor | None":
         """Of a view: the tensor, itself no view, that it was made from."""
-        return self._viewed if history.is_view(self) else None
+        return self._viewed if inplace.is_view(self) else None
 
     # Out of the tensor
 
@@ -991,7 +990,7 @@ class Tensor(TensorBase):
     def __copy__(self) -> "Tensor":
         copied = base.view_of(self, base.layout_of(self))
         if self.requires_grad:
-            history.become_leaf(copied)
+            become_leaf(copied)
         return copied
 
     __deepcopy__ = pickling.deepcopy

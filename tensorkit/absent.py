@@ -25,6 +25,7 @@ _FAMILIES = {
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
+    "tk.autograd.recording()": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
@@ -48,6 +49,9 @@ _FAMILIES = {
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
+    "tk.autograd.recording() around the forward, after which errors name its lines,": (
+        "detect_anomaly set_detect_anomaly"
+    ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
     "Unfold unfold avg_pool2d adaptive_avg_pool2d",

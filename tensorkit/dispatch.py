@@ -28,10 +28,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from tensorkit import base, dtypes, explainer, layout
-from tensorkit.autograd import history
-from tensorkit.autograd.marks import INFERENCE
-from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import view, written
+from tensorkit.autograd.node import INFERENCE, Rule, is_short, recorder
+from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, device_of_array, is_array
 from tensorkit.explainer import LETTERS
@@ -394,7 +394,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                         is_apart = is_apart and other._storage is not storage
                 if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
                     quiet.run(compute, a, b, out=a)
-                    history.written(input, name)
+                    written(input, name)
                     return input
         except _FAILED:
             pass  # also: the memory is read-only
@@ -428,8 +428,8 @@ def _recorder(definition: Definition, n: int) -> Any:
         return lambda result, *args, **options: None
     rule = definition.rules[None]
     is_only = len(definition.rules) == 1 and rule.inputs == definition.inputs
-    if is_only and history.is_short(rule):
-        short = history.recorder(rule)
+    if is_only and is_short(rule):
+        short = recorder(rule)
         if definition.promote and n == 2:
             return short
         return lambda result, *args, **options: short(result, *args[:n])
@@ -449,7 +449,7 @@ def _record(
         values = {**_options_of(definition, args, options), **more}
         values.update(zip(definition.inputs, args, strict=False))
         values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
-        history.record(rule, result, values)
+        record_fully(rule, result, values)
 
 
 def _options_of(
@@ -507,7 +507,7 @@ def _viewed(
         _record(definition, result, args, options)
         return result
     values = None if x._node is None else _options_of(definition, args, options)
-    return history.view(x, shown, definition.rule_for(args), values)  # type: ignore[arg-type]
+    return view(x, shown, definition.rule_for(args), values)  # type: ignore[arg-type]
 
 
 # The slow way

@@ -7,11 +7,13 @@ over many lists of arrays at once, which is how one launch changes all parameter
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from tensorkit.devices import backend_of, is_array
 
 ALL: list["Kernel | Rows"] = []
 
@@ -226,8 +228,16 @@ def formula(launch: Callable[..., Any], plain: Any) -> Any:
 
     ``plain`` is the formula, in operations; it computes everywhere else.
     """
-    plain.launch = launch
-    return plain
+
+    @wraps(plain)
+    def chosen(g: Any, *saved: Any) -> Any:
+        if g.__class__ is not np.ndarray and is_array(g):
+            xp = backend_of(g).xp
+            if are_for(xp, g, *[each for each in saved if is_array(each)]):
+                return launch(xp, g, *saved)
+        return plain(g, *saved)
+
+    return chosen
 
 
 @cache

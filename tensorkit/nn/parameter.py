@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorkit import base
 from tensorkit._tensor import Tensor
-from tensorkit.autograd import leaves
+from tensorkit.autograd.hooks import make_leaf
 from tensorkit.creation import empty
 
 
@@ -27,7 +27,7 @@ class Parameter(Tensor):
         result._array = source._array
         result._storage, result._offset = base.storage_of(source), source._offset
         result._node = None
-        return leaves.make_leaf(result) if requires_grad else result
+        return make_leaf(result) if requires_grad else result
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         """All is done in ``__new__``."""

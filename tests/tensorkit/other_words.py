@@ -22,6 +22,12 @@ OTHER_WORDS = re.compile(
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
             r"int too big to convert",
+            r"^attempting to assign a gradient with dtype",
+            r"^can't retain_grad on Tensor that has requires_grad=False",
+            r"^Can't detach views in-place",
+            r"^all inputs have to be Tensors or GradientEdges",
+            r"^Expected output to be a torch.Tensor",
+            r"^cannot register a hook on a tensor that doesn't require gradient",
         ]
     )
 )
