@@ -47,7 +47,6 @@ from tensorkit.ops import (
     comparison,
     copying,
     elementary,
-    equations,
     error_function,
     extremes,
     gathering,
@@ -749,9 +748,8 @@ class Tensor(TensorBase):
     var = reduction.var
     std = reduction.std
     prod = reduction.prod
-    cumsum, cumsum_ = reduction.cumsum, reduction.cumsum_
+    cumsum = reduction.cumsum
     all, any = reduction.all, reduction.any
-    count_nonzero = reduction.count_nonzero
     norm = reduction.norm
     sort, argsort = sorting.sort, sorting.argsort
     topk = sorting.topk
@@ -772,10 +770,7 @@ class Tensor(TensorBase):
     dot = products.dot
     bmm = products.bmm
     outer = products.outer
-    addmm, addmm_ = products.addmm, products.addmm_
-    baddbmm, baddbmm_ = products.baddbmm, products.baddbmm_
-    inverse = equations.inv
-    det = equations.det
+    addmm = products.addmm
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""

@@ -18,7 +18,6 @@ from tensorkit.ops.arguments import need_tensor, need_two, no_kernel
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.notation import op, planned
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
-from tensorkit.ops.writing import in_place
 
 _ndarray: Any = CPU.backend.xp.ndarray
 
@@ -394,49 +393,12 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return mul(reshape(input, (-1, 1)), vec2)
 
 
-@planned(3)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to the product.
-
-    >>> tk.baddbmm(tk.tensor(1.), tk.ones(1, 1, 3), tk.ones(1, 3, 2))
-    tensor([[[4., 4.]]])
-    """
-    for place, (name, x) in enumerate(
-        (("input", input), ("batch1", batch1), ("batch2", batch2)), 1
-    ):
-        need_tensor("baddbmm", x, name, place)
-    _check_batches(batch1, batch2)
-    left, right, own = batch1, batch2, input
-    expand(input, (left.shape[0], left.shape[1], right.shape[2]))  # raises where it does not fit
-    if left.dtype is not right.dtype or left.dtype is dtypes.bool_:
-        _refuse_dtypes(left.dtype, right.dtype, "baddbmm_with_gemm")
-    if own.dtype is not right.dtype:
-        raise DTypeError(
-            "Input dtypes must be the same, got: input: "
-            f"{own.dtype.c_name}, batch1: {left.dtype.c_name}, batch2: {right.dtype.c_name}",
-            repair=f"x.to(tk.{right.dtype.name})",
-        )
-    return _baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha}
-
-
 def _sum_of(z: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if alpha != 1:
         product *= product.dtype.type(alpha)
     if beta:  # with 0, nan and inf in z do not count
         product += z if beta == 1 else z * z.dtype.type(beta)
     return product
-
-
-@op(kind="function")
-def _baddbmm(xp: Any, z: Any, x: Any, y: Any, *, beta: Any, alpha: Any) -> Any:
-    return _sum_of(z, _batch_product(xp, x, y), beta, alpha)
-
-
-_baddbmm.grad(
-    z=lambda g, beta: g if beta == 1 else g * beta,
-    x=lambda g, y, alpha: bmm(g, transpose(y, 1, 2)) * alpha,
-    y=lambda g, x, alpha: bmm(transpose(x, 1, 2), g) * alpha,
-)
 
 
 def _batch_product(xp: Any, x: Any, y: Any) -> Any:
@@ -481,6 +443,3 @@ _DIFFERENT = {
     "baddbmm_with_gemm": "expected scalar type {0.word} but found {1.word}",
     "dot": "dot : expected both vectors to have same dtype, but found {0.word} and {1.word}",
 }
-
-
-addmm_, baddbmm_ = map(in_place, (addmm, baddbmm))

@@ -39,7 +39,6 @@ from tensorkit.ops.arithmetic import abs, pow, sign
 from tensorkit.ops.notation import Operation, op, planned
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
-from tensorkit.ops.writing import in_place
 
 
 @planned(1)
@@ -435,9 +434,6 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     return _cumsum, (input,), {"dim": place, "backwards": False}
 
 
-cumsum_ = in_place(cumsum, keeps_dtype=True)
-
-
 @op(kind="function")
 def _cumsum(xp: Any, x: Any, *, dim: int, backwards: bool) -> Any:
     if not x.ndim:
@@ -504,21 +500,6 @@ def _any(xp: Any, x: Any, *, dim: Ints, keepdim: bool) -> Any:
 
 def _as_truth(x: Any, truth: Any) -> Any:
     return truth.astype(x.dtype) if x.dtype == "uint8" else truth  # PyTorch's old bool
-
-
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements are not zero, in all or along ``dim``.
-
-    >>> tk.count_nonzero(tk.tensor([[1, 0], [2, 3]]), dim=0)
-    tensor([2, 1])
-    """
-    need_tensor("count_nonzero", input)
-    return sum(input != 0, dim) if dim is not None else _count_nonzero(input)
-
-
-@op(kind="function")
-def _count_nonzero(xp: Any, x: Any) -> Any:
-    return xp.asarray(xp.count_nonzero(x), xp.int64)
 
 
 # Lengths

@@ -147,11 +147,6 @@ def test_where_of_a_condition_alone_is_pytorchs(x):
         assert_same(their, our)
 
 
-@given(x=twins(), dim=several)
-def test_count_nonzero_is_pytorchs(x, dim):
-    _same("count_nonzero", x, dim)
-
-
 @given(x=twins(values=small_values_of), inverse=st.booleans(), counts=st.booleans())
 def test_unique_is_pytorchs(x, inverse, counts):
     _same("unique", x, return_inverse=inverse, return_counts=counts)
