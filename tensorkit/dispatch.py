@@ -58,6 +58,7 @@ class Declaration:
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
     explain: Callable[..., object] | None = None  # called as the operation is: raises if it can
+    name: str  # how a refusal names it, if not as its forward
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
@@ -81,22 +82,38 @@ class Declaration:
         own = self.dtypes if isinstance(self.dtypes, dict) else {}
         self.categories = tuple(whole or own.get(name, "any") for name in self.inputs)
         self.letters = tuple(LETTERS[word] for word in self.categories)
+        # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
+        self.bools = [
+            at
+            for at, each in enumerate(parameters[self.tensors :])
+            if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
         self.rule: Rule | None = None
+        self.plain: Rule | None = None
         self.rules: dict[str | None, Rule] = {}
 
-    def grad(self, *, node: str | None = None, **formulas: Callable[..., Any] | None) -> None:
+    def grad(
+        self,
+        *,
+        node: str | None = None,
+        plain: str | None = None,
+        **formulas: Callable[..., Any] | None,
+    ) -> None:
         """Give the gradient formulas, one per tensor that has a gradient.
 
         A formula's first parameter is the gradient of the result; the others name what it needs:
         tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
         is written in operations and operators only, so that it runs on tensors and on arrays.
-        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``.
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
+        a call without options.
         """
         camel = self.name.title().replace("_", "")
         inputs = tuple(name for name in self.inputs if name in formulas)
         options = self.options if self.view else ()
         self.rule = Rule(self.name, node or f"{camel}Backward0", inputs, formulas, None, options)
         self.rules[None] = self.rule
+        if plain is not None:
+            self.plain = Rule(self.name, plain, inputs, formulas, None, options)
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
@@ -155,7 +172,13 @@ _FAILED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, Over
 def _of_one(definition: Declaration) -> Callable[..., Any]:
     forward, (letters,), (ndim,) = definition.forward, definition.letters, definition.ndims
     is_simple = not (definition.outputs or definition.view or definition.several)
-    finish = _finish
+    # whether a number without dimensions has one named: then the slow way makes it a vector
+    names_dims = not definition.view and any(
+        definition.defaults.get(name, 0) is not None
+        for name in definition.dim
+        if name in definition.options
+    )
+    finish, bools = _finish, definition.bools
 
     def call(input: Any, *args: Any, **options: Any) -> Any:
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -166,9 +189,19 @@ def _of_one(definition: Declaration) -> Callable[..., Any]:
                 array.__class__ is _ndarray
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
+                and (array.ndim or not (names_dims or args or options))
+                and not (
+                    len(args) > 1
+                    and [at for at in bools if args[at:] and args[at].__class__ is not bool]
+                )
             ):
                 found = quiet.run(forward, _xp, array, *args, **options)
-                if not is_simple or found.__class__ is not _ndarray or found.base is not None:
+                if (
+                    not is_simple
+                    or found.__class__ is not _ndarray
+                    or not found.flags.c_contiguous
+                    or found.base is not None
+                ):
                     return finish(definition, found, (input, *args), options)
                 if found is not array:
                     result = _new(base.public)
@@ -212,7 +245,12 @@ def _of_several(definition: Declaration) -> Callable[..., Any]:  # noqa: C901 - 
                     tracked = True
                 arrays.append(array)
             found = quiet.run(forward, _xp, *arrays, *args[n:], **options)
-            if is_simple and found.__class__ is _ndarray and found.base is None:
+            if (
+                is_simple
+                and found.__class__ is _ndarray
+                and found.base is None
+                and found.flags.c_contiguous
+            ):
                 for array in arrays:
                     if array is found:
                         break
@@ -248,7 +286,15 @@ def _record(
         values[definition.several] = _unpacked(args[definition.tensors :])
     values.update(more)
     values["shape"] = args[0]._array.shape
-    history.record(definition.rule, result, values)
+    rule = definition.rule
+    if definition.plain is not None and _is_plain(definition, values):
+        rule = definition.plain
+    history.record(rule, result, values)
+
+
+def _is_plain(definition: Declaration, values: dict[str, Any]) -> bool:
+    """Whether all options have their defaults."""
+    return not [name for name in definition.options if values[name] != definition.defaults[name]]
 
 
 def _finish(
@@ -284,11 +330,11 @@ def _owned(found: Any, args: tuple[Any, ...]) -> Any:
     device = device_of_array(found)
     if found.__class__ is not _ndarray:
         return base.contiguous(found, device)
-    if found.flags.forc and not any(
+    if found.flags.c_contiguous and not any(
         np.may_share_memory(found, x._array) for x in args if _has_array(x)
     ):
         return found
-    return found.copy(order="K")
+    return found.copy()
 
 
 def _has_array(x: Any) -> bool:

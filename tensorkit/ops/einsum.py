@@ -9,7 +9,7 @@ from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.products import bmm
-from tensorkit.ops.reduction import sum
+from tensorkit.ops.reductions import sum
 from tensorkit.ops.reshaping import movedim
 
 Named = tuple[Tensor, str]  # an operand, and a letter for each of its dimensions
