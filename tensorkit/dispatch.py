@@ -58,6 +58,7 @@ class Definition:
     # Element by element: shapes broadcast, dtypes that differ are promoted, numbers are operands.
     promote: bool = False
     numbers: bool = True  # whether they are
+    elementwise: bool = False  # a result lies in memory as the operands do, else it is contiguous
     to_floating: bool = False  # integers are computed with in the default dtype
     ufunc: str | None = None  # the array function that the forward is without options, by its name
     symbol: str = ""  # the operator
@@ -65,6 +66,7 @@ class Definition:
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
     explain: Callable[..., object] | None = None  # called as the operation is: raises if it can
+    name: str  # how a refusal names it, if not as its forward
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
@@ -89,7 +91,17 @@ class Definition:
         self.letters = tuple(
             "fde" if self.to_floating else LETTERS[word] for word in self.categories
         )
+        # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
+        self.bools = [
+            at
+            for at, each in enumerate(parameters[self.tensors :])
+            if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
+        # a flag of the arrays that results are
+        is_elementwise = self.elementwise or self.promote or self.to_floating or self.ufunc
+        self.order = "forc" if is_elementwise else "c_contiguous"
         self.rules: dict[str | None, Rule] = {}
+        self.plain: Rule | None = None
 
     @property
     def compute(self) -> Callable[..., Any]:
@@ -100,6 +112,7 @@ class Definition:
         self,
         *,
         node: str | None = None,
+        plain: str | None = None,
         number: str | None = None,
         **formulas: Callable[..., Any] | None,
     ) -> None:
@@ -108,10 +121,10 @@ class Definition:
         A formula's first parameter is the gradient of the result; the others name what it needs:
         tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
         is written in operations and operators only, so that it runs on tensors and on arrays.
-        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``. Where numbers are
-        operands they have an edge, too, as in PyTorch; with ``number``, the name of one, these
-        formulas are for calls in which it is a number, without an edge. Without formulas the result
-        has a node, but backward refuses to pass it.
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
+        a call without options. Where numbers are operands they have an edge, too, as in PyTorch;
+        with ``number``, the name of one, these formulas are for calls in which it is a number,
+        without an edge. Without formulas the result has a node, but backward refuses to pass it.
         """
         camel = self.name.title().replace("_", "")
         inputs = tuple(
@@ -120,9 +133,14 @@ class Definition:
         options = self.options if self.view else ()
         name = node or f"{camel}Backward0"
         self.rules[number] = Rule(self.name, name, inputs, formulas, None, options)
+        if plain is not None:
+            self.plain = Rule(self.name, plain, inputs, formulas, None, options)
 
-    def rule_for(self, args: tuple[Any, ...]) -> Rule | None:
-        """The rule of a call with these arguments."""
+    def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
+        """The rule of a call with these arguments; ``values``: its options."""
+        if self.plain is not None:
+            changed = [name for name in self.options if values[name] != self.defaults[name]]
+            return self.rules[None] if changed else self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
@@ -205,6 +223,13 @@ _FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeE
 def _of_one(definition: Definition) -> Any:
     forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_simple = not (definition.outputs or definition.view or definition.several)
+    # whether a number without dimensions has one named: then the slow way makes it a vector
+    names_dims = not definition.view and any(
+        definition.defaults.get(name, 0) is not None
+        for name in definition.dim
+        if name in definition.options
+    )
+    order, bools = definition.order, definition.bools
     record: Any = None  # in short
 
     def call(input: Any, *args: Any, **options: Any) -> Any:
@@ -217,12 +242,22 @@ def _of_one(definition: Definition) -> Any:
                 array.__class__ is _ndarray
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
+                and (array.ndim or not (names_dims or args or options))
+                and not (
+                    len(args) > 1
+                    and [at for at in bools if args[at:] and args[at].__class__ is not bool]
+                )
             ):
                 found = quiet.run(forward, array, *args, **options)
                 if not is_simple:
                     return _finish(definition, found, (input, *args), options)
-                if found.__class__ is not _ndarray or found.base is not None or found is array:
-                    found = _owned(found, (array,))
+                if (
+                    found.__class__ is not _ndarray
+                    or found.base is not None
+                    or found is array
+                    or not getattr(found.flags, order)
+                ):
+                    found = _owned(found, (array,), order)
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
@@ -243,6 +278,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
     asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
     first = definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.several)
+    order = definition.order
     record: Any = None  # in short
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
@@ -270,8 +306,12 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
             found = quiet.run(forward, *arrays, *args[n:], **options)
             if not is_simple:
                 return _finish(definition, found, args, options)
-            if found.__class__ is not _ndarray or found.base is not None:
-                found = _owned(found, arrays)
+            if (
+                found.__class__ is not _ndarray
+                or found.base is not None
+                or not getattr(found.flags, order)
+            ):
+                found = _owned(found, arrays, order)
             for array in arrays:
                 if array is found:
                     found = found.copy()
@@ -424,10 +464,11 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
 
 def _recorder(definition: Definition, n: int) -> Any:
     """What gives a result its node, called with the result and the arguments of the call."""
-    if not definition.rules:
+    if None not in definition.rules:
         return lambda result, *args, **options: None
     rule = definition.rules[None]
-    is_only = len(definition.rules) == 1 and rule.inputs == definition.inputs
+    is_only = len(definition.rules) == 1 and definition.plain is None
+    is_only = is_only and rule.inputs == definition.inputs
     if is_only and is_short(rule):
         short = recorder(rule)
         if definition.promote and n == 2:
@@ -444,9 +485,10 @@ def _record(
     **more: Any,
 ) -> None:
     """Give a result its node."""
-    rule = definition.rule_for(args)
+    values = _options_of(definition, args, options)
+    rule = definition.rule_for(args, values)
     if rule is not None:
-        values = {**_options_of(definition, args, options), **more}
+        values.update(more)
         values.update(zip(definition.inputs, args, strict=False))
         values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
         record_fully(rule, result, values)
@@ -472,7 +514,7 @@ def _finish(
         return _viewed(definition, found, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
-    results = [base.new(_owned(each, arrays)) for each in several]
+    results = [base.new(_owned(each, arrays, definition.order)) for each in several]
     for each in results:
         if state.inference:
             each._node = INFERENCE
@@ -483,17 +525,17 @@ def _finish(
     return outputs
 
 
-def _owned(found: Any, arrays: Any) -> Any:
+def _owned(found: Any, arrays: Any, order: str) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
         return _asarray(found)
     if found.__class__ is not _ndarray:
         return base.contiguous(found, device_of_array(found))
-    if found.flags.forc and not any(
+    if getattr(found.flags, order) and not any(
         each.__class__ is _ndarray and np.may_share_memory(found, each) for each in arrays
     ):
         return found
-    return found.copy(order="K")
+    return found.copy(order="K" if order == "forc" else "C")
 
 
 def _viewed(
@@ -507,7 +549,7 @@ def _viewed(
         _record(definition, result, args, options)
         return result
     values = None if x._node is None else _options_of(definition, args, options)
-    return view(x, shown, definition.rule_for(args), values)  # type: ignore[arg-type]
+    return view(x, shown, definition.rules.get(None), values)  # type: ignore[arg-type]
 
 
 # The slow way

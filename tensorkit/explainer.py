@@ -75,17 +75,18 @@ def refuse(definition: Any, values: dict[str, Any]) -> None:
     """Raise if something that is declared of an operation does not hold; values: its arguments."""
     _check_ndim(definition, values)
     _check_options(definition, values)
+    _check_dims(definition, values)
     if definition.explain is not None:
         definition.explain(**values)
     _check_dtypes(definition, values)
-    _check_dims(definition, values)
 
 
 def refuse_as_numpy(definition: Any, error: Exception) -> NoReturn:
     """Raise what the array library has said, with the operation's name."""
     if isinstance(error, TensorkitError):
         raise error
-    kind = type(error) if isinstance(error, (TypeError, ValueError, IndexError)) else RuntimeError
+    kinds = [kind for kind in (TypeError, IndexError) if isinstance(error, kind)]
+    kind = kinds[0] if kinds else RuntimeError
     raise kind(f"{definition.name}(): {error}") from error
 
 
@@ -121,12 +122,13 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
         if name in definition.dim:
             if value is None and definition.defaults.get(name, 0) is None:
                 continue
-            several = value if isinstance(value, tuple) and annotation is not int else (value,)
+            one = annotation in (int, int | None)
+            several = value if isinstance(value, tuple) and not one else (value,)
             fits = all(_is_int(each) for each in several)
-            word = "an int" if annotation is int else "an int or a tuple of ints"
+            word = "an int" if one else "an int or a tuple of ints"
         else:
             fits = isinstance(value, (*kinds, np.generic)) or (
-                int in kinds and hasattr(value, "__index__") and float not in kinds
+                kinds == (int,) and hasattr(value, "__index__")
             )
             fits = fits and (bool in kinds or object in kinds or not isinstance(value, bool))
         if not fits:

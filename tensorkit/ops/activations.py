@@ -45,7 +45,7 @@ _GELU_SLOPE = Kernel(
 )
 
 
-@op(dtypes="floating", kernel="GeluKernelImpl")
+@op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
 def _gelu(xp: Any, input: Any) -> Any:
     if kernels.are_for(xp, input):
         return _GELU(xp, input)
@@ -95,7 +95,7 @@ _GELU_BY_TANH_SLOPE = Kernel(
 )
 
 
-@op(dtypes="floating", kernel="GeluKernelImpl")
+@op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
 def _gelu_by_tanh(xp: Any, input: Any) -> Any:
     if kernels.are_for(xp, input):
         return _GELU_BY_TANH(xp, input)
@@ -123,7 +123,7 @@ _SILU_SLOPE = Kernel(
 )
 
 
-@op(dtypes="floating", kernel="silu_cpu")
+@op(elementwise=True, dtypes="floating", kernel="silu_cpu")
 def silu(xp: Any, input: Any) -> Any:
     """``x * sigmoid(x)``, element by element.
 
@@ -145,7 +145,7 @@ silu.grad(
 )
 
 
-@op(dtypes="floating")
+@op(elementwise=True, dtypes="floating")
 def softplus(xp: Any, input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``.
 
@@ -174,7 +174,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return (_leaky_relu.inplace if inplace else _leaky_relu)(input, negative_slope=negative_slope)
 
 
-@op(dtypes="floating")
+@op(elementwise=True, dtypes="floating")
 def _leaky_relu(xp: Any, input: Any, *, negative_slope: float) -> Any:
     below = input * negative_slope
     if 0 < negative_slope <= 1:

@@ -390,7 +390,7 @@ def neg(xp: Any, input: Any) -> Any:
 neg.grad(input=lambda g: -g)
 
 
-@op()
+@op(elementwise=True)
 def sign(xp: Any, input: Any) -> Any:
     """-1, 0 or 1: the sign of each element; 0 for nan.
 

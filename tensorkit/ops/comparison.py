@@ -99,7 +99,7 @@ def logical_xor(xp: Any, input: Any, other: Any) -> Any:
     return xp.logical_xor(input, other)
 
 
-@op()
+@op(elementwise=True)
 def logical_not(xp: Any, input: Any) -> Any:
     """Whether each element is zero.
 

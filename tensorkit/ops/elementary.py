@@ -303,7 +303,7 @@ def _check_relu(input: Tensor) -> None:
         raise DTypeError("Boolean inputs not supported for relu")
 
 
-@op(dtypes="numeric", explain=_check_relu)
+@op(elementwise=True, dtypes="numeric", explain=_check_relu)
 def relu(xp: Any, input: Any) -> Any:
     """Each element where it is positive, 0 elsewhere. Its slope at 0 is taken as 0.
 
@@ -331,7 +331,7 @@ def _rounded(function: Any, x: Any) -> Any:
     return function(x) if x.dtype.kind == "f" else x.copy(order="K")
 
 
-@op(dtypes="numeric", kernel="floor_vml_cpu")
+@op(elementwise=True, dtypes="numeric", kernel="floor_vml_cpu")
 def floor(xp: Any, input: Any) -> Any:
     """The largest whole number that is not above each element.
 
@@ -341,7 +341,7 @@ def floor(xp: Any, input: Any) -> Any:
     return _rounded(xp.floor, input)
 
 
-@op(dtypes="numeric", kernel="ceil_vml_cpu")
+@op(elementwise=True, dtypes="numeric", kernel="ceil_vml_cpu")
 def ceil(xp: Any, input: Any) -> Any:
     """The smallest whole number that is not below each element.
 
@@ -351,7 +351,7 @@ def ceil(xp: Any, input: Any) -> Any:
     return _rounded(xp.ceil, input)
 
 
-@op(dtypes="numeric", kernel="trunc_vml_cpu")
+@op(elementwise=True, dtypes="numeric", kernel="trunc_vml_cpu")
 def trunc(xp: Any, input: Any) -> Any:
     """The whole part of each element: rounded towards zero.
 
@@ -370,12 +370,12 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     return _round(input) if decimals is None else _round_to(input, decimals=decimals)
 
 
-@op(dtypes="numeric", kernel="round_vml_cpu")
+@op(elementwise=True, dtypes="numeric", kernel="round_vml_cpu")
 def _round(xp: Any, input: Any) -> Any:
     return _rounded(xp.rint, input)
 
 
-@op(dtypes="floating", kernel="round_cpu")
+@op(elementwise=True, dtypes="floating", kernel="round_cpu")
 def _round_to(xp: Any, input: Any, *, decimals: int) -> Any:
     own = input.astype(xp.float32) if input.dtype == xp.float16 else input
     scale = own.dtype.type(10.0 ** abs(decimals))
@@ -391,7 +391,7 @@ _round_to.grad(node="RoundBackward1", input=lambda g: zeros_as(g))
 # What kind of number
 
 
-@op()
+@op(elementwise=True)
 def isnan(xp: Any, input: Any) -> Any:
     """Whether each element is not a number.
 
@@ -401,7 +401,7 @@ def isnan(xp: Any, input: Any) -> Any:
     return xp.isnan(input)
 
 
-@op()
+@op(elementwise=True)
 def isinf(xp: Any, input: Any) -> Any:
     """Whether each element is infinite, with either sign.
 
@@ -411,7 +411,7 @@ def isinf(xp: Any, input: Any) -> Any:
     return xp.isinf(input)
 
 
-@op()
+@op(elementwise=True)
 def isfinite(xp: Any, input: Any) -> Any:
     """Whether each element is neither infinite nor nan.
 

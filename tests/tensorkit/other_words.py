@@ -1,4 +1,4 @@
-"""PyTorch sentences that tensorkit words in its own way: only the class of the error is compared.
+"""PyTorch's sentences for which tensorkit has its own words: the class is compared, not the text.
 
 Each row is a pattern of PyTorch's first line. The reason is one for all: an operation refuses what
 its declaration excludes in one generic sentence ("PyTorch's sentence for arguments of a wrong kind"
@@ -28,6 +28,16 @@ OTHER_WORDS = re.compile(
             r"^all inputs have to be Tensors or GradientEdges",
             r"^Expected output to be a torch.Tensor",
             r"^cannot register a hook on a tensor that doesn't require gradient",
+            r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
+            r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
+            r"Expected reduction dim",
+            r"does not support bool",
+            r"^(max|min|prod|var|std)\(\) received an invalid combination",
+            r"^bincount only supports",
+            r"^bincount\(\): argument 'weights'",
+            r"^weights should be 1-d",
+            r"^minlength should be",
+            r"_kernel_impl\" not implemented",
         ]
     )
 )
