@@ -195,13 +195,9 @@ from tensorkit.random import (
     set_rng_state,
 )
 from tensorkit.sampling import (
-    bernoulli,
-    multinomial,
-    normal,
     rand,
     rand_like,
     randint,
-    randint_like,
     randn,
     randn_like,
     randperm,

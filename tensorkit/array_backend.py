@@ -29,7 +29,6 @@ class Backend:
     is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
     draw: Callable[..., Any]
-    write_from_host: Callable[[Any, Any, str], None]
     from_device: Callable[[Any, str], Any]
 
     def __init__(self, xp: Any) -> None:
@@ -84,6 +83,10 @@ class Backend:
     def from_host(self, array: Any, why: str = "to") -> Any:
         """A NumPy array in this device's memory; itself where that is NumPy's."""
         return array
+
+    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+        """Copy a NumPy array into an array of this device, of the same shape and dtype."""
+        into[...] = array
 
     def to_host(self, array: Any, why: str = "to") -> Any:
         """An array of this device in NumPy's memory; itself where it is there."""

@@ -3,12 +3,10 @@
 Without a GPU, and unless ``simulate`` is asked for, there are no devices, and this says so.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit import absent, random
 from tensorkit.array_backend import in_words
-from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
 from tensorkit.devices import cuda as _cuda
 from tensorkit.errors import AcceleratorError, NotSupportedError, message
@@ -363,59 +361,6 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
-
-
-def get_rng_state(device: Any = "cuda") -> Tensor:
-    """Where the source stands that tensors of this device draw from; see ``use_generator``."""
-    return random.source_for(_place(device)).get_state()
-
-
-def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
-    """Let that source go on from where ``get_rng_state`` stood."""
-    random.source_for(_place(device)).set_state(new_state)
-
-
-def get_rng_state_all() -> list[Tensor]:
-    """The states of all devices."""
-    return [get_rng_state(index) for index in range(device_count())]
-
-
-def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Let the sources of all devices go on from these states."""
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
-
-
-class use_generator:
-    """Draw on the device, also where no ``generator=`` is named: in dropout, ``rand``, ``init``.
-
-    From now on, or until the end of the block. Nothing is sent then, but the numbers are other
-    ones than without it. ``tk.manual_seed`` seeds this generator, too.
-
-    >>> with tk.cuda.simulate(), tk.cuda.use_generator(tk.Generator("cuda").manual_seed(0)):
-    ...     with tk.cuda.record() as ledger:
-    ...         x = tk.rand(3, device="cuda")
-    >>> len(ledger.transfers)
-    0
-    """
-
-    def __init__(self, generator: random.Generator) -> None:
-        if generator.device.type != "cuda":
-            raise ValueError(
-                message(
-                    f"Expected a 'cuda' device type for generator but found '{generator.device}'",
-                    repair='tk.Generator("cuda")',
-                )
-            )
-        self._before = dict(random.of_devices)
-        random.of_devices[generator.device] = generator
-
-    def __enter__(self) -> "use_generator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        random.of_devices.clear()
-        random.of_devices.update(self._before)
 
 
 def __getattr__(name: str) -> NoReturn:

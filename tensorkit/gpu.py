@@ -18,7 +18,6 @@ from tensorkit.array_backend import Accelerator, Backend, out_of_memory
 from tensorkit.devices import backend_of, note_arrays
 from tensorkit.kernels import Kernel, in_launches
 from tensorkit.other_gpu import Array, There
-from tensorkit.philox import Draw
 
 _OUTSIDE = Kernel(
     "outside",
@@ -66,11 +65,6 @@ class Gpu(Accelerator):
     def from_dlpack(self, array: Any) -> Any:
         """An array on the memory of another library's."""
         return self.xp.from_dlpack(array)
-
-    def draw(self, draw: Draw, seed: int, start: int, count: int, dtype: Any, *numbers: int) -> Any:
-        """Random numbers that are drawn on this device."""
-        given = np.uint64(seed), np.uint64(start), *numbers
-        return draw.kernel(self.xp, *given, self.xp.empty(count, dtype))
 
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""

@@ -19,12 +19,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from tensorkit import ledger, philox
+from tensorkit import ledger
 from tensorkit.array_backend import Accelerator, Backend, out_of_memory
 from tensorkit.devices import cuda, note_arrays
 from tensorkit.errors import NotSupportedError, OutOfMemoryError, message
 from tensorkit.kernels import Kernel, in_launches
-from tensorkit.philox import Draw
 from tensorkit.quiet import quietly
 from tensorkit.wrapped import Wrapped
 
@@ -520,14 +519,6 @@ class Simulated(Accelerator):
         if name != "empty":
             self.clock.launch(name, array.nbytes + sum(each.nbytes for each in given))
         return made
-
-    def draw(self, draw: Draw, seed: int, start: int, count: int, dtype: Any, *numbers: int) -> Any:
-        """Random numbers that are drawn on this device."""
-
-        def form() -> Any:
-            return draw.form(philox.words(seed, start, count), dtype, *numbers)
-
-        return self.run(draw.kernel.name, form, (), {})
 
     def from_dlpack(self, array: Any) -> NoReturn:
         """Refuse: a simulated device cannot see a GPU's memory."""
