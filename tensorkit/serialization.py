@@ -22,7 +22,7 @@ from tensorkit import base
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
 from tensorkit.data import from_numpy
-from tensorkit.devices import Device, as_device, cuda
+from tensorkit.devices import Device, as_device, find_backend
 from tensorkit.errors import TensorkitError, importing, message
 from tensorkit.nn.parameter import Parameter
 from tensorkit.ops.views import strided
@@ -204,7 +204,7 @@ def _used(described: Any) -> Iterator[tuple[str, str]]:
 def _place(wanted: Any) -> Device:
     """The device that a tensor goes to; RuntimeError if this process lacks it."""
     device = Device(wanted)
-    count = len(cuda.backends()) if device.type == "cuda" else 0
+    count = 0 if device.type != "cuda" or find_backend("cuda") is None else 1
     if device.type != "cuda" or (device.index or 0) < count:
         return as_device(device)
     raise MissingDeviceError(
