@@ -364,7 +364,7 @@ def _left(units):
 
 
 def test_a_step_without_memory_for_its_state_changes_nothing():
-    with tk.cuda.simulate(total_memory=2**13):
+    with tk.cuda.simulate(total_memory=2**14):
         net, optimizer = _trained()
         before = [p.tolist() for p in net.parameters()]
         full = _left(3)
@@ -378,7 +378,7 @@ def test_a_step_without_memory_for_its_state_changes_nothing():
 
 
 def test_a_state_that_does_not_fit_is_not_taken_over():
-    with tk.cuda.simulate(total_memory=2**13):
+    with tk.cuda.simulate(total_memory=2**14):
         _net, optimizer = _trained()
         optimizer.step()
         saved = optimizer.state_dict()

@@ -114,8 +114,6 @@ LAYERS = [
     "nn.utils",
     "nn",
     "optim.optimizer",
-    "optim.sgd",
-    "optim.adam",
     "optim.lr_scheduler",
     "optim",
     "utils.data",
