@@ -24,7 +24,7 @@ from tensorkit.autograd.modes import no_grad
 from tensorkit.data import from_numpy
 from tensorkit.devices import Device, as_device, cuda
 from tensorkit.errors import TensorkitError, importing, message
-from tensorkit.nn.parameter import Parameter
+from tensorkit.nn.module import Parameter
 from tensorkit.ops.views import strided
 
 _FORMAT = "tensorkit"
