@@ -31,6 +31,8 @@ class Linear(Module):
     torch.Size([4, 2])
     """
 
+    bias: Any  # a parameter, or None
+
     def __init__(
         self,
         in_features: int,
@@ -43,8 +45,7 @@ class Linear(Module):
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        made = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
-        self.register_parameter("bias", made)
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -129,10 +130,9 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if is_number else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        options = {"device": device, "dtype": dtype}
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(empty(self.normalized_shape, **options)) if wanted else None
-            self.register_parameter(name, made)
+        made = empty(self.normalized_shape, device=device, dtype=dtype)
+        self.weight = Parameter(made) if elementwise_affine else None
+        self.bias = Parameter(made.clone()) if elementwise_affine and bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -198,6 +198,8 @@ class Dropout(_Function):
     """
 
     function = staticmethod(F.dropout)
+    p: float
+    inplace: bool
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__(p=p, training=True, inplace=inplace)

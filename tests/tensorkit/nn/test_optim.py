@@ -223,7 +223,7 @@ def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
     ],
 )
 def test_settings_that_are_not_part_of_tensorkit_are_refused(make):
-    with pytest.raises(tk.errors.NotSupportedError, match="has lr, .* is not part of tensorkit"):
+    with pytest.raises(tk.errors.NotSupportedError, match=r"has lr, .* is not part of tensorkit"):
         make(tk.ones(2, requires_grad=True))
 
 
