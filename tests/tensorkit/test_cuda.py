@@ -278,19 +278,6 @@ def test_one_number_of_the_host_is_written_through_a_mask_without_waiting():
         assert x.tolist() == [0.0, 1.0, 9.0, 9.0]
 
 
-def test_a_loader_sends_the_positions_of_a_batch_once():
-    with tk.cuda.simulate(devices=2):
-        x, y, z = tk.arange(12.0).reshape(6, 2), tk.arange(6), tk.arange(6) + 10
-        held = tk.utils.data.TensorDataset(x.cuda(), y.cuda(), z.to("cuda:1"), z)
-        for data in (held, tk.utils.data.Subset(held, [5, 4, 3, 2, 1, 0])):
-            with tk.cuda.record() as ledger:
-                batches = [*tk.utils.data.DataLoader(data, batch_size=4)]
-            assert [each.bytes for each in ledger.transfers] == [32, 32, 16, 16]
-            for rows, of_x, of_z, of_host in batches:
-                assert rows[:, 0].tolist() == [2 * each for each in of_x.tolist()]
-                assert of_z.tolist() == of_host.tolist() == [10 + each for each in of_x.tolist()]
-
-
 # Memory that runs out
 
 
