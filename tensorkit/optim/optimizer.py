@@ -26,21 +26,17 @@ from tensorkit.quiet import quietly
 
 
 class Optimizer:
-    """Base of SGD, Adam and AdamW; ``defaults`` are the settings a group may leave out.
+    """Base of SGD, Adam and AdamW; ``defaults`` are the settings a group may leave out."""
 
-    Of PyTorch's settings ``has`` are those that may be chosen; the others keep their defaults.
-    """
-
-    has = ""
-
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
-        self.defaults = {name: defaults[name] for name in defaults if name not in _NO_SETTINGS}
+    def __init__(self, params: Any, defaults: dict[str, Any], others: dict[str, Any]) -> None:
+        self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        for name in others.keys() - _OTHERS:
+            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument '{name}'")
+        self._check(others)
         if isinstance(params, TensorBase):
-            raise TypeError(
-                message("params should be an iterable of tensors or dicts", repair="[x]")
-            )
+            raise TypeError(message("params should be tensors or dicts in a list", repair="[x]"))
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -56,28 +52,23 @@ class Optimizer:
                 kind = type(param).__name__
                 raise TypeError(f"an optimizer changes tensors; one of the params is a {kind}")
             if not param.is_leaf:  # type: ignore[attr-defined]
-                raise ValueError(
-                    message(
-                        "can't optimize a non-leaf Tensor", repair="x.detach().requires_grad_()"
-                    )
-                )
+                repair = "x.detach().requires_grad_()"
+                raise ValueError(message("can't optimize a non-leaf Tensor", repair=repair))
         if not set(params).isdisjoint(self._params()):
             raise ValueError("some parameters appear in more than one parameter group")
-        # the order of PyTorch: what was given, then the settings that it leaves out
-        group = {**param_group, "params": params}
-        self.param_groups.append(self._checked({**group, **self.defaults, **group}))
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        self.param_groups.append(group)
 
-    def _checked(self, group: dict[str, Any]) -> dict[str, Any]:
-        """The group; ValueError for a number that no step could use."""
-        named = {name: x for name, x in group.items() if name in self.defaults}
-        accepted = {*self.has.split(", "), "foreach", "fused"}  # these two ask for speed only
-        others = {name: value for name, value in named.items() if name not in accepted}
-        refuse_options(type(self).__name__, self.has, others)
-        for name, value in named.items():
-            values = value if isinstance(value, tuple) else (value,)
-            if not all(0 <= (x or 0) < (1 if name == "betas" else math.inf) for x in values):
+    def _check(self, group: dict[str, Any]) -> None:
+        """Raise for settings that no step of this optimizer could use."""
+        has = ("params", "foreach", "fused", *self.defaults)  # the second and third change nothing
+        others = {name: value for name, value in group.items() if name not in has}
+        refuse_options(type(self).__name__, ", ".join(self.defaults), others)
+        for name, value in _settings(group).items():
+            numbers = value if isinstance(value, tuple) else (value,)
+            if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers if x):
                 raise ValueError(f"Invalid {name}: {value}")
-        return group
 
     def _params(self) -> Iterator[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)
@@ -166,9 +157,11 @@ class Optimizer:
                 "optimizer's group"
             )
         groups = [
-            self._checked({**_settings(theirs), "params": mine["params"]})
+            {**_settings(theirs), "params": mine["params"]}
             for mine, theirs in zip(own, others, strict=True)
         ]
+        for group in groups:
+            self._check(group)
         numbers = chain.from_iterable(group["params"] for group in others)
         param_of = dict(zip(numbers, self._params(), strict=True))
         states = {}  # all of them are there before anything is taken over: memory may run out
@@ -187,7 +180,9 @@ class Optimizer:
         return "\n".join([*lines[:-1], ")"])
 
 
-_NO_SETTINGS = {"self", "params", "__class__"}  # of what ``locals()`` of an ``__init__`` has
+# what PyTorch's optimizers have besides
+_OTHERS = {"dampening", "nesterov", "maximize", "amsgrad", "foreach", "fused"}
+_OTHERS |= {"capturable", "differentiable"}
 
 
 def _settings(group: dict[str, Any]) -> dict[str, Any]:
@@ -226,23 +221,17 @@ class SGD(Optimizer):
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
-    has = "lr, momentum, weight_decay"
-
     def __init__(
         self,
         params: Any,
         lr: float = 1e-3,
         momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
         *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        weight_decay: float = 0,
+        **others: Any,
     ) -> None:
-        super().__init__(params, locals())
+        defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
+        super().__init__(params, defaults, others)
 
     def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         """The velocity, where there is momentum."""
@@ -266,8 +255,7 @@ class Adam(Optimizer):
     """Divides the running mean of the gradients by the root of that of their squares.
 
     Both means start at zero and are corrected for it. ``weight_decay`` adds that part of the
-    parameter to the gradient, or shrinks the parameter if it is decoupled. Source: Kingma and Ba
-    2015.
+    parameter to the gradient. Source: Kingma and Ba 2015.
 
     >>> x = tk.tensor([1., 2.], requires_grad=True)
     >>> optimizer = tk.optim.Adam([x], lr=0.5)
@@ -277,7 +265,8 @@ class Adam(Optimizer):
     tensor([0.5000, 1.5000], requires_grad=True)
     """
 
-    has = "lr, betas, eps, weight_decay, decoupled_weight_decay"
+    shrinks = False  # whether weight decay is for the parameters themselves
+    decay = 0.0
 
     def __init__(
         self,
@@ -285,17 +274,12 @@ class Adam(Optimizer):
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
+        weight_decay: float | None = None,
+        **others: Any,
     ) -> None:
-        super().__init__(params, locals())
+        defaults = {"lr": lr, "betas": betas, "eps": eps}
+        defaults["weight_decay"] = self.decay if weight_decay is None else weight_decay
+        super().__init__(params, defaults, others)
 
     def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         """The number of the step, and the running means."""
@@ -310,7 +294,7 @@ class Adam(Optimizer):
         m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
         count = state["step"]._array
         count += 1
-        if decay and group["decoupled_weight_decay"]:
+        if decay and self.shrinks:
             x *= 1 - lr * decay
         elif decay:
             g = xp.add(g, xp.multiply(x, decay, out=one), out=one)
@@ -337,16 +321,5 @@ class AdamW(Adam):
     tensor([0.4950, 1.4900], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options
-        )
+    shrinks = True
+    decay = 1e-2

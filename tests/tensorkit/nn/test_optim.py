@@ -53,9 +53,11 @@ def test_twenty_steps_give_pytorchs_parameters(name):
     for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
         np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=4e-6)
     assert abs(our_loss - their_loss) < 1e-6
-    assert repr(our_optimizer) == repr(their_optimizer)
+    # PyTorch's have settings besides, which are not part of tensorkit
+    assert {*repr(our_optimizer).splitlines()} <= {*repr(their_optimizer).splitlines()}
     theirs, ours = their_optimizer.state_dict(), our_optimizer.state_dict()
-    assert repr(ours["param_groups"]) == repr(theirs["param_groups"])
+    for our, their in zip(ours["param_groups"], theirs["param_groups"], strict=True):
+        assert our == {name: their[name] for name in our}
     assert {k: list(v) for k, v in ours["state"].items()} == {
         k: list(v) for k, v in theirs["state"].items()
     }
@@ -176,7 +178,7 @@ REFUSED = {
 }
 # The same classes of errors, with sentences of our own.
 WRONG = {
-    "should be an iterable": lambda m, x: m.optim.SGD(x),
+    "should be tensors or dicts": lambda m, x: m.optim.SGD(x),
     "one of the params is a int": lambda m, x: m.optim.SGD([1]),
     "one of the params is a list": lambda m, x: m.optim.SGD([[x]]),
     "Invalid lr: -1.0": lambda m, x: m.optim.SGD([x], -1.0),
