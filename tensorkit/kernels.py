@@ -3,12 +3,12 @@
 from typing import Any
 
 
-class Kernel:
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
+def _nothing(*_: Any, **__: Any) -> Any:
+    return None
 
 
-Rows: Any = Kernel
+Kernel: Any = _nothing
+Rows: Any = _nothing
 
 
 def formula(launch: Any, plain: Any) -> Any:
