@@ -22,6 +22,8 @@ _FAMILIES = {
     "contiguous_format preserve_format channels_last memory_format",
     "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
     "nothing: each device has one stream": "record_stream",
+    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
+    "get_float32_matmul_precision",
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
@@ -38,6 +40,11 @@ _FAMILIES = {
     "tk.as_tensor": "asarray",
     "tk.from_dlpack(x)": "to_dlpack",
     "tk.arange": "range",
+    "tk.rand(size) < p": "bernoulli",
+    "mean + std * tk.randn(size)": "normal",
+    "tk.randint(low, high, x.shape)": "random_ randint_like",
+    "-tk.rand(size).log()": "exponential_",
+    "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
     "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_ atan2_",
@@ -70,11 +77,13 @@ _PARTS = {
     "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
     "ReduceLROnPlateau SequentialLR",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
-    "tk.cuda.memory_summary": "memory_stats memory_snapshot",
-    'one device, or self.a.to("cuda:0") and self.b.to("cuda:1")': "DataParallel",
+    "memory_allocated and memory_reserved": "memory_stats memory_snapshot memory_summary",
+    "one device": "DataParallel",
+    "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
+    "default_stream",
+    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "nothing: each operation is a launch of its own": "CUDAGraph graph make_graphed_callables",
     "nothing: there is one process": "ipc_collect nccl",
-    "x.to, which copies from one device to the other": "can_device_access_peer",
     "tk.cuda.record() and viz.timeline": "nvtx",
     "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
     "simulate(total_memory=...)": "set_per_process_memory_fraction",

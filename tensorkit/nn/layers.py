@@ -1,15 +1,14 @@
-"""Modules with or without parameters that compute one function each."""
+"""Modules that compute one function each: layers, activations, losses."""
 
 import math
 from typing import Any
 
-from tensorkit import creation
 from tensorkit._tensor import Tensor
-from tensorkit.errors import NotSupportedError
+from tensorkit.creation import empty
+from tensorkit.errors import ShapeError, message, refuse_options
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
-from tensorkit.nn.module import Member, Module
-from tensorkit.nn.parameter import Parameter
+from tensorkit.nn.module import Module, Parameter
 
 
 class Identity(Module):
@@ -32,8 +31,7 @@ class Linear(Module):
     torch.Size([4, 2])
     """
 
-    weight: Any = Member()
-    bias: Any = Member()
+    bias: Any  # a parameter, or None
 
     def __init__(
         self,
@@ -46,11 +44,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(
-            creation.empty((out_features, in_features), device=device, dtype=dtype)
-        )
-        made = Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None
-        self.register_parameter("bias", made)
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -88,16 +83,14 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if max_norm is not None:
-            raise NotSupportedError("tensorkit's Embedding has no max_norm", repair="max_norm=None")
+        has = "num_embeddings, embedding_dim, padding_idx"
+        refuse_options("Embedding", has, {"max_norm": max_norm})
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(
-            creation.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-        )
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -137,10 +130,9 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if is_number else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        options = {"device": device, "dtype": dtype}
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(creation.empty(self.normalized_shape, **options)) if wanted else None
-            self.register_parameter(name, made)
+        made = empty(self.normalized_shape, device=device, dtype=dtype)
+        self.weight = Parameter(made) if elementwise_affine else None
+        self.bias = Parameter(made.clone()) if elementwise_affine and bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -162,158 +154,231 @@ class LayerNorm(Module):
         )
 
 
-class Flatten(Module):
-    """Dimensions ``start_dim`` to ``end_dim`` as one; the first, the batch, stays."""
+class _Function(Module):
+    """A function of ``nn.functional`` that is called with settings; tensors of them are buffers."""
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+    function: Any
+
+    def __init__(self, **settings: Any) -> None:
         super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        self._settings = tuple(settings)
+        for name, value in settings.items():
+            if name in ("weight", "pos_weight"):
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The flattened input."""
-        return input.flatten(self.start_dim, self.end_dim)
+    def forward(self, *tensors: Tensor) -> Tensor:
+        """What the function gives."""
+        own = self.__dict__
+        return self.function(*tensors, **{name: own[name] for name in self._settings})
 
     def extra_repr(self) -> str:
-        """The dimensions."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+        """The settings, but for those that say no."""
+        own = self.__dict__
+        return ", ".join(
+            f"{name}={own[name]!r}" for name in self._settings if own[name] is not False
+        )
 
 
-class Dropout(Module):
-    """In training, each element zero with probability ``p``, the others scaled up for it.
+class Flatten(_Function):
+    """Dimensions ``start_dim`` to ``end_dim`` as one; the first, the batch, stays."""
+
+    function = staticmethod(Tensor.flatten)
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__(start_dim=start_dim, end_dim=end_dim)
+
+
+class Dropout(_Function):
+    """In training, each element zero with probability ``p``, the others scaled up.
 
     >>> tk.nn.Dropout(0.5).eval()(tk.ones(2))
     tensor([1., 1.])
     """
 
+    function = staticmethod(F.dropout)
+    p: float
+    inplace: bool
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(p=p, training=True, inplace=inplace)
         if p < 0 or p > 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """What is left of the input."""
-        return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         """The settings."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
-# Activations: each is a function of ``nn.functional`` with its settings.
+# Activations
 
 
-class Tanh(Module):
+class Tanh(_Function):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.tanh(input)
+    function = staticmethod(F.tanh)
 
 
-class Sigmoid(Module):
+class Sigmoid(_Function):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.sigmoid(input)
+    function = staticmethod(F.sigmoid)
 
 
-class ReLU(Module):
+class ReLU(_Function):
     """Each element where it is positive, 0 elsewhere."""
 
+    function = staticmethod(F.relu)
+
     def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.relu(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Whether it writes in place."""
-        return "inplace=True" if self.inplace else ""
+        super().__init__(inplace=inplace)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(_Function):
     """Each element where it is positive, ``negative_slope`` times it elsewhere."""
 
+    function = staticmethod(F.leaky_relu)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The slope."""
-        return f"negative_slope={self.negative_slope}" + ", inplace=True" * self.inplace
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class GELU(Module):
+class GELU(_Function):
     """``x`` times the part of a normal distribution below ``x``."""
 
+    function = staticmethod(F.gelu)
+
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        """Which form."""
-        return f"approximate={self.approximate!r}"
+        super().__init__(approximate=approximate)
 
 
-class SiLU(Module):
+class SiLU(_Function):
     """``x * sigmoid(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.silu(input)
+    function = staticmethod(F.silu)
 
 
-class Softplus(Module):
+class Softplus(_Function):
     """``log(1 + exp(beta * x)) / beta``."""
 
+    function = staticmethod(F.softplus)
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"beta={self.beta}, threshold={self.threshold}"
+        super().__init__(beta=beta, threshold=threshold)
 
 
-class Softmax(Module):
+class Softmax(_Function):
     """``exp(x)`` divided by its sum along ``dim``."""
 
+    function = staticmethod(F.softmax)
+
     def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The probabilities."""
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The dimension."""
-        return f"dim={self.dim}"
+        super().__init__(dim=dim)
 
 
 class LogSoftmax(Softmax):
     """The logarithm of ``Softmax``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The logarithms of the probabilities."""
-        return F.log_softmax(input, self.dim)
+    function = staticmethod(F.log_softmax)
+
+
+# Losses
+
+
+class _Loss(_Function):
+    """A loss of an input and a target.
+
+    ``given`` came without a name, where PyTorch has options that are no longer to be used.
+    """
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        name = type(self).__name__
+        if any(isinstance(each, Tensor) for each in given):
+            raise ShapeError(
+                "Boolean value of Tensor with more than one value is ambiguous",
+                "A loss is made with its settings and then called with input and target.",
+                repair=f"tk.nn.{name}()(input, target)",
+            )
+        if given:
+            raise TypeError(message(f"{name} takes its settings by name", repair='reduction="sum"'))
+        super().__init__(**settings)
+
+    def extra_repr(self) -> str:
+        """Losses show no settings."""
+        return ""
+
+
+class MSELoss(_Loss):
+    """The mean of the squared differences.
+
+    >>> tk.nn.MSELoss()(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(2.)
+    """
+
+    function = staticmethod(F.mse_loss)
+
+    def __init__(self, *given: Any, reduction: str = "mean") -> None:
+        super().__init__(*given, reduction=reduction)
+
+
+class L1Loss(MSELoss):
+    """The mean of the absolute differences."""
+
+    function = staticmethod(F.l1_loss)
+
+
+class NLLLoss(_Loss):
+    """Minus the log-probability of each item's class."""
+
+    function = staticmethod(F.nll_loss)
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        *given: Any,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(*given, weight=weight, ignore_index=ignore_index, reduction=reduction)
+
+
+class CrossEntropyLoss(NLLLoss):
+    """Minus the log-probability of each item's class, from scores.
+
+    >>> tk.nn.CrossEntropyLoss()(tk.tensor([[0., 0.]]), tk.tensor([1]))
+    tensor(0.6931)
+    """
+
+    function = staticmethod(F.cross_entropy)
+
+    def __init__(
+        self, weight: Tensor | None = None, *given: Any, label_smoothing: float = 0.0, **named: Any
+    ) -> None:
+        super().__init__(weight, *given, **named)
+        has = "weight, ignore_index, reduction"
+        refuse_options("CrossEntropyLoss", has, {"label_smoothing": label_smoothing})
+
+
+class BCELoss(_Loss):
+    """Binary cross entropy of probabilities."""
+
+    function = staticmethod(F.binary_cross_entropy)
+
+    def __init__(self, weight: Tensor | None = None, *given: Any, reduction: str = "mean") -> None:
+        super().__init__(*given, weight=weight, reduction=reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross entropy of scores, of which it takes the sigmoid."""
+
+    function = staticmethod(F.binary_cross_entropy_with_logits)
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        *given: Any,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ) -> None:
+        super().__init__(*given, weight=weight, reduction=reduction, pos_weight=pos_weight)

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import kernels
 from tensorkit.base import Tensor
 from tensorkit.devices import backend_of, is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
-from tensorkit.kernels import Kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
 from tensorkit.ops.error_function import erf
@@ -35,20 +33,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return _gelu(input)
 
 
-_GELU = Kernel("gelu", "T x", "T y", "y = x * T(0.5) * erfc(-x * T(0.7071067811865476));")
-_GELU_SLOPE = Kernel(
-    "gelu_slope",
-    "T g, T x",
-    "T slope",
-    "T below = T(0.5) * erfc(-x * T(0.7071067811865476));"
-    "slope = g * (below + x * exp(T(-0.5) * x * x) * T(0.3989422804014327));",
-)
-
-
 @op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
 def _gelu(xp: Any, input: Any) -> Any:
-    if kernels.are_for(xp, input):
-        return _GELU(xp, input)
     return in_blocks(xp, lambda xp, input: _below(xp, input) * input, input)
 
 
@@ -76,29 +62,11 @@ def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
     return density
 
 
-_gelu.grad(input=kernels.formula(_GELU_SLOPE, lambda g, input: g * _gelu_slope(input)))
-
-_GELU_BY_TANH = Kernel(
-    "gelu_by_tanh",
-    "T x",
-    "T y",
-    "T inner = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);"
-    "y = T(0.5) * x * (tanh(inner) + T(1));",
-)
-_GELU_BY_TANH_SLOPE = Kernel(
-    "gelu_by_tanh_slope",
-    "T g, T x",
-    "T slope",
-    "T y = tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x));"
-    "T inner = T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * x * x);"
-    "slope = g * (T(0.5) * (1 + y) + T(0.5) * x * (1 - y * y) * inner);",
-)
+_gelu.grad(input=lambda g, input: g * _gelu_slope(input))
 
 
 @op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
 def _gelu_by_tanh(xp: Any, input: Any) -> Any:
-    if kernels.are_for(xp, input):
-        return _GELU_BY_TANH(xp, input)
     scale, cubic = input.dtype.type(sqrt(2 / pi)), input.dtype.type(0.044715)
     inner = scale * (input + cubic * input * input * input)
     return input.dtype.type(0.5) * input * (xp.tanh(inner) + input.dtype.type(1))
@@ -111,15 +79,7 @@ def _gelu_by_tanh_slope(x: Any) -> Any:
 
 _gelu_by_tanh.grad(
     node="GeluBackward0",
-    input=kernels.formula(_GELU_BY_TANH_SLOPE, lambda g, input: g * _gelu_by_tanh_slope(input)),
-)
-
-_SILU = Kernel("silu", "T x", "T y", "y = x / (1 + exp(-x));")
-_SILU_SLOPE = Kernel(
-    "silu_slope",
-    "T g, T x",
-    "T slope",
-    "T share = 1 / (1 + exp(-x)); slope = g * (share * (1 + x * (1 - share)));",
+    input=lambda g, input: g * _gelu_by_tanh_slope(input),
 )
 
 
@@ -130,8 +90,6 @@ def silu(xp: Any, input: Any) -> Any:
     >>> tk.nn.functional.silu(tk.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    if kernels.are_for(xp, input):
-        return _SILU(xp, input)
     below = one_more_than_exp(xp, input)
     return xp.divide(input, below, below)
 
@@ -140,9 +98,7 @@ def _silu_slope(x: Any, share: Any) -> Any:
     return share * (1 + x * (1 - share))
 
 
-silu.grad(
-    input=kernels.formula(_SILU_SLOPE, lambda g, input: g * _silu_slope(input, sigmoid(input)))
-)
+silu.grad(input=lambda g, input: g * _silu_slope(input, sigmoid(input)))
 
 
 @op(elementwise=True, dtypes="floating")
@@ -188,11 +144,4 @@ def _leaky_slope(g: Any, x: Any, least: float) -> Any:
     return where(x > 0, g, g * least)
 
 
-_LEAKY_SLOPE = Kernel(
-    "leaky_slope", "T g, T x, T least", "T slope", "slope = x > 0 ? g : g * least;"
-)
-_leaky_relu.grad(
-    input=kernels.formula(
-        _LEAKY_SLOPE, lambda g, input, negative_slope: _leaky_slope(g, input, negative_slope)
-    )
-)
+_leaky_relu.grad(input=lambda g, input, negative_slope: _leaky_slope(g, input, negative_slope))

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes, kernels
+from tensorkit import dtypes
 from tensorkit.base import Tensor
 from tensorkit.devices import is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
-from tensorkit.kernels import Kernel
 from tensorkit.ops.selection import kept, where, zeros_as
 
 
@@ -251,9 +250,6 @@ def tanh(xp: Any, input: Any) -> Any:
     return xp.tanh(input)
 
 
-_TANH_SLOPE = Kernel("tanh_slope", "T g, T out", "T slope", "slope = g * (1 - out * out);")
-
-
 @op(promote=True, numbers=False)
 def tanh_backward(xp: Any, input: Any, other: Any) -> Any:
     """The gradient of ``tanh``: ``x`` is that of its result ``y``. One step of a graph, not three.
@@ -269,7 +265,7 @@ tanh_backward.grad(
     input=lambda g, other: tanh_backward(g, other),
     other=lambda g, input, other: g * (-2 * other * input),
 )
-tanh.grad(input=kernels.formula(_TANH_SLOPE, lambda g, out: tanh_backward(g, out)))
+tanh.grad(input=lambda g, out: tanh_backward(g, out))
 
 
 @op(to_floating=True)
@@ -294,8 +290,7 @@ def one_more_than_exp(xp: Any, x: Any) -> Any:
 _ONE = {np.dtype(char): np.ones((), char) for char in "efd"}  # added faster than a number
 
 
-_SIGMOID_SLOPE = Kernel("sigmoid_slope", "T g, T out", "T slope", "slope = g * ((1 - out) * out);")
-sigmoid.grad(input=kernels.formula(_SIGMOID_SLOPE, lambda g, out: g * ((1 - out) * out)))
+sigmoid.grad(input=lambda g, out: g * ((1 - out) * out))
 
 
 def _check_relu(input: Tensor) -> None:
@@ -320,8 +315,7 @@ def _passed(g: Any, out: Any) -> Any:
     return where(out != 0, g, 0.0 if is_array(g) else floor(out) + 0.0)
 
 
-_RELU_SLOPE = Kernel("relu_slope", "T g, T out", "T slope", "slope = out == T(0) ? T(0) : g;")
-relu.grad(input=kernels.formula(_RELU_SLOPE, lambda g, out: _passed(g, out)))
+relu.grad(input=lambda g, out: _passed(g, out))
 
 
 # Rounding: integers are whole already, and slopes are 0

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import kernels
 from tensorkit.dispatch import op
-from tensorkit.kernels import Kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp
 
@@ -40,9 +38,6 @@ _SINGLE = tuple(np.array(each, np.float32) for each in (  # arrays are added fas
 # fmt: on
 
 
-_ERF = Kernel("erf", "T x", "T y", "y = erf(x);")
-
-
 @op(to_floating=True)
 def erf(xp: Any, input: Any) -> Any:
     """The error function: how much of a normal distribution lies within ``x * sqrt(2)``.
@@ -52,8 +47,6 @@ def erf(xp: Any, input: Any) -> Any:
     """
     if input.dtype.char == "e":
         return erf.definition.forward(xp, input.astype(xp.float32)).astype(input.dtype)
-    if kernels.are_for(xp, input):
-        return _ERF(xp, input)
     kernel = _single if input.dtype.char == "f" else _double
     return in_blocks(xp, kernel, input)
 
