@@ -53,7 +53,7 @@ from tensorkit.creation import (
 )
 from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
-from tensorkit.devices import get_default_device, set_default_device
+from tensorkit.devices import get_default_device, register_device, set_default_device
 from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
@@ -195,13 +195,9 @@ from tensorkit.random import (
     set_rng_state,
 )
 from tensorkit.sampling import (
-    bernoulli,
-    multinomial,
-    normal,
     rand,
     rand_like,
     randint,
-    randint_like,
     randn,
     randn_like,
     randperm,
@@ -234,16 +230,14 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
-    "accelerator": "tensorkit.accelerator",
+    "accelerator": "tensorkit.cuda",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
-    "get_float32_matmul_precision": "tensorkit.backends",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
     "save": "tensorkit.serialization",
-    "set_float32_matmul_precision": "tensorkit.backends",
     "utils": "tensorkit.utils",
     "version": "tensorkit.version",
     "viz": "tensorkit.viz",

@@ -871,10 +871,6 @@ class Tensor(TensorBase):
     uniform_ = sampling.uniform_
     normal_ = sampling.normal_
     bernoulli_ = sampling.bernoulli_
-    exponential_ = sampling.exponential_
-    random_ = sampling.random_
-    bernoulli = sampling.bernoulli
-    multinomial = sampling.multinomial
     new_empty = creation.new(creation.empty)
     new_zeros = creation.new(creation.zeros)
     new_ones = creation.new(creation.ones)

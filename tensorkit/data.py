@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.creation import Wanted, factory
+from tensorkit.creation import Options, factory
 from tensorkit.devices import CPU, Device, as_device, is_array
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, message, type_name
@@ -20,7 +20,7 @@ from tensorkit.storage import Storage
 
 
 @factory
-def tensor(wanted: Wanted, data: Any) -> Tensor:
+def tensor(options: Options, data: Any) -> Tensor:
     """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor.
 
     Without ``dtype``: bools give bool, integers int64, numbers with a point the default dtype;
@@ -38,19 +38,21 @@ def tensor(wanted: Wanted, data: Any) -> Tensor:
             UserWarning,
             stacklevel=3,
         )
-        device = data.device if wanted.device is None else wanted.place
-        return moved(copying.converted(data, wanted.dtype or data.dtype), device)
+        device = data.device if options.device is None else as_device(options.device)
+        return moved(copying.converted(data, options.dtype or data.dtype), device)
     if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
         data = np.asarray(data)
     if isinstance(data, np.ndarray):
         shared = _shared(data)
-        return moved(copying.converted(shared, wanted.dtype or shared.dtype), wanted.place)
+        return moved(
+            copying.converted(shared, options.dtype or shared.dtype), as_device(options.device)
+        )
     shape = _shape_of(data)
-    dtype = wanted.dtype or _inferred(data)
+    dtype = options.dtype or _inferred(data)
     values: list[Any] = []
     if 0 not in shape:
         _collect(data, shape, 0, dtype, values)
-    return wanted.holding(_array_of(values, dtype).reshape(shape), dtype)
+    return options.holding(_array_of(values, dtype).reshape(shape))
 
 
 def _is_sequence(value: Any) -> bool:
