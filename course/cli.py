@@ -273,16 +273,20 @@ def grade(
     name = batch.chapter_in(root, chapter)
     known = set(roster(root, nbgrader_config(own=True)))
     with _grading_bar("begins again" if force else "goes on") as watch:
-        results = batch.grade(
-            root,
-            name,
-            learners=learner or (),
-            workers=workers,
-            cluster=cluster,
-            unsafe=unsafe,
-            force=force,
-            watch=watch,
-        )
+        fault: batch.Ungraded | None = None
+        try:
+            results = batch.grade(
+                root,
+                name,
+                learners=learner or (),
+                workers=workers,
+                cluster=cluster,
+                unsafe=unsafe,
+                force=force,
+                watch=watch,
+            )
+        except batch.Ungraded as ungraded:
+            fault, results = ungraded, ungraded.results
     for it in sorted(results, key=lambda it: it.learner):
         for sentence in filter(None, [it.sentence, *it.troubles]):
             print(f"{it.learner}: {sentence}")
@@ -298,6 +302,8 @@ def grade(
     graded = sum(it.status == "graded" for it in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
+    if fault is not None:
+        raise fault
 
 
 @app.command(rich_help_panel=TEACH)

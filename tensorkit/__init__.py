@@ -142,29 +142,33 @@ from tensorkit.ops.elementary import (
     tanh,
     trunc,
 )
-from tensorkit.ops.equations import det
-from tensorkit.ops.equations import inv as inverse
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    clamp,
-    clamp_,
-    max,
-    maximum,
-    min,
-    minimum,
-)
+from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import gather, index_select, take_along_dim
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.masking import masked_fill, masked_select
-from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from tensorkit.ops.reduction import all, any, count_nonzero, cumsum, mean, norm, prod, std, sum, var
+from tensorkit.ops.nn_ops import log_softmax, softmax
+from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
+from tensorkit.ops.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    cumsum,
+    logsumexp,
+    max,
+    mean,
+    min,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.scattering import index_add, scatter, scatter_add
 from tensorkit.ops.selection import nonzero, where

@@ -47,15 +47,14 @@ from tensorkit.ops import (
     comparison,
     copying,
     elementary,
-    equations,
     error_function,
     extremes,
     gathering,
     indexing,
     masking,
-    normalising,
+    nn_ops,
     products,
-    reduction,
+    reductions,
     reshaping,
     scattering,
     selection,
@@ -744,38 +743,34 @@ class Tensor(TensorBase):
 
     # Reductions, products, choices
 
-    sum = reduction.sum
-    mean = reduction.mean
-    var = reduction.var
-    std = reduction.std
-    prod = reduction.prod
-    cumsum, cumsum_ = reduction.cumsum, reduction.cumsum_
-    all, any = reduction.all, reduction.any
-    count_nonzero = reduction.count_nonzero
-    norm = reduction.norm
+    sum = reductions.sum
+    mean = reductions.mean
+    var = reductions.var
+    std = reductions.std
+    prod = reductions.prod
+    cumsum = reductions.cumsum
+    all, any = reductions.all, reductions.any
+    norm = reductions.norm
     sort, argsort = sorting.sort, sorting.argsort
     topk = sorting.topk
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = extremes.max, extremes.maximum.method
-    min, minimum = extremes.min, extremes.minimum.method
-    amax, argmax = extremes.amax, extremes.argmax
-    amin, argmin = extremes.amin, extremes.argmin
+    max, maximum = reductions.max, extremes.maximum.method
+    min, minimum = reductions.min, extremes.minimum.method
+    amax, argmax = reductions.amax, reductions.argmax
+    amin, argmin = reductions.amin, reductions.argmin
     clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
-    softmax = normalising.softmax
-    log_softmax = normalising.log_softmax
-    logsumexp = normalising.logsumexp
+    softmax = nn_ops.softmax
+    log_softmax = nn_ops.log_softmax
+    logsumexp = reductions.logsumexp
     matmul = products.matmul
     mm = products.mm
     mv = products.mv
     dot = products.dot
     bmm = products.bmm
     outer = products.outer
-    addmm, addmm_ = products.addmm, products.addmm_
-    baddbmm, baddbmm_ = products.baddbmm, products.baddbmm_
-    inverse = equations.inv
-    det = equations.det
+    addmm = products.addmm
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""
@@ -919,7 +914,7 @@ class Tensor(TensorBase):
             return element.imag == 0 and element.real in self
         # The element comes first, as in PyTorch: so the words of an error name the sizes.
         same = element == self if isinstance(element, TensorBase) else self == element
-        return bool(reduction.any(same)._value("in"))
+        return bool(reductions.any(same)._value("in"))
 
     def is_nonzero(self) -> _bool:
         """Whether the only element is not zero: another name for ``bool(x)``."""

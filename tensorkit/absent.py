@@ -30,6 +30,12 @@ _FAMILIES = {
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
+    "(x != 0).sum()": "count_nonzero",
+    "x = x.cumsum(dim)": "cumsum_",
+    "tk.bmm and +": "baddbmm baddbmm_",
+    "x = tk.addmm(x, a, b)": "addmm_",
+    "tk.linalg.inv": "inverse",
+    "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_dlpack(x)": "to_dlpack",
     "tk.arange": "range",

@@ -31,7 +31,7 @@ from tensorkit.devices import CPU, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, NotSupportedError, ShapeError
 from tensorkit.frames import is_ours
-from tensorkit.ops import copying, moving, reduction
+from tensorkit.ops import copying, moving, reductions
 from tensorkit.quiet import SILENT, quietly, reports
 
 
@@ -535,7 +535,7 @@ class _OnArrays:
         if not is_array(value):
             value = np.asarray(value)
         if value.shape != model.shape:
-            value = reduction.sum_to_shape(value, to=model.shape)
+            value = reductions.sum_to_shape(value, to=model.shape)
         return value if value.dtype == model.dtype else value.astype(model.dtype)
 
     def add(self, have: Any, value: Any) -> Any:
@@ -597,7 +597,7 @@ class _OnTensors:
             return value
         model = edge if isinstance(edge, Node) else edge._array
         if value._array.shape != model.shape:
-            value = reduction.sum_to_shape(value, to=model.shape)
+            value = reductions.sum_to_shape(value, to=model.shape)
         same = value._array.dtype == model.dtype
         return value if same else copying.to_dtype(value, of_numpy(model.dtype))
 

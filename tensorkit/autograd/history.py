@@ -118,13 +118,13 @@ def recorder(rule: Rule | None) -> Recorder:
 
 def is_short(rule: Rule) -> bool:
     """Whether there is a short way to record: the formulas need hardly anything but the inputs."""
-    if rule.inputs == ("x",):
-        return rule.keeps in ((), ("x",), ("out",), ("shape",))
-    return rule.inputs == ("x", "y") and set(rule.keeps) <= {"x", "y", "alpha"}
+    if len(rule.inputs) == 1:
+        return rule.keeps in ((), rule.inputs, ("out",), ("shape",))
+    return len(rule.inputs) == 2 and set(rule.keeps) <= {*rule.inputs, "alpha"}
 
 
 def _record_one(rule: Rule) -> Recorder:
-    keeps_x, keeps_result = rule.keeps == ("x",), rule.keeps == ("out",)
+    keeps_x, keeps_result = rule.keeps == rule.inputs, rule.keeps == ("out",)
 
     def record_one(result: Tensor, x: Tensor) -> None:
         edge = x._node
@@ -159,9 +159,10 @@ def _record_one(rule: Rule) -> Recorder:
 
 
 def _record_two(rule: Rule) -> Recorder:  # noqa: C901 - one way, without calls
-    x_for_x, x_for_y = ("x" in needs for needs in rule.needs)
-    y_for_x, y_for_y = ("y" in needs for needs in rule.needs)
-    keeps = rule.keeps
+    first, second = rule.inputs
+    x_for_x, x_for_y = (first in needs for needs in rule.needs)
+    y_for_x, y_for_y = (second in needs for needs in rule.needs)
+    keeps = tuple([{first: "x", second: "y"}.get(name, name) for name in rule.keeps])
     constant = ALPHA_IS_1 if keeps == ("alpha",) else ()
     if constant:
         keeps = ()
@@ -174,12 +175,12 @@ def _record_two(rule: Rule) -> Recorder:  # noqa: C901 - one way, without calls
         left, right = getattr(x, "_node", None), getattr(y, "_node", None)
         if left.__class__ is Mark:
             if left is INFERENCE:
-                record(rule, result, {"x": x, "y": y, "alpha": 1})
+                record(rule, result, {first: x, second: y, "alpha": 1})
                 return
             left = x if left is LEAF else edge_of(x)
         if right.__class__ is Mark:
             if right is INFERENCE:
-                record(rule, result, {"x": x, "y": y, "alpha": 1})
+                record(rule, result, {first: x, second: y, "alpha": 1})
                 return
             right = y if right is LEAF else edge_of(y)
         if left is None and right is None:

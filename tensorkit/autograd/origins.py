@@ -228,6 +228,12 @@ class _Call:
             given = (found["input"], *found["args"]) if "input" in found else found["args"]
             code = found["choose"].__code__
             found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
+        bind = getattr(found.get("definition"), "bind", None)
+        if bind is not None:  # declared functions: dispatch
+            given = (found["input"], *found["args"]) if "input" in found else found["args"]
+            for name, value in bind(given, found["options"]).items():
+                self._take(name, value)
+            return
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
         given = [(name, found[name]) for name in names if name in found]

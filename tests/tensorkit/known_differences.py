@@ -28,6 +28,9 @@ Differences that no expression below can show:
   another signature without one. keepdim=True alone is taken by mean and sum.
 - Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
+- einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
+  its results are its own.
+- sort and argsort give contiguous tensors, and the node SortBackward0 with stable=, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of
@@ -52,7 +55,7 @@ Differences that no expression below can show:
 - A keyword that a function lacks, or a missing argument, is refused in Python's words where
   PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - `_base` and `_is_view()` tell of floating-point views only: nothing else needs to know them.
-- tril_, triu_ and baddbmm_ refuse to write to expanded tensors, as other operations do.
+- tril_ and triu_ refuse to write to expanded tensors, as other operations do.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - A second derivative of leaky_relu or nll_loss alone: PyTorch gives zeros, to tensorkit their

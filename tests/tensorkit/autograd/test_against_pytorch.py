@@ -10,6 +10,7 @@ import textwrap
 import warnings
 
 import pytest
+from other_words import same_words
 from tk_oracle import torch
 
 import tensorkit
@@ -539,7 +540,7 @@ def _run(module, program):
 def test_a_program_gives_what_it_gives_in_pytorch(program):
     theirs, ours = _run(torch, program), _run(tensorkit, program)
     if theirs[0] != "value":
-        assert ours[1] == theirs[1], ours
+        assert same_words(ours[1], theirs[1]), ours
         names = [kind.__name__ for kind in _kinds(ours[0])]
         assert theirs[0] in names
     else:
