@@ -25,7 +25,7 @@ from tensorkit.data import from_numpy
 from tensorkit.devices import Device, as_device, cuda
 from tensorkit.errors import TensorkitError, importing, message
 from tensorkit.nn.parameter import Parameter
-from tensorkit.ops.views import strided
+from tensorkit.ops.views import as_strided
 
 _FORMAT = "tensorkit"
 _PLAIN = (bool, int, float, str, type(None))
@@ -241,9 +241,7 @@ def _restored(described: Any, placed: dict[str, Tensor]) -> Any:
         return _MAPPINGS[kind]((key, _restored(part, placed)) for key, part in value)
     whole = placed[value]
     with no_grad():
-        x = strided(
-            whole, tuple(described["shape"]), tuple(described["strides"]), described["offset"], 1
-        )
+        x = as_strided(whole, described["shape"], described["strides"], described["offset"])
     if described["parameter"]:
         return Parameter(x, described["requires_grad"])
     return x.detach().requires_grad_(described["requires_grad"])

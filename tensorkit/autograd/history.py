@@ -266,7 +266,7 @@ def view(
     result = _new(base.public)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
-    result._offset = offset
+    result._offset = offset if array.size or offset is not None else base.offset_of(x)
     if x._node is base.watch is None and not state.inference:  # nearly always
         result._node = None
         if array.dtype.kind == "f":
@@ -376,24 +376,6 @@ def rebase(x: TensorBase, node: Node) -> None:
     _keep_retaining(origin._node, whole)
     origin._node = whole
     _begin_anew(x, base.storage_of(x).version)
-
-
-def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
-    """``x`` itself becomes ``seen``, a view of it that was just made; recorded if that was."""
-    before = edge_of(x)
-    if base.watch is not None:
-        base.watch.writes(x)
-    x._array, x._offset = seen._array, seen._offset
-    written(x, operation)
-    node = seen._edge if is_view(seen) else None
-    if node is None:
-        return
-    if isinstance(before, Node) and before.hooks is not None and before.hooks.retained:
-        node.attached().retained = before.hooks.retained.kept_before()
-    if is_view(x):
-        x._edge, x._seen = node, x._storage.version  # type: ignore[union-attr]
-    else:
-        x._node = node
 
 
 def _keep_retaining(before: Any, node: Node) -> None:

@@ -19,7 +19,7 @@ from tensorkit.ops import reduction, views
 from tensorkit.ops.arguments import need_tensors
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.products import bmm
-from tensorkit.ops.reshaping import movedim
+from tensorkit.ops.views import movedim
 
 _DOTS = "..."
 _Named = tuple[list[str], Tensor]  # an operand and the names of its dimensions

@@ -11,8 +11,8 @@ from tensorkit.kernels import Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import wide
 from tensorkit.ops.elementary import sqrt
+from tensorkit.ops.indexing import added
 from tensorkit.ops.notation import op
-from tensorkit.ops.places import add_rows
 from tensorkit.ops.reduction import mean, total
 from tensorkit.ops.selection import where
 from tensorkit.ops.views import unsqueeze
@@ -198,7 +198,7 @@ def embedding_rows(xp: Any, g: Any, index: Any, *, size: Ints, padding_idx: int 
     rows, values = index.reshape(-1), g.reshape(index.size, *size[1:])
     if padding_idx is not None:
         values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
-    return add_rows(xp, rows, values, size[0])
+    return added.definition.forward(xp, values, index=(rows,), size=size)
 
 
 def _without_padding(g: Any, index: Any, padding_idx: int | None) -> Any:

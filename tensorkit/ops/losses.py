@@ -16,8 +16,8 @@ from tensorkit.kernels import Kernel, Rows
 from tensorkit.layout import Ints
 from tensorkit.ops.along import count, first_of_rows, wide
 from tensorkit.ops.elementary import log, sigmoid
+from tensorkit.ops.indexing import outside
 from tensorkit.ops.notation import op
-from tensorkit.ops.places import outside
 from tensorkit.ops.reduction import total
 from tensorkit.ops.selection import where
 

@@ -1,7 +1,7 @@
 """Writes in place: what is checked before, and the one function that writes."""
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -42,16 +42,6 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
             quietly(change, *args)
     history.written(x, operation)
     return True
-
-
-def is_apart(value: Any, x: TensorBase) -> bool:
-    """Whether ``value`` is an untracked tensor of the CPU that shares no storage with ``x``."""
-    return (
-        isinstance(value, TensorBase)
-        and value.device is CPU
-        and (value._node is None or not state.grad)
-        and (x._storage is None or value._storage is not x._storage)
-    )
 
 
 def write(
@@ -119,11 +109,8 @@ def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Cal
         if keeps_dtype and options.get("dtype") is None:
             options["dtype"] = input.dtype
         result = operation(input, *args, **options)
-        own, found = input, result
-        if own.shape != found.shape:
-            _refuse_in_place("size", sizes(own.shape), sizes(found.shape))
-        if own.dtype is not found.dtype:
-            _refuse_in_place("dtype", own.dtype.whole_name, found.dtype.whole_name)
+        check_output_shape(tuple(input.shape), tuple(result.shape))
+        check_output_dtype(result.dtype, input.dtype)
         write(input, result._array, choose.__name__)
         if isinstance(result._node, Node):
             history.rebase(input, result._node)
@@ -132,13 +119,6 @@ def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Cal
     inplace.__qualname__ = inplace.__name__ = name
     inplace.__doc__ = f"``{choose.__name__}``, in place."
     return inplace
-
-
-def _refuse_in_place(what: str, own: str, found: str) -> NoReturn:
-    raise ShapeError(
-        f"Bad in-place call: input tensor {what} {own} and output tensor {what} {found} "
-        "should match"
-    )
 
 
 def check_output_shape(own: Ints, wanted: Ints) -> None:
