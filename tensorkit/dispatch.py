@@ -167,6 +167,8 @@ class Definition:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
         if self.several:
+            if not values[self.several]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
             values[self.several] = _unpacked(values[self.several])
         return values
 
@@ -582,7 +584,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     tensors = [values[name] for name in definition.inputs]
     others: list[Any] = []
     for name in definition.options:
-        others += values[name] if name == definition.several else []
+        others += [values[name]] if name == definition.several else []
     named = {name: values[name] for name in definition.options if name != definition.several}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return _on_arrays(definition, *tensors, *others, **named)

@@ -18,7 +18,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.blocks import by_rows
 from tensorkit.ops.elementary import exp, log, sigmoid, sqrt
-from tensorkit.ops.places import add_rows, outside
+from tensorkit.ops.indexing import added, outside
 from tensorkit.ops.products import addmm, refuse_sizes
 from tensorkit.ops.reductions import mean, sum, total, wide
 from tensorkit.ops.selection import where
@@ -158,7 +158,7 @@ def embedding_rows(xp: Any, g: Any, index: Any, *, size: Ints, padding_idx: int 
     rows, values = index.reshape(-1), g.reshape(index.size, *size[1:])
     if padding_idx is not None:
         values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
-    return add_rows(xp, rows, values, size[0])
+    return added.definition.forward(xp, values, index=(rows,), size=size)
 
 
 def _without_padding(g: Any, index: Any, padding_idx: int | None) -> Any:
