@@ -19,6 +19,7 @@ import itertools
 import re
 from collections.abc import Callable
 from functools import cache
+from operator import itemgetter
 from typing import Any, NoReturn
 
 from tensorkit import base
@@ -45,6 +46,7 @@ FREED = Kind("FREED")  # stands where a node saved a value until its graph was f
 
 _new = object.__new__
 next_order = itertools.count().__next__
+ALPHA_IS_1 = (1,)  # what a sum saves: nothing that is ever freed
 
 
 class Rule:
@@ -59,6 +61,7 @@ class Rule:
     # Of a view of which no element appears twice: the same view of another array; see the engine.
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
+    freed: tuple[Any, ...] | None = None  # what a node saves after backward, where that is nothing
 
     def __init__(
         self,
@@ -81,10 +84,16 @@ class Rule:
         asked = [name for needs in self.needs for name in needs]
         self.keeps = tuple(dict.fromkeys([*asked, *options]))
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
+        # for each of these the inputs whose formulas need it
+        self.users = tuple(
+            tuple(at for at, needs in enumerate(self.needs) if name in needs)
+            for name in self.keeps
+        )
         # Backward frees tensors and numbers that are inputs; options stay.
         self.frees = tuple(
             name == "out" or (name in inputs and name != option) for name in self.keeps
         )
+        self.freed = (FREED,) * len(self.keeps) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
@@ -100,6 +109,8 @@ class Rule:
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
+            elif not places:
+                found.append(formula(g))
             elif len(places) == 1:
                 found.append(formula(g, values[places[0]]))
             else:
@@ -191,6 +202,11 @@ class Node:
 
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
+        if not self.saved or self.saved is ALPHA_IS_1:
+            return
+        if self.rule.freed is not None:
+            self.saved = self.rule.freed
+            return
         self.saved = tuple(
             [
                 FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
@@ -369,17 +385,18 @@ def make_node(
     node keeps the memory where a formula needs ``out``.
     """
     saved, versions = [], []
-    for name in rule.keeps:
+    for name, users in zip(rule.keeps, rule.users, strict=True):
         value, version = result if name == "out" else values.get(name), 0
         if isinstance(value, TensorBase):
-            users = zip(rule.needs, edges, strict=False)
-            if not any(name in needs and edge is not None for needs, edge in users):
-                value = None
+            for place in users:
+                if edges[place] is not None:
+                    refuse_inference(value)
+                    if name == "out":  # the tensor would point back to the node
+                        value = base.same_memory(value)
+                    version = 0 if value._storage is None else value._storage.version
+                    break
             else:
-                refuse_inference(value)
-                if name == "out":  # the tensor would point back to the node
-                    value = base.same_memory(value)
-                version = 0 if value._storage is None else value._storage.version
+                value = None
         saved.append(value)
         versions.append(version)
     node = Node(rule, like, edges, tuple(saved), tuple(versions) if any(versions) else 0)
@@ -447,8 +464,10 @@ def _record_two(rule: Rule) -> Callable[..., object]:
     keeps, (first, second) = rule.keeps, rule.inputs
     x_for_x, x_for_y = (first in needs for needs in rule.needs)
     y_for_x, y_for_y = (second in needs for needs in rule.needs)
-    constant = (1,) if keeps == ("alpha",) else ()
-    indices = None if constant else tuple([(first, second, "alpha").index(name) for name in keeps])
+    constant = ALPHA_IS_1 if keeps == ("alpha",) else ()
+    # what to pick of (x, y, alpha): itemgetter gives a tuple of several, and of a slice
+    indices = [(first, second, "alpha").index(name) for name in keeps if not constant]
+    kept = itemgetter(*[slice(at, at + 1) for at in indices] if len(indices) == 1 else indices or [0])
 
     def record_two(result: Tensor, x: Any, y: Any) -> None:
         if not state.grad:
@@ -470,11 +489,11 @@ def _record_two(rule: Rule) -> Callable[..., object]:
                 x = None
             if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
                 y = None
-            node.saved = tuple([(x, y, 1)[at] for at in indices])
+            node.saved = kept((x, y, 1))
             own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
             if (own is not None and own.version) or (other is not None and other.version):
                 versions = own.version if own else 0, other.version if other else 0, 0
-                node.versions = tuple([versions[at] for at in indices])
+                node.versions = kept(versions)
         node.order = next_order()
         array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
