@@ -20,7 +20,7 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
-from tensorkit.ops import reduction
+from tensorkit.ops import reductions
 from tensorkit.quiet import quiet
 
 
@@ -169,7 +169,7 @@ class _SumToShape:
 
 
 def _unbroadcasting(mine: Any) -> list[Undo]:
-    return [_set(reduction, "sum_to_shape", _SumToShape(mine))]
+    return [_set(reductions, "sum_to_shape", _SumToShape(mine))]
 
 
 def _engine_order(mine: Any) -> list[Undo]:

@@ -53,7 +53,7 @@ from tensorkit.creation import (
 )
 from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
-from tensorkit.devices import get_default_device, set_default_device
+from tensorkit.devices import get_default_device, register_device, set_default_device
 from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
@@ -132,7 +132,6 @@ from tensorkit.ops.elementary import (
     log10,
     relu,
     round,
-    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -142,29 +141,33 @@ from tensorkit.ops.elementary import (
     tanh,
     trunc,
 )
-from tensorkit.ops.equations import det
-from tensorkit.ops.equations import inv as inverse
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    clamp,
-    clamp_,
-    max,
-    maximum,
-    min,
-    minimum,
-)
+from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import gather, index_select, take_along_dim
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.masking import masked_fill, masked_select
-from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from tensorkit.ops.reduction import all, any, count_nonzero, cumsum, mean, norm, prod, std, sum, var
+from tensorkit.ops.nn_ops import log_softmax, softmax
+from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
+from tensorkit.ops.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    cumsum,
+    logsumexp,
+    max,
+    mean,
+    min,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
 from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
 from tensorkit.ops.scattering import index_add, scatter, scatter_add
 from tensorkit.ops.selection import nonzero, where
@@ -195,13 +198,9 @@ from tensorkit.random import (
     set_rng_state,
 )
 from tensorkit.sampling import (
-    bernoulli,
-    multinomial,
-    normal,
     rand,
     rand_like,
     randint,
-    randint_like,
     randn,
     randn_like,
     randperm,
@@ -234,16 +233,14 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
-    "accelerator": "tensorkit.accelerator",
+    "accelerator": "tensorkit.cuda",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
-    "get_float32_matmul_precision": "tensorkit.backends",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
     "save": "tensorkit.serialization",
-    "set_float32_matmul_precision": "tensorkit.backends",
     "utils": "tensorkit.utils",
     "version": "tensorkit.version",
     "viz": "tensorkit.viz",

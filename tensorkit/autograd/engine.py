@@ -27,7 +27,7 @@ from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.frames import is_ours
-from tensorkit.ops import copying, moving, reduction
+from tensorkit.ops import copying, moving, reductions
 from tensorkit.quiet import SILENT, quietly, reports
 
 
@@ -282,7 +282,7 @@ class _Run:
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
-            value = reduction.sum_to_shape(value, to=model.shape)
+            value = reductions.sum_to_shape(value, to=model.shape)
         if self.create_graph:
             dtype = of_numpy(model.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
@@ -354,9 +354,11 @@ class _Run:
             whole = gradient.base  # held by its view, by this function and by getrefcount
             is_alone = sys.getrefcount(gradient) <= 3 and (
                 whole is None
-                or whole.__class__ is _ndarray
-                and whole.size == gradient.size
-                and sys.getrefcount(whole) <= 3
+                or (
+                    whole.__class__ is _ndarray
+                    and whole.size == gradient.size
+                    and sys.getrefcount(whole) <= 3
+                )
             )
         return gradient if is_alone else gradient.copy()
 

@@ -10,7 +10,15 @@ from typing import Any, NoReturn
 from tensorkit import base
 from tensorkit.autograd.grad_mode import no_grad, state
 from tensorkit.autograd.inplace import version_of
-from tensorkit.autograd.node import INFERENCE, OUTPUT, Node, Outputs, Rule, edge_of, refuse_inference
+from tensorkit.autograd.node import (
+    INFERENCE,
+    OUTPUT,
+    Node,
+    Outputs,
+    Rule,
+    edge_of,
+    refuse_inference,
+)
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, ShapeError, message, sizes

@@ -12,7 +12,6 @@ from typing import Any, Self
 from tensorkit.errors import NotSupportedError, must_be
 from tensorkit.quiet import quiet
 
-
 _IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
 
 

@@ -1,2 +1,3 @@
 """Old names, until all branches are merged."""
+
 from tensorkit.autograd.recording import *  # noqa

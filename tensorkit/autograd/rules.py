@@ -1,2 +1,3 @@
 """Old names, until all branches are merged."""
+
 from tensorkit.autograd.node import Rule  # noqa

@@ -1,2 +1,3 @@
 """Old names, until all branches are merged."""
+
 from tensorkit.autograd.inplace import version_of  # noqa

@@ -4,31 +4,26 @@ import warnings
 from math import nan
 from typing import Any, NoReturn
 
-from tensorkit import absent, base, creation, layout
+from tensorkit import absent, creation, layout
 from tensorkit._tensor import Tensor
 from tensorkit.devices import CPU
 from tensorkit.dtypes import int32, int64, promote_types, uint8
 from tensorkit.errors import (
     DTypeError,
     IndexRangeError,
-    OutOfMemoryError,
     ShapeError,
     message,
     must_be,
     sizes,
 )
-from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
+from tensorkit.layout import Ints
+from tensorkit.ops import elementary, nn_ops, products, views
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
-from tensorkit.ops.along import first_of_rows
 from tensorkit.ops.arguments import as_scalar, need_sizes, need_tensor, no_kernel, read
-from tensorkit.ops.copying import to_dtype
 from tensorkit.ops.gathering import first_outside, gather
-from tensorkit.ops.linear import linear as product_and_sum
-from tensorkit.ops.notation import planned
-from tensorkit.random import source_for
 
 # Layers
 
@@ -54,11 +49,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         need_tensor("linear", weight, "weight", 2)
         return products.matmul(input, views.t(weight))
     if len(shape) == 2:
-        return product_and_sum(input, weight, bias)
+        return nn_ops.linear(input, weight, bias)
     if not input._is_contiguous:
         return products.matmul(input, views.t(weight)) + bias
     rows = views.view(input, (-1, shape[-1]))
-    return views.view(product_and_sum(rows, weight, bias), (*shape[:-1], weight.shape[0]))
+    return views.view(nn_ops.linear(rows, weight, bias), (*shape[:-1], weight.shape[0]))
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -96,7 +91,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             f"to {int(positions.max())}.",
             size=n_rows,
         )
-    return layers.embedding(weight, input, padding_idx=padding_idx)
+    return nn_ops.embedding(weight, input, padding_idx=padding_idx)
 
 
 def layer_norm(
@@ -111,13 +106,6 @@ def layer_norm(
     >>> tk.nn.functional.layer_norm(tk.tensor([1., 3.]), (2,))
     tensor([-1.0000,  1.0000])
     """
-    if weight is not None and bias is not None:
-        return _scaled_layer_norm(input, weight, bias, normalized_shape, eps)
-    operation, tensors, known = _layer_norm(input, weight, bias, normalized_shape, eps)
-    return operation(*tensors, **known)
-
-
-def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
     need_tensor("layer_norm", input)
     shape = tuple(input.shape)
     own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
@@ -145,10 +133,7 @@ def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, ep
         )
     _need_floating("LayerNormKernelImpl", input)
     dims = tuple(range(len(shape) - len(own), len(shape)))
-    return layers.native_layer_norm, (input, weight, bias), {"dims": dims, "eps": eps}
-
-
-_scaled_layer_norm = planned(3)(_layer_norm)
+    return nn_ops.native_layer_norm(input, weight, bias, dims=dims, eps=eps)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -168,12 +153,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         nothing = creation.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(nothing) if inplace else input * nothing
     kept = creation.empty_like(input)
-    try:
-        kept.bernoulli_(1 - p).div_(1 - p)
-        return input.mul_(kept) if inplace else input * kept
-    except OutOfMemoryError:
-        source_for(input.device).rewind()
-        raise
+    kept.bernoulli_(1 - p).div_(1 - p)
+    return input.mul_(kept) if inplace else input * kept
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -189,13 +170,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
         )
     classes, num_classes = tensor._array, read(num_classes)
-    count = classes.size
-    if 0 < count * num_classes <= _FEW and tensor.device is CPU and not base.watch:
-        flat = classes.reshape(-1)
-        if _xp.maximum.reduce(flat.view(_xp.uint64)) < num_classes:  # negative ones are huge
-            rows = _xp.zeros((*classes.shape, num_classes), _xp.int64)
-            rows.reshape(-1)[first_of_rows(count, num_classes) + flat] = 1
-            return results.contiguous_result(rows, CPU)
     if not classes.size:
         if num_classes <= 0:
             raise ShapeError("Can not infer total number of classes from empty tensor.")
@@ -214,10 +188,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == columns).long()
 
 
-_FEW = 2**16
-_xp = CPU.backend.xp
-
-
 # Activations
 
 
@@ -231,12 +201,12 @@ tanh, sigmoid = elementary.tanh, elementary.sigmoid
 
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """``exp(x)`` divided by its sum along ``dim``."""
-    return normalising.softmax(input, _implied_dim("softmax", input, dim), dtype)
+    return nn_ops.softmax(input, _implied_dim("softmax", input, dim), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """The logarithm of ``softmax``."""
-    return normalising.log_softmax(input, _implied_dim("log_softmax", input, dim), dtype)
+    return nn_ops.log_softmax(input, _implied_dim("log_softmax", input, dim), dtype)
 
 
 def _implied_dim(name: str, x: Tensor, dim: int | None) -> int:
@@ -284,7 +254,13 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return views.expand(input, shape), views.expand(target, shape)
 
 
-@planned(2)
+def _of_one_dtype(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    if x.dtype is y.dtype:
+        return x, y
+    dtype = promote_types(x.dtype, y.dtype)
+    return x.to(dtype), y.to(dtype)
+
+
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The mean of the squared differences; their sum, or each of them.
 
@@ -293,11 +269,9 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """
     x, y = _broadcast(input, target)
     _check_reduction(reduction)
-    if x.dtype is not y.dtype:
-        dtype = promote_types(x.dtype, y.dtype)
-        x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (x, y))
+    x, y = _of_one_dtype(x, y)
     _need_floating("mse_cpu", x)
-    return losses.mse_loss, (x, y), {"reduction": reduction}
+    return nn_ops.mse_loss(x, y, reduction=reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -310,7 +284,6 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _reduced((x - y).abs(), reduction)
 
 
-@planned(2)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -329,26 +302,37 @@ def nll_loss(
     _check_reduction(reduction)
     need_tensor("nll_loss_nd", input)
     need_tensor("nll_loss_nd", target, "target", 2)
-    shape, own = tuple(input.shape), tuple(target.shape)
+    shape = tuple(input.shape)
+    _check_classes(shape, target, weight)
+    weight, own = None if weight is None else weight.detach(), tuple(target.shape)
+    known = {"reduction": reduction, "ignore_index": int(ignore_index)}
+    if len(shape) == 2:
+        return nn_ops.nll_loss(input, target, weight, **known)
+    # one item has a row; items that have places (N, C, ...) have rows of their own
+    rows = input.unsqueeze(0) if len(shape) == 1 else input.movedim(1, -1).flatten(0, -2)
+    loss = nn_ops.nll_loss(rows, target.reshape(-1), weight, **known)
+    return loss.reshape(own if len(shape) > 1 else ()) if reduction == "none" else loss
+
+
+def _check_classes(shape: Ints, target: Tensor, weight: Tensor | None) -> None:
+    own = tuple(target.shape)
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(shape) == 1 and own == (1,):  # one item, its class as a vector
-        target, own = target.squeeze(0), ()
-    elif len(shape) == 1 and own:
+    if len(shape) == 1 and own not in ((), (1,)):
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {own[0]}")
-    elif len(shape) > 1 and (not own or shape[0] != own[0]):
+    if len(shape) > 1 and (not own or shape[0] != own[0]):
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size "
             f"({own[0] if own else 0})."
         )
-    elif len(shape) == 2 and len(own) > 1:
+    if len(shape) == 2 and len(own) > 1:
         raise ShapeError(
             "0D or 1D target tensor expected, multi-target not supported",
             f"The target has shape {own}: one class number per item is expected, {shape[:1]}.",
             a_shape=shape,
             b_shape=own,
         )
-    elif (*shape[:1], *shape[2:]) != own and len(shape) > 1:
+    if (*shape[:1], *shape[2:]) != own and len(shape) > 1:
         raise ShapeError(
             f"Expected target size {sizes((*shape[:1], *shape[2:]))}, got {sizes(own)}",
             a_shape=shape,
@@ -367,11 +351,6 @@ def nll_loss(
             f"got weight tensor of shape: {sizes(weight.shape)}",
             b_shape=tuple(weight.shape),
         )
-    loss = losses.nll_loss if len(shape) < 3 else losses.nll_loss2d
-    if not shape:
-        raise ShapeError("input tensor should be 1D or 2D")
-    tensors = (input, target) if weight is None else (input, target, weight.detach())
-    return loss, tensors, {"reduction": reduction, "ignore_index": int(ignore_index)}
 
 
 def cross_entropy(
@@ -395,13 +374,13 @@ def cross_entropy(
     class_dim = 0 if len(input.shape) == 1 else 1
     is_plain = weight is None and ignore_index == -100 and reduction == "mean"
     if is_plain and not label_smoothing and input.shape != target.shape:
-        return nll_loss(normalising.log_softmax(input, class_dim), target)
+        return nll_loss(nn_ops.log_softmax(input, class_dim), target)
     _check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise DTypeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input.shape == target.shape:
         return _against_probabilities(input, target, weight, reduction, label_smoothing)
-    scores = normalising.log_softmax(input, class_dim)
+    scores = nn_ops.log_softmax(input, class_dim)
     nll = nll_loss(scores, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return nll
@@ -434,7 +413,7 @@ def _against_probabilities(
         )
     class_dim = 0 if x.dim() == 1 else 1
     n_classes = (x.shape[class_dim] if x.dim() else 1) or nan
-    scores = normalising.log_softmax(x, class_dim)
+    scores = nn_ops.log_softmax(x, class_dim)
     if smoothing:
         target = target * (1 - smoothing) + smoothing / n_classes
     items = scores * target
@@ -477,7 +456,7 @@ def binary_cross_entropy(
             repair="binary_cross_entropy_with_logits(input, target)",
         )
     spread = None if weight is None else views.expand(weight.detach(), tuple(input.shape))
-    return losses.binary_cross_entropy(input, target, spread, reduction=reduction)
+    return nn_ops.binary_cross_entropy(input, target, spread, reduction=reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -506,8 +485,9 @@ def binary_cross_entropy_with_logits(
             f"{target.dtype.word}",
             repair="target.float()",
         )
-    given = [None if w is None else w.detach() for w in (weight, pos_weight)]
-    return losses.bce_with_logits(input, target, *given, reduction=reduction)
+    x, y = _of_one_dtype(input, target)
+    given = [None if w is None else w.detach().to(x.dtype) for w in (weight, pos_weight)]
+    return nn_ops.bce_with_logits(x, y, *given, reduction=reduction).to(target.dtype)
 
 
 def __getattr__(name: str) -> NoReturn:

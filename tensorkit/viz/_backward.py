@@ -15,7 +15,7 @@ from tensorkit.base import Tensor
 from tensorkit.data import from_numpy
 from tensorkit.devices import backend_of
 from tensorkit.errors import AutogradError
-from tensorkit.ops import reduction
+from tensorkit.ops import reductions
 from tensorkit.viz import autograd_graph, boxes, folding, words
 from tensorkit.viz._graph import FLOW, box_of, key
 from tensorkit.viz.autograd_graph import Vertex
@@ -141,7 +141,7 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
             value = edge.device.backend.asarray(value)
             if value.shape != shape:
                 with on_arrays():
-                    value = reduction.sum_to_shape(value, to=shape)
+                    value = reductions.sum_to_shape(value, to=shape)
         whole = getattr(edge, "whole", edge)
         if whole is not edge and value is not None:  # one of several outputs
             value = Outputs({edge.output_nr: value})
@@ -198,7 +198,9 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     to_device = node.device.backend.from_host
     found = {}
     with on_arrays():
-        both = zip(*(node.rule.gradients(node, to_device(it), False) for it in (ones, probe)), strict=True)
+        both = zip(
+            *(node.rule.gradients(node, to_device(it), False) for it in (ones, probe)), strict=True
+        )
     for edge, (derivative, product) in enumerate(both):
         if derivative is None:
             continue

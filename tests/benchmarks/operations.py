@@ -29,7 +29,7 @@ UNARY = words(
     "abs asin atan ceil cos cosh erf exp expm1 floor neg reciprocal relu round sigmoid "
     "sign sin sinh square tan tanh trunc isfinite isinf isnan clone numel is_floating_point "
     "sum mean var std prod amax amin max min argmax argmin any all norm nonzero "
-    "count_nonzero t ravel flatten squeeze trace diag diagonal tril triu det inverse unique"
+    "t ravel flatten squeeze trace diag diagonal tril triu unique"
 )
 POSITIVE = words("acos log log10 log1p log2 rsqrt sqrt")
 BINARY = words(
@@ -38,7 +38,7 @@ BINARY = words(
 )
 ALONG = words(
     "sum mean var std prod amax amin max min argmax argmin any all norm softmax log_softmax "
-    "logsumexp cumsum sort argsort unbind count_nonzero unsqueeze"
+    "logsumexp cumsum sort argsort unbind unsqueeze"
 )
 LIKE = words("zeros_like ones_like empty_like rand_like randn_like")
 SIZED = words("zeros ones empty rand randn")
@@ -131,7 +131,6 @@ CALLS: dict[str, str] = {
     "broadcast_tensors": "m.broadcast_tensors(x, v)[1]",
     "repeat_interleave": "m.repeat_interleave(v, 3)",
     "bmm": "m.bmm(f, f)",
-    "baddbmm": "m.baddbmm(f, f, f)",
     "addmm": "m.addmm(v, x, y)",
     "mv": "m.mv(x, v)",
     "dot": "m.dot(v, v)",
