@@ -185,5 +185,5 @@ class _CopySlices(Rule):
         return (write(g, own, source=source, target=target), *others)
 
 
-_COPY_SLICES = _CopySlices("copy_slices", "CopySlices", (), {})
-_COPY_SLICES.keeps, _COPY_SLICES.frees = ("inner", "source", "target"), (True,) * 3
+_COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})
+_COPY_SLICES.keep(_COPY_SLICES.inputs)

@@ -18,6 +18,7 @@ What autograd knows of a tensor is its ``_node``:
 import itertools
 import re
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, NoReturn
 
 from tensorkit import base
@@ -58,6 +59,8 @@ class Rule:
     # Of a view of which no element appears twice: the same view of another array; see the engine.
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
+    freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
+    unchanged: tuple[Any, ...] = ()  # what nodes of a short recorder save, if backward frees nothing
 
     def __init__(
         self,
@@ -78,12 +81,19 @@ class Rule:
         # What a node saves, in the order in which formulas ask: the first that is no longer as it
         # was is reported.
         asked = [name for needs in self.needs for name in needs]
-        self.keeps = tuple(dict.fromkeys([*asked, *options]))
+        self.keep(tuple(dict.fromkeys([*asked, *options])))
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
-        # Backward frees tensors and numbers that are inputs; options stay.
-        self.frees = tuple(
-            name == "out" or (name in inputs and name != option) for name in self.keeps
+        # for each of these the inputs whose formulas need it
+        self.users = tuple(
+            tuple(at for at, needs in enumerate(self.needs) if name in needs)
+            for name in self.keeps
         )
+
+    def keep(self, names: tuple[str, ...]) -> None:
+        """Set what a node saves. Backward frees tensors and numbers that are inputs, not options."""
+        self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
+        self.frees = tuple(name in inputs for name in names)
+        self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
@@ -99,6 +109,8 @@ class Rule:
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
+            elif not places:
+                found.append(formula(g))
             elif len(places) == 1:
                 found.append(formula(g, values[places[0]]))
             else:
@@ -190,6 +202,11 @@ class Node:
 
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
+        if not self.saved or self.saved is self.rule.unchanged:
+            return
+        if self.rule.freed is not None:
+            self.saved = self.rule.freed
+            return
         self.saved = tuple(
             [
                 FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
@@ -284,7 +301,7 @@ class _Output(Rule):
 
 
 OUTPUT = _Output("", "", (), {})
-OUTPUT.keeps, OUTPUT.frees = ("number",), (False,)
+OUTPUT.keep(("number",))
 
 
 # Recording
@@ -368,17 +385,18 @@ def make_node(
     node keeps the memory where a formula needs ``out``.
     """
     saved, versions = [], []
-    for name in rule.keeps:
+    for name, users in zip(rule.keeps, rule.users, strict=True):
         value, version = result if name == "out" else values.get(name), 0
         if isinstance(value, TensorBase):
-            users = zip(rule.needs, edges, strict=False)
-            if not any(name in needs and edge is not None for needs, edge in users):
-                value = None
+            for place in users:
+                if edges[place] is not None:
+                    refuse_inference(value)
+                    if name == "out":  # the tensor would point back to the node
+                        value = base.same_memory(value)
+                    version = 0 if value._storage is None else value._storage.version
+                    break
             else:
-                refuse_inference(value)
-                if name == "out":  # the tensor would point back to the node
-                    value = base.same_memory(value)
-                version = 0 if value._storage is None else value._storage.version
+                value = None
         saved.append(value)
         versions.append(version)
     node = Node(rule, like, edges, tuple(saved), tuple(versions) if any(versions) else 0)
@@ -447,7 +465,10 @@ def _record_two(  # noqa: C901 - without calls
     names, constants = (first, second, *defaults), tuple(defaults.values())
     indices = [names.index(name) for name in keeps]
     keeps_inputs = first in keeps or second in keeps
-    unchanged = () if keeps_inputs else tuple([defaults[name] for name in keeps])
+    rule.unchanged = unchanged = () if keeps_inputs else tuple([defaults[it] for it in keeps])
+    # of a slice itemgetter gives a tuple, as of several indices
+    is_one = len(indices) == 1
+    kept = itemgetter(*([slice(indices[0], indices[0] + 1)] if is_one else indices or [0]))
 
     def record_two(result: Tensor, x: Any, y: Any) -> None:
         if not state.grad:
@@ -469,15 +490,11 @@ def _record_two(  # noqa: C901 - without calls
                 x = None
             if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
                 y = None
-            if indices == [1, 0]:  # a product
-                node.saved = (y, x)
-            else:
-                values = (x, y, *constants)
-                node.saved = tuple([values[at] for at in indices])
+            node.saved = kept((x, y, *constants))
             own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
             if (own is not None and own.version) or (other is not None and other.version):
                 found = own.version if own else 0, other.version if other else 0
-                node.versions = tuple([found[at] if at < 2 else 0 for at in indices])
+                node.versions = kept((*found, *[0] * len(constants)))
         node.order = next_order()
         array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
