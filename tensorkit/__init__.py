@@ -29,8 +29,7 @@ from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit import linalg as linalg
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from tensorkit.autograd.modes import (
+from tensorkit.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -38,6 +37,7 @@ from tensorkit.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
     empty,
@@ -132,7 +132,6 @@ from tensorkit.ops.elementary import (
     log10,
     relu,
     round,
-    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -255,6 +254,9 @@ _METHODS = (
     "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
+
+
+autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

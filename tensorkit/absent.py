@@ -27,6 +27,7 @@ _FAMILIES = {
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
+    "tk.autograd.recording()": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
@@ -45,6 +46,8 @@ _FAMILIES = {
     "-tk.rand(size).log()": "exponential_",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
+    "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
+    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_ atan2_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",
@@ -59,6 +62,9 @@ _FAMILIES = {
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
+    "tk.autograd.recording() around the forward, after which errors name its lines,": (
+        "detect_anomaly set_detect_anomaly"
+    ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
     "Unfold unfold avg_pool2d adaptive_avg_pool2d",

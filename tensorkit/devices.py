@@ -42,11 +42,11 @@ class Device:
     'cuda:0'
     """
 
-    __slots__ = ("backend", "index", "type")
+    __slots__ = ("_backend", "index", "type")
 
     type: str
     index: int | None
-    backend: "Backend"  # only of devices that tensors are on
+    _backend: "Backend | None"  # of the devices that tensors are on; None of one that is a name
 
     def __new__(cls, type: "str | int | Device", index: int | None = None) -> "Device":
         """The device with this name; a number means a CUDA device."""
@@ -71,10 +71,18 @@ class Device:
             raise DeviceNameError(f"{index!r} is no number for the device {name!r}")
         self = object.__new__(cls)
         self.type, self.index = kind, int(number) if colon else index
+        self._backend = None
         return self
 
+    @property
+    def backend(self) -> "Backend":
+        """The array library and memory of this device; raises if there is none."""
+        return self._backend or as_device(self).backend
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and str(self) == str(other)
+        if not isinstance(other, Device) or str(self) != str(other):
+            return False  # of two simulations both devices are called cuda:0
+        return not (self._backend and other._backend) or self._backend is other._backend
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -94,7 +102,7 @@ class Device:
         device = as_device(self)
         _default.outer = (*_default.outer, _default.device)
         _default.device = device
-        return self
+        return device
 
     def __exit__(self, *_: object) -> None:
         *outer, _default.device = _default.outer
@@ -113,13 +121,13 @@ class Backend:
     expect: Callable[[Any, str], None]
     expect_inside: Callable[..., None]
     product: Callable[..., Any]
-    is_alone: Callable[[Any, int], bool]
     from_dlpack: Callable[[Any], Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
-        self.device = Device(self.kind, self.index)
-        self.device.backend = self
+        self.device = object.__new__(Device)
+        self.device.type, self.device.index = self.kind, self.index
+        self.device._backend = self
 
     def owner(self, array: Any) -> "Backend":
         """The backend that an array of this class belongs to."""
@@ -134,6 +142,10 @@ class Backend:
     def address(self, array: Any) -> int:
         """Where the first element lies."""
         return int(array.ctypes.data) if array.size else 0
+
+    def is_alone(self, array: Any, most: int) -> bool:
+        """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
+        return False  # it is not known
 
     def add_at(self, total: Any, places: Any, values: Any) -> None:
         """Add ``values`` to the flat array ``total`` at ``places``, which may repeat."""
@@ -279,7 +291,7 @@ def get_default_device() -> Device:
     """
     device = _default.device
     # a simulation may have ended
-    return device if device is CPU or find_backend(device.type) is device.backend else CPU
+    return device if device is CPU or find_backend(device.type) is device._backend else CPU
 
 
 def set_default_device(device: Any) -> None:
@@ -354,7 +366,7 @@ def refuse_mix(*devices: Device, repair: str | None = None, into: Device | None 
                 "Data move between devices only when told; a 0-d tensor of the CPU may mix.",
                 f"the tensor on {moves}",
             )
-            if other == devices[0]:
+            if str(other) == str(devices[0]):
                 why, which = "One of them is from another simulation.", "that one"
             raise DeviceMismatchError(
                 "Expected all tensors to be on the same device, but found at least two "

@@ -138,17 +138,13 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return self.transpose()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        if method != "__call__":
+            return NotImplemented
         if "out" in options:
             (options["out"],) = options["out"]
-        if method == "reduce" and ufunc not in (np.add, np.multiply):
-            raise NotImplementedError(f"CuPy's {name} raises NotImplementedError")
-        _refuse_lists(*inputs)
         if ufunc in _COMPARISONS:  # of which NumPy makes arrays of its own numbers
             inputs = tuple(x[()] if type(x) is np.ndarray and not x.ndim else x for x in inputs)
-        function = partial(_product, ufunc) if ufunc is np.matmul else getattr(ufunc, method)
-        name = {"add.reduce": "sum", "multiply.reduce": "prod"}.get(name, name)
-        return self.memory.backend.run(name, function, inputs, options)
+        return _Ufunc(self.memory.backend, ufunc)(*inputs, **options)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
@@ -265,6 +261,25 @@ def _arrays(value: Any) -> Iterator[Array]:
             yield from _arrays(each)
 
 
+class _Ufunc:
+    """A function on elements; only sums and products reduce, as CuPy's."""
+
+    def __init__(self, backend: "Simulated", ufunc: Any) -> None:
+        self._backend, self._ufunc, self.name = backend, ufunc, ufunc.__name__
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        _refuse_lists(*args)
+        function = partial(_product, np.matmul) if self._ufunc is np.matmul else self._ufunc
+        return self._backend.run(self.name, function, args, options)
+
+    def reduce(self, *args: Any, **options: Any) -> Any:
+        """Sums or products along axes."""
+        if self.name not in ("add", "multiply"):
+            raise NotImplementedError(f"CuPy's {self.name}.reduce raises NotImplementedError")
+        name = {"add": "sum", "multiply": "prod"}[self.name]
+        return self._backend.run(name, self._ufunc.reduce, args, options)
+
+
 class Library:
     """The array library of the simulated device: NumPy's functions, on arrays of the device."""
 
@@ -281,17 +296,18 @@ class Library:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._numpy, name)
         if name == "linalg":
-            return Library(self._backend, found)
-        if isinstance(found, (np.ufunc, type)) or not callable(found):
-            return found  # a ufunc asks its arguments, a dtype is that of NumPy
-        found = _broadcast_to if name == "broadcast_to" else found
+            found = Library(self._backend, found)
+        elif isinstance(found, np.ufunc):
+            found = _Ufunc(self._backend, found)
+        elif callable(found) and not isinstance(found, type):  # a dtype is that of NumPy
+            found = partial(self._call, name, _broadcast_to if name == "broadcast_to" else found)
+        self.__dict__[name] = found  # the next time it is not looked for
+        return found
 
-        def call(*args: Any, **options: Any) -> Any:
-            if name == "asarray" and not isinstance(args[0], Array):
-                raise TypeError("asarray of a host value is a transfer: use backend.from_host")
-            return self._backend.run(name, found, args, options)
-
-        return call
+    def _call(self, name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if name == "asarray" and not isinstance(args[0], Array):
+            raise TypeError("asarray of a host value is a transfer: use backend.from_host")
+        return self._backend.run(name, function, args, options)
 
 
 class Simulated(CudaBackend):

@@ -51,7 +51,7 @@ def _devices():
 
 @pytest.fixture(params=_devices())
 def gpu(request):
-    """The CUDA device of the test: simulated, CuPy's stand-in, and the real one where there is one."""
+    """The CUDA device of the test: simulated, CuPy's stand-in, and the real one if there is one."""
     import tensorkit as tk
 
     if request.param == "simulated":

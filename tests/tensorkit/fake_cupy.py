@@ -1,6 +1,6 @@
 """A module that looks like CuPy and is NumPy, so that the backend of a GPU runs somewhere.
 
-It shows that the backend, and every forward and formula, calls CuPy with the names and the arguments
+It shows that the backend, and every forward and formula, calls CuPy with the names and arguments
 that CuPy has. It shows nothing about a GPU. It refuses what CuPy refuses: names that are not in the
 table of CuPy's signatures, arrays of the host. Arrays share memory and know their owners as CuPy's
 do.
@@ -21,7 +21,7 @@ from tensorkit.quiet import quietly
 
 _BINARY = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"
 _OTHER = "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"
-_DTYPES = "bool_ uint8 int8 int16 int32 int64 float16 float32 float64".split()
+_DTYPES = ["bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 TABLE = committed()
 _AS_OPERANDS_LIE = ("astype", "copy")  # other results lie row by row
 _COMPARISONS = np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal

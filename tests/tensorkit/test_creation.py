@@ -12,6 +12,7 @@ from tk_oracle import (
     outcome,
     torch,
     twins,
+    without_cuda,
 )
 
 import tensorkit as tk
@@ -222,6 +223,6 @@ def test_a_tensor_of_a_tensor_is_a_copy_and_warns_as_in_pytorch():
 @pytest.mark.parametrize("device", ["cuda", "cuda:1"])
 def test_cuda_is_refused_with_pytorchs_words_and_a_way_out(device):
     words = "Torch not compiled with CUDA enabled"
-    with tk.cuda.simulate(devices=0), pytest.raises(AssertionError, match=words) as caught:
+    with without_cuda(), pytest.raises(AssertionError, match=words) as caught:
         tk.zeros(2, device=device)
     assert 'device="cpu"' in str(caught.value)
