@@ -29,8 +29,7 @@ from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit import linalg as linalg
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from tensorkit.autograd.modes import (
+from tensorkit.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -38,6 +37,7 @@ from tensorkit.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
     empty,
@@ -53,7 +53,7 @@ from tensorkit.creation import (
 )
 from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
-from tensorkit.devices import get_default_device, set_default_device
+from tensorkit.devices import get_default_device, register_device, set_default_device
 from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
@@ -132,7 +132,6 @@ from tensorkit.ops.elementary import (
     log10,
     relu,
     round,
-    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -199,13 +198,9 @@ from tensorkit.random import (
     set_rng_state,
 )
 from tensorkit.sampling import (
-    bernoulli,
-    multinomial,
-    normal,
     rand,
     rand_like,
     randint,
-    randint_like,
     randn,
     randn_like,
     randperm,
@@ -238,16 +233,14 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
-    "accelerator": "tensorkit.accelerator",
+    "accelerator": "tensorkit.cuda",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
-    "get_float32_matmul_precision": "tensorkit.backends",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
     "save": "tensorkit.serialization",
-    "set_float32_matmul_precision": "tensorkit.backends",
     "utils": "tensorkit.utils",
     "version": "tensorkit.version",
     "viz": "tensorkit.viz",
@@ -261,6 +254,9 @@ _METHODS = (
     "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
+
+
+autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

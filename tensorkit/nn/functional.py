@@ -11,7 +11,6 @@ from tensorkit.dtypes import int32, int64, promote_types, uint8
 from tensorkit.errors import (
     DTypeError,
     IndexRangeError,
-    OutOfMemoryError,
     ShapeError,
     message,
     must_be,
@@ -25,7 +24,6 @@ from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.arguments import as_scalar, need_sizes, need_tensor, no_kernel, read
 from tensorkit.ops.gathering import first_outside, gather
-from tensorkit.random import source_for
 
 # Layers
 
@@ -155,12 +153,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         nothing = creation.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(nothing) if inplace else input * nothing
     kept = creation.empty_like(input)
-    try:
-        kept.bernoulli_(1 - p).div_(1 - p)
-        return input.mul_(kept) if inplace else input * kept
-    except OutOfMemoryError:
-        source_for(input.device).rewind()
-        raise
+    kept.bernoulli_(1 - p).div_(1 - p)
+    return input.mul_(kept) if inplace else input * kept
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

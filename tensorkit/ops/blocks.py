@@ -11,7 +11,7 @@ _SIZE = 2**15  # elements that stay in the processor's cache from step to step
 def in_blocks(xp: Any, kernel: Callable[..., Any], *arrays: Any) -> Any:
     """``kernel(xp, *arrays)``, element by element, of arrays of one shape and dtype."""
     first = arrays[0]
-    if first.size <= _SIZE or xp.__name__ != "numpy":
+    if first.size <= _SIZE or xp.__name__ != "numpy" or not first.flags.c_contiguous:
         return kernel(xp, *arrays)
     result = xp.empty(first.shape, first.dtype)
     target, sources = result.reshape(-1), [each.reshape(-1) for each in arrays]

@@ -5,14 +5,14 @@ from itertools import accumulate
 from typing import Any
 
 from tensorkit import layout
-from tensorkit.autograd.graph import Node, next_order
+from tensorkit.autograd.graph import Node
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import refuse_mix
 from tensorkit.errors import ShapeError, sizes, type_name
-from tensorkit.ops import results, views
+from tensorkit.ops import results
 from tensorkit.ops.arguments import need_int, need_tensors
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
@@ -128,55 +128,34 @@ def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[An
         return result
     edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
     if any(edge is not None for edge in edges):
-        node = Joined()
-        node.rule, node.hooks = rule, None
-        array = result._array
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
-        node.order = next_order()
-        node.edges, node.saved, node.versions = edges, (), 0
-        node.dim, node.parts = dim, parts
-        result._node = node
+        result._node = Node(rule, result, edges, (dim, parts))
     return result
 
 
-_CAT = Rule("cat", "CatBackward0", (), {})
-_STACK = Rule("stack", "StackBackward0", (), {})
-_CAT.keeps = _STACK.keeps = ("dim",)
+class _Joined(Rule):
+    """Of ``cat`` and ``stack``: each input's gradient is its part of the whole one.
 
+    ``parts``, for each input: begin and end along ``dim``, or its position; None of one that was
+    left out.
+    """
 
-class Joined(Node):
-    """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
+    keeps, frees = ("dim", "parts"), (False, False)
 
-    __slots__ = ("dim", "parts")
+    def __init__(self, name: str, node: str) -> None:
+        self.name, self.node, self.inputs, self.option = name, node, (), None
 
-    dim: int
-    # for each input: begin and end along ``dim``, or its position; None of one that was left out
-    parts: list[Any]
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The parts of the gradient."""
-        return tuple(
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        """The parts of the gradient; of a tensor as views."""
+        dim, parts = node.saved
+        lead = (slice(None),) * dim
+        return [
             None
             if edge is None
-            else g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
-            if part is not None
             else g.reshape(-1)[:0]
-            for edge, part in zip(self.edges, self.parts, strict=True)
-        )
+            if part is None
+            else g[(*lead, slice(*part) if type(part) is tuple else part)]
+            for edge, part in zip(node.edges, parts, strict=True)
+        ]
 
-    def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
-        """The parts of the gradient, as views."""
-        return tuple(
-            None
-            if edge is None
-            else views.slice(g, self.dim, *part, 1)
-            if type(part) is tuple
-            else views.select(g, self.dim, part)
-            if part is not None
-            else g.reshape(-1)[:0]
-            for edge, part in zip(self.edges, self.parts, strict=True)
-        )
 
-    def value(self, name: str) -> Any:
-        """Nothing but the dimension is saved."""
-        return self.dim
+_CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0")

@@ -44,7 +44,7 @@ def strided(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: i
     target = _target(input, size, stride, storage_offset, first)
     result = base.view_of(input, target)
     values = {"source": base.layout_of(input), "target": target}
-    return history.as_view(result, input, history.as_strided_rule, values)
+    return history.as_view(result, input, history.windows[0], values)
 
 
 def _target(input: Tensor, size: Any, stride: Any, storage_offset: Any, first: int) -> Layout:
@@ -99,7 +99,7 @@ def _as_strided(layout: Layout, target: Layout) -> Layout:
 
 
 _as_strided.grad(x=lambda g, source, target: add_window(g, source=source, target=target))
-history.as_strided_rule = _as_strided.definition.rules[None]
+history.windows.insert(0, _as_strided.definition.rules[None])
 
 
 def _selected(x: Any, dim: int, index: int) -> Any:

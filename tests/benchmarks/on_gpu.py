@@ -23,7 +23,7 @@ import bench
 import numpy as np
 
 import tensorkit as tk
-from tensorkit import gpu
+from tensorkit.cuda import cupy_backend
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROUNDS, MOST = 15, 50  # so few calls a round that the queue of a device never fills
@@ -408,7 +408,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", default=[""], help="only labels containing a text")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    missing = gpu.missing()
+    missing = cupy_backend.missing()
     if missing:
         sys.exit(f"Nothing can be measured: {missing}")
     known = {

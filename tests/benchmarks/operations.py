@@ -173,7 +173,7 @@ COVERED = set(
     words("""Generator Size Tensor absolute bool can_cast clip clip_ concat default_generator device
     divide double dtype e enable_grad finfo float float16 float32 float64 from_dlpack
     get_default_device get_default_dtype get_rng_state half iinfo inf inference_mode initial_seed
-    int int16 int32 int64 int8 is_anomaly_check_nan_enabled is_anomaly_enabled is_grad_enabled
+    int int16 int32 int64 int8 is_grad_enabled
     is_inference_mode_enabled long multiply nan newaxis pi promote_types seed set_default_device
     set_default_dtype set_grad_enabled set_printoptions set_rng_state short subtract true_divide
     uint8""")

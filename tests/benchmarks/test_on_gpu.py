@@ -10,7 +10,7 @@ import on_gpu
 import pytest
 
 import tensorkit as tk
-from tensorkit import gpu
+from tensorkit.cuda import cupy_backend
 
 sys.path.append(str(Path(__file__).parents[1] / "tensorkit"))
 import fake_cupy
@@ -99,7 +99,7 @@ def test_the_whole_script_runs_on_the_stand_in_for_cupy(monkeypatch, tmp_path, c
     assert (tmp_path / "benchmark-gpu.svg").exists()
 
 
-@pytest.mark.skipif(gpu.missing() is None, reason="there is a GPU")
+@pytest.mark.skipif(cupy_backend.missing() is None, reason="there is a GPU")
 def test_without_a_gpu_one_sentence_says_so(monkeypatch):
     monkeypatch.setattr("sys.argv", ["on_gpu.py"])
     with pytest.raises(SystemExit, match=r"^Nothing can be measured: CuPy"):

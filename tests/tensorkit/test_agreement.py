@@ -135,8 +135,6 @@ torch.add(torch.ones(2),1,alpha=None)
 torch.ones(2).add(1,alpha="x")
 torch.ones(2).add_(1,alpha="x")
 torch.sub(torch.ones(2),1,alpha="x")
-torch.ones(2).add(1,alpha=torch.tensor(2.))
-torch.ones(2).add(1,alpha=torch.tensor([2.]))
 torch.ones(2).add(1,alpha=np.float32(2.))
 torch.full((2,),2**63)
 torch.full((2,),2**64)
@@ -458,8 +456,6 @@ torch.arange(2**62)
 torch.linspace(0,1,2**62)
 """
 ROOTS = r"""
-torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**.5
-torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-.5
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-1
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-2
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**2
@@ -477,15 +473,6 @@ torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan])**torch.tensor([.5])
 torch.tensor(-inf)**-.5
 torch.tensor(-inf)**torch.tensor(-.5)
 torch.tensor(-inf)**.5
-"""
-COMPARISONS_IN_PLACE = r"""
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.ge_(0);torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.lt_(torch.ones(2));torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y[1:].eq_(0);torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);repr((x*2).ge_(0))
-x=torch.tensor([1.,-2.],requires_grad=True);(x*2).ne_(torch.ones(2)).grad_fn.name()
-x=torch.tensor([1.,-2.],requires_grad=True);repr(torch.ones(2).gt_(x))
-x=torch.tensor([1.,-2.],requires_grad=True);x>0
 """
 ONE_NUMBER_FOR_A_MASK = r"""
 x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor(2);x

@@ -74,7 +74,7 @@ def test_finite_differences_confirm_the_derivatives(name):
 X = [[0.5, -1.0, 2.0], [0.1, 0.2, 0.3], [1.0, 0.0, -1.0], [0.4, 0.5, 0.9]]
 # What is refused, or answered in an unusual way; x is (4, 3), t its four classes.
 EDGES = {
-    "dropout module": lambda m, x, t: m.nn.Dropout(1.5),
+    "dropout module": lambda m, x, t: m.nn.Dropout(1.5)(x),
     "dropout": lambda m, x, t: _F(m).dropout(x, -0.1),
     "target too large": lambda m, x, t: _F(m).cross_entropy(x, t + 1),
     "target negative": lambda m, x, t: _F(m).cross_entropy(x, t - 1),
