@@ -53,7 +53,7 @@ from tensorkit.creation import (
 )
 from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
-from tensorkit.devices import get_default_device, register_device, set_default_device
+from tensorkit.devices import get_default_device, set_default_device
 from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
@@ -240,6 +240,7 @@ _LATER = {
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
+    "register_device": "tensorkit.devices",
     "save": "tensorkit.serialization",
     "utils": "tensorkit.utils",
     "version": "tensorkit.version",
