@@ -37,6 +37,11 @@ OTHER_WORDS = re.compile(
             r"^bincount\(\): argument 'weights'",
             r"^weights should be 1-d",
             r"^minlength should be",
+            r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
+            r"^nll_loss_nd\(\)",
+            r"^'weight' must be 2-D",
+            r"is different to the input size .* is deprecated",
+            r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
             # views, indices, gathering
             r"^narrow\(\): length must be",
