@@ -73,34 +73,31 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import (
-    allclose,
-    div,
-    equal,
-    is_floating_point,
-    isclose,
-    numel,
-    pow,
-    result_type,
-)
+from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
     add,
+    div,
     floor_divide,
     mul,
     neg,
+    pow,
     reciprocal,
     remainder,
     sign,
     square,
     sub,
+    true_divide,
 )
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
+    allclose,
     eq,
+    equal,
     ge,
     gt,
+    isclose,
     le,
     logical_and,
     logical_not,
@@ -217,7 +214,6 @@ from tensorkit.sampling import (
 
 clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
-true_divide = div
 
 if typing.TYPE_CHECKING:
     from tensorkit import nn as nn
