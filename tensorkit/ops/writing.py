@@ -105,10 +105,10 @@ def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Cal
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
         need_tensor(name, input)
         history.check_write(input, *args, *options.values())
-        check_overlap(input)
         if keeps_dtype and options.get("dtype") is None:
             options["dtype"] = input.dtype
         result = operation(input, *args, **options)
+        check_overlap(input)
         check_output_shape(tuple(input.shape), tuple(result.shape))
         check_output_dtype(result.dtype, input.dtype)
         write(input, result._array, choose.__name__)
