@@ -29,8 +29,7 @@ from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit import linalg as linalg
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from tensorkit.autograd.modes import (
+from tensorkit.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -38,6 +37,7 @@ from tensorkit.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
     empty,
@@ -131,7 +131,6 @@ from tensorkit.ops.elementary import (
     log10,
     relu,
     round,
-    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -141,21 +140,8 @@ from tensorkit.ops.elementary import (
     tanh,
     trunc,
 )
-from tensorkit.ops.equations import det
-from tensorkit.ops.equations import inv as inverse
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    clamp,
-    clamp_,
-    max,
-    maximum,
-    min,
-    minimum,
-)
+from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import (
     gather,
     index_add,
@@ -167,9 +153,26 @@ from tensorkit.ops.gathering import (
 from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
-from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from tensorkit.ops.reduction import all, any, count_nonzero, cumsum, mean, norm, prod, std, sum, var
+from tensorkit.ops.nn_ops import log_softmax, softmax
+from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
+from tensorkit.ops.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    cumsum,
+    logsumexp,
+    max,
+    mean,
+    min,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
 from tensorkit.ops.selection import masked_fill, nonzero, where
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.views import (
@@ -204,13 +207,9 @@ from tensorkit.random import (
     set_rng_state,
 )
 from tensorkit.sampling import (
-    bernoulli,
-    multinomial,
-    normal,
     rand,
     rand_like,
     randint,
-    randint_like,
     randn,
     randn_like,
     randperm,
@@ -243,16 +242,15 @@ __all__ = [
 
 # Looked up when asked: not every program trains, saves or draws.
 _LATER = {
-    "accelerator": "tensorkit.accelerator",
+    "accelerator": "tensorkit.cuda",
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
-    "get_float32_matmul_precision": "tensorkit.backends",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",
+    "register_device": "tensorkit.devices",
     "save": "tensorkit.serialization",
-    "set_float32_matmul_precision": "tensorkit.backends",
     "utils": "tensorkit.utils",
     "version": "tensorkit.version",
     "viz": "tensorkit.viz",
@@ -266,6 +264,9 @@ _METHODS = (
     "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
+
+
+autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -22,16 +22,32 @@ _FAMILIES = {
     "contiguous_format preserve_format channels_last memory_format",
     "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
     "nothing: each device has one stream": "record_stream",
+    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
+    "get_float32_matmul_precision",
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
+    "tk.autograd.recording()": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
+    "(x != 0).sum()": "count_nonzero",
+    "x = x.cumsum(dim)": "cumsum_",
+    "tk.bmm and +": "baddbmm baddbmm_",
+    "x = tk.addmm(x, a, b)": "addmm_",
+    "tk.linalg.inv": "inverse",
+    "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_dlpack(x)": "to_dlpack",
     "tk.arange": "range",
+    "tk.rand(size) < p": "bernoulli",
+    "mean + std * tk.randn(size)": "normal",
+    "tk.randint(low, high, x.shape)": "random_ randint_like",
+    "-tk.rand(size).log()": "exponential_",
+    "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
+    "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
+    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_ atan2_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",
@@ -59,6 +75,9 @@ _FAMILIES |= {
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
+    "tk.autograd.recording() around the forward, after which errors name its lines,": (
+        "detect_anomaly set_detect_anomaly"
+    ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
     "Unfold unfold avg_pool2d adaptive_avg_pool2d",
@@ -71,11 +90,13 @@ _PARTS = {
     "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
     "ReduceLROnPlateau SequentialLR",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
-    "tk.cuda.memory_summary": "memory_stats memory_snapshot",
-    'one device, or self.a.to("cuda:0") and self.b.to("cuda:1")': "DataParallel",
+    "memory_allocated and memory_reserved": "memory_stats memory_snapshot memory_summary",
+    "one device": "DataParallel",
+    "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
+    "default_stream",
+    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "nothing: each operation is a launch of its own": "CUDAGraph graph make_graphed_callables",
     "nothing: there is one process": "ipc_collect nccl",
-    "x.to, which copies from one device to the other": "can_device_access_peer",
     "tk.cuda.record() and viz.timeline": "nvtx",
     "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
     "simulate(total_memory=...)": "set_per_process_memory_fraction",

@@ -1,49 +1,43 @@
 """New tensors from sizes and ranges, and tensors like another one.
 
 Every function takes ``dtype``, ``device`` and ``requires_grad`` by name. ``@factory`` reads these,
-once for all, and hands them to the function as a ``Wanted``; here is also the only place where
-the memory of a new tensor is asked for. Data come in ``tensorkit.data``, random numbers in
+once for all, and passes them on as ``Options``. Data come in ``tensorkit.data``, random numbers in
 ``tensorkit.sampling``.
+
+``arange`` and ``linspace`` round as PyTorch's kernels do, which multiply and add with one rounding.
+``arange`` works in blocks as wide as 32 bytes: the first number of a block is rounded before the
+others are counted from it (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp).
 """
 
+import functools
+import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorkit import base, dtypes, layout, ranges
+import numpy as np
+
+from tensorkit import base, dtypes, layout
 from tensorkit.autograd.leaves import make_leaf
-from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, as_device
+from tensorkit.base import Tensor
+from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, message, must_be, type_name
+from tensorkit.errors import DTypeError, ShapeError, message
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, results
-from tensorkit.ops.arguments import (
-    as_int,
-    as_scalar,
-    check_value,
-    given_sizes,
-    need_int,
-    need_sizes,
-    need_tensor,
-    no_kernel,
-    no_such_call,
-)
-from tensorkit.quiet import quietly
+from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
 
-_ABSENT: Any = object()  # an argument that was not given, where None is refused
+_BLOCK_BYTES = 32
+# in which a product and a sum are computed before they are rounded to the dtype
+_WIDE = {"e": np.float16, "f": np.float64, "d": np.longdouble}
 
 
-class Wanted(NamedTuple):
+class Options(NamedTuple):
     """What the caller of a factory asks for by name; None where they ask for nothing."""
 
     function: str
     dtype: DType | None
     device: Device | None
-
-    @property
-    def place(self) -> Device:
-        """The device asked for, or the default one."""
-        return as_device(self.device)
 
     @property
     def dtype_or_default(self) -> DType:
@@ -52,70 +46,45 @@ class Wanted(NamedTuple):
 
     def empty(self, shape: Ints, dtype: DType | None = None) -> Tensor:
         """A contiguous tensor whose values are not set."""
-        dtype, device = dtype or self.dtype_or_default, self.place
-        _refuse_negative(self.function, shape)
-        layout.check_size(shape, dtype.itemsize)
-        array = device.backend.xp.empty(shape, dtype.numpy)
-        return base.new(array)
-
-    def sized(self, *args: Any, size: Any = _ABSENT, **unknown: Any) -> Tensor:
-        """The same, of the sizes that a call such as zeros(2, 3) or zeros((2, 3)) asks for."""
-        if unknown:
-            unexpected = next(iter(unknown))
-            raise TypeError(f"{self.function}() got an unexpected keyword argument '{unexpected}'")
-        return self.empty(_size(self.function, args, size))
+        numpy = (dtype or self.dtype_or_default).numpy
+        try:
+            return base.new(as_device(self.device).backend.xp.empty(shape, numpy))
+        except ValueError as error:  # sizes that no array has
+            raise ShapeError(f"{self.function}(): {error}", a_shape=shape) from None
 
     def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
         need_tensor(self.function, x)
         dtype, shape = self.dtype or x.dtype, x._array.shape
-        device = x.device if self.device is None else self.place
+        device = x.device if self.device is None else as_device(self.device)
         strides = layout.dense_strides(shape, x._strides)
         return base.place(device.backend.allocate(dtype.numpy, shape, strides), strides)
 
-    def holding(self, array: Any, dtype: DType) -> Tensor:
+    def holding(self, array: Any) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
-        device = self.place
-        strides = layout.contiguous_strides(array.shape)
-        sent = device.backend.from_host(array, self.function)
-        return base.place(sent, strides)
+        return base.new(as_device(self.device).backend.from_host(array, self.function))
 
 
 def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function that makes tensors: ``make`` behind the keywords that all of them take."""
-    name = make.__name__
 
+    @functools.wraps(make)
     def call(
         *args: Any,
         dtype: DType | type | None = None,
         device: Device | str | None = None,
-        requires_grad: Any = False,
-        layout: None = None,
-        pin_memory: bool = False,
-        memory_format: None = None,
+        requires_grad: bool = False,
         **named: Any,
     ) -> Tensor:
-        if layout or pin_memory or memory_format:
-            given = {"layout": layout, "memory_format": memory_format, "pin_memory": pin_memory}
-            unknown = next(option for option, value in given.items() if value)
-            raise NotSupportedError(
-                f"{name}(): tensorkit has no {unknown}={given[unknown]!r}",
-                "All tensors are strided, in PyTorch's contiguous format, in ordinary memory.",
-                repair=f"leave {unknown}= out",
-            )
-        wanted = Wanted(
-            name,
-            None if dtype is None else as_dtype(name, dtype),
+        options = Options(
+            make.__name__,
+            None if dtype is None else as_dtype(make.__name__, dtype),
             None if device is None else as_device(device),
         )
-        if requires_grad and requires_grad is not True:
-            kind = type_name(requires_grad)
-            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {kind}")
-        result = make(wanted, *args, **named)
+        result = make(options, *args, **named)
         return make_leaf(result) if requires_grad else results.finished(result)
 
-    call.__name__ = call.__qualname__ = name
-    call.__module__, call.__doc__ = make.__module__, make.__doc__
+    del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
     return call
 
 
@@ -134,158 +103,152 @@ def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 # From sizes
 
 
+def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
+    """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
+    given = args if size is None else (*args, size)
+    is_one = len(given) == 1 and isinstance(given[0], (tuple, list))
+    sizes = given[0] if is_one else given
+    try:
+        if not given or any(isinstance(each, bool) for each in sizes):
+            raise TypeError
+        shape = tuple(map(operator.index, sizes))
+    except TypeError:
+        got = ", ".join(type(each).__name__ for each in sizes) or "nothing"
+        first = f"{function}(): size must be ints or a tuple of ints, not {got}"
+        raise TypeError(message(first, repair=f"tk.{function}(2, 3)")) from None
+    for each in shape:
+        if each < 0:
+            first = f"Trying to create tensor with negative dimension {each}: {list(shape)}"
+            raise ShapeError(first, a_shape=shape)
+        if each >= 2**63:
+            raise ValueError("Overflow when unpacking long long")
+    return shape
+
+
 def _filled(x: Tensor, value: Any) -> Tensor:
     x._array.fill(value)
     return x
 
 
+def _number(function: str, value: Any) -> Any:
+    """A Python number, also from a tensor without dimensions."""
+    number = as_scalar(value)
+    if number is None:
+        kind = type(value).__name__
+        raise TypeError(f"{function}() takes numbers, not {kind}")
+    return number
+
+
 @factory
-def zeros(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
+def zeros(options: Options, *args: Any, size: Any = None) -> Tensor:
     """A tensor of zeros; the sizes come one by one or as one tuple.
 
     >>> tk.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    return _filled(wanted.sized(*args, **size), 0)
+    return _filled(options.empty(shape_of("zeros", args, size)), 0)
 
 
 @factory
-def ones(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
+def ones(options: Options, *args: Any, size: Any = None) -> Tensor:
     """A tensor of ones; the sizes come one by one or as one tuple.
 
     >>> tk.ones(3)
     tensor([1., 1., 1.])
     """
-    return _filled(wanted.sized(*args, **size), 1)
+    return _filled(options.empty(shape_of("ones", args, size)), 1)
 
 
 @factory
-def empty(wanted: Wanted, *args: Any, **size: Any) -> Tensor:
+def empty(options: Options, *args: Any, size: Any = None) -> Tensor:
     """A tensor whose values are not set: whatever the memory held. Write before you read.
 
     >>> tk.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    return wanted.sized(*args, **size)
+    return options.empty(shape_of("empty", args, size))
 
 
 @factory
-def full(wanted: Wanted, size: Any, fill_value: Any) -> Tensor:
+def full(options: Options, size: Any, fill_value: Any) -> Tensor:
     """A tensor filled with one number, whose kind decides the dtype.
 
     >>> tk.full((2, 2), 7)
     tensor([[7, 7],
             [7, 7]])
     """
-    shape = need_sizes("full", "size", 1, size)
-    _refuse_negative("full", shape)
-    number = _fill_number("full", fill_value)
-    dtype = wanted.dtype or dtypes.of_number(number)
+    number = _number("full", fill_value)
+    dtype = options.dtype or dtypes.of_number(number)
     check_value(number, dtype)
-    return _filled(wanted.empty(shape, dtype), copying.stored(number, dtype)[()])
+    x = options.empty(shape_of("full", (), size), dtype)
+    return _filled(x, copying.stored(number, dtype)[()])
 
 
 @factory
-def eye(wanted: Wanted, n: int, m: int = _ABSENT) -> Tensor:
+def eye(options: Options, n: int, m: int | None = None) -> Tensor:
     """A matrix of ``n`` rows and ``m`` columns (default ``n``) with ones on the diagonal.
 
     >>> tk.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if m is not _ABSENT and (as_int(n) is None or as_int(m) is None):
-        raise no_such_call("eye", (n, m), "(int n)", "(int n, int m)")
-    n = need_int("eye", "n", 1, n)
-    m = n if m is _ABSENT else need_int("eye", "m", 2, m)
-    for name, value in (("n", n), ("m", m)):
-        if value < 0:
-            raise ShapeError(f"{name} must be greater or equal to 0, got {value}")
-    if n * m >= 2**63:
-        raise ShapeError("numel: integer multiplication overflow", a_shape=(n, m))
-    result = _filled(wanted.empty((n, m)), 0)
+    n, m = shape_of("eye", (n, n if m is None else m))
+    result = _filled(options.empty((n, m)), 0)
     result._array.reshape(-1)[: m * min(n, m) : m + 1] = 1
     return result
-
-
-def _fill_number(function: str, value: Any) -> Any:
-    number = as_scalar(value)
-    if number is None:
-        raise must_be(function, "fill_value", 2, "Number", value)
-    return number
-
-
-def _size(function: str, args: tuple[Any, ...], size: Any) -> Ints:
-    """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
-    if size is _ABSENT:
-        size = given_sizes(function, "size", args)
-        if not size or -(2**63) <= min(size) <= max(size) < 2**63:
-            return size
-    elif args:
-        raise TypeError(f"{function}() got multiple values for argument 'size'")
-    elif not isinstance(size, (tuple, list)):
-        kind = type_name(size)
-        raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {kind}")
-    return need_sizes(function, "size", 1, size)
-
-
-def _refuse_negative(function: str, shape: Ints) -> None:
-    for size in shape:
-        if size < 0:
-            first = f"Trying to create tensor with negative dimension {size}: {list(shape)}"
-            if function == "zeros":
-                first = "zeros: Dimension size must be non-negative."
-            raise ShapeError(first, f"The shape asked for is {shape}.", a_shape=shape)
 
 
 # Like another tensor: same shape, dtype, device and order in memory
 
 
 @factory
-def empty_like(wanted: Wanted, input: Tensor) -> Tensor:
+def empty_like(options: Options, input: Tensor) -> Tensor:
     """A tensor of the shape and dtype of ``input`` whose values are not set.
 
     >>> tk.empty_like(tk.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    return wanted.like(input)
+    return options.like(input)
 
 
 @factory
-def zeros_like(wanted: Wanted, input: Tensor) -> Tensor:
+def zeros_like(options: Options, input: Tensor) -> Tensor:
     """Zeros, in the shape and dtype of ``input``.
 
     >>> tk.zeros_like(tk.tensor([5, 6]))
     tensor([0, 0])
     """
-    return _filled(wanted.like(input), 0)
+    return _filled(options.like(input), 0)
 
 
 @factory
-def ones_like(wanted: Wanted, input: Tensor) -> Tensor:
+def ones_like(options: Options, input: Tensor) -> Tensor:
     """Ones, in the shape and dtype of ``input``.
 
     >>> tk.ones_like(tk.tensor([5, 6]))
     tensor([1, 1])
     """
-    return _filled(wanted.like(input), 1)
+    return _filled(options.like(input), 1)
 
 
 @factory
-def full_like(wanted: Wanted, input: Tensor, fill_value: Any) -> Tensor:
+def full_like(options: Options, input: Tensor, fill_value: Any) -> Tensor:
     """One number everywhere, in the shape and dtype of ``input``.
 
     >>> tk.full_like(tk.tensor([5., 6.]), 3)
     tensor([3., 3.])
     """
-    return wanted.like(input).fill_(_fill_number("full_like", fill_value))
+    x, number = options.like(input), _number("full_like", fill_value)
+    check_value(number, x.dtype)
+    return _filled(x, copying.stored(number, x.dtype)[()])
 
 
 # Ranges
 
 
 @factory
-def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any = _ABSENT) -> Tensor:
+def arange(options: Options, start: Any = None, end: Any = None, step: Any = 1) -> Tensor:
     """The numbers from ``start`` (default 0) up to, not including, ``end``, ``step`` apart.
 
     Integers give int64, anything with a point the default dtype.
@@ -295,50 +258,55 @@ def arange(wanted: Wanted, start: Any = _ABSENT, end: Any = _ABSENT, step: Any =
     >>> tk.arange(1., 2., 0.5)
     tensor([1.0000, 1.5000])
     """
-    bounds = first, _, gap = _bounds(start, end, step)
-    has_point = any(isinstance(number, float) for number in bounds)
-    dtype = wanted.dtype or (dtypes.get_default_dtype() if has_point else dtypes.int64)
+    bounds = (0, start, step) if end is None else (0 if start is None else start, end, step)
+    first, last, gap = (_number("arange", each) for each in bounds)
+    has_point = any(isinstance(number, float) for number in (first, last, gap))
+    dtype = options.dtype or (dtypes.get_default_dtype() if has_point else dtypes.int64)
     if dtype is dtypes.bool_:
         raise no_kernel("arange_cpu", dtype)
-    n = ranges.count(*bounds, dtype)
-    layout.check_size((n,), dtype.itemsize)
-    if (
-        wanted.place is not CPU and not dtype.is_floating_point
-    ):  # of others PyTorch's digits are sent
-        counted = ranges.whole(wanted.place.backend.xp, first, gap, n, dtype)
-        return base.place(counted, (1,))
-    return wanted.holding(quietly(ranges.counted, first, gap, n, dtype), dtype)
+    n = _count(first, last, gap, dtype)
+    if dtype.is_floating_point:
+        return options.holding(_counted(first, gap, n, dtype))
+    xp = as_device(options.device).backend.xp
+    return base.new((int(first) + int(gap) * xp.arange(n, dtype=np.int64)).astype(dtype.numpy))
 
 
-def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
-    """First number, end and step of ``arange``, whose only argument is the end."""
-    if end is _ABSENT and step is _ABSENT and start is not _ABSENT:
-        number = as_scalar(start)
-        if number is None:
-            raise must_be("arange", "end", 1, "Number", start)
-        return 0, number, 1
-    bounds = [as_scalar(value) for value in (start, end, step)]
-    if start is _ABSENT and step is _ABSENT:
-        bounds[0] = 0
-    if step is _ABSENT:
-        bounds[2] = 1
-    if any(number is None for number in bounds):
-        named = "step=" if end is _ABSENT else ""
-        given = (("", start), ("", end), (named, step))
-        got = [name + type_name(value) for name, value in given if value is not _ABSENT]
-        raise TypeError(
-            message(
-                "arange() received an invalid combination of arguments - "
-                f"got ({', '.join(got)}), but expected one of:",
-                " * (Number end)",
-                " * (Number start, Number end, Number step = 1)",
-            )
+def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
+    """How many numbers ``arange`` gives; raises for bounds and steps that make no range."""
+    wide = dtypes.float64 if dtype.is_floating_point else dtypes.int64
+    for value in (first, last, gap):
+        check_value(value, wide)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
+    number = int if dtype is dtypes.int64 else float
+    first, last, gap = number(first), number(last), number(gap)
+    if not (gap > 0 or gap < 0):
+        raise DTypeError("step must be nonzero")
+    if (last - first) * gap < 0:
+        raise DTypeError(
+            "upper bound and lower bound inconsistent with step sign",
+            f"From {first}, steps of {gap} never reach {last}.",
         )
-    return bounds[0], bounds[1], bounds[2]
+    n = -((first - last) // gap) if dtype is dtypes.int64 else (last - first) / gap
+    if n >= 2**63:
+        raise DTypeError("invalid size, possible overflow?", f"From {first} to {last} by {gap}.")
+    return math.ceil(n)
+
+
+def _counted(first: Any, gap: Any, n: int, dtype: DType) -> Any:
+    """``first``, ``first + gap``, ...: ``n`` numbers of a floating-point dtype."""
+    inner = np.float32 if dtype is dtypes.float16 else np.float64
+    start, step = (np.longdouble(inner(number)) for number in (first, gap))
+    block = _BLOCK_BYTES // dtype.itemsize
+    n_in_blocks = n - n % (2 * block)
+    bases = (start + step * np.arange(0, n_in_blocks, block)).astype(inner).astype(dtype.numpy)
+    blocks = (bases[:, np.newaxis] + step * np.arange(block)).astype(inner)
+    rest = (start + step * np.arange(n_in_blocks, n)).astype(inner)
+    return np.concatenate([blocks.ravel(), rest]).astype(dtype.numpy)
 
 
 @factory
-def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> Tensor:
+def linspace(options: Options, start: Any, end: Any, steps: int) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances.
 
     For integer dtypes the ends and the numbers are cut off to integers.
@@ -346,28 +314,22 @@ def linspace(wanted: Wanted, start: Any, end: Any, steps: int) -> Tensor:
     >>> tk.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    _refuse_dimensions(start, end)
-    first, last, n = as_scalar(start), as_scalar(end), as_int(steps)
-    if first is None or last is None or n is None:
-        signature = "(Number or 0-d Tensor start, Number or 0-d Tensor end, int steps)"
-        raise no_such_call("linspace", (start, end, steps), signature)
-    if n < 0:
-        raise DTypeError("number of steps must be non-negative")
-    dtype = wanted.dtype_or_default
+    (n,), dtype = shape_of("linspace", (steps,)), options.dtype_or_default
     if dtype is dtypes.bool_ and n > 1:
         raise no_kernel("linspace_cpu", dtype)
-    layout.check_size((n,), dtype.itemsize)
-    return wanted.holding(quietly(ranges.spaced, first, last, n, dtype), dtype)
+    ends = [_number("linspace", value) for value in (start, end)][:n]
+    for number in ends:
+        check_value(number, dtype)
+    stored = np.array([copying.stored(number, dtype) for number in ends], dtype.numpy)
+    return options.holding(stored if n < 2 else _spaced(stored[0], stored[1], n, dtype))
 
 
-def _refuse_dimensions(start: Any, end: Any) -> None:
-    wrong = [
-        f"{name} with {len(value.shape)} dimension(s)"
-        for name, value in (("start", start), ("end", end))
-        if isinstance(value, TensorBase) and value.shape
-    ]
-    if wrong:
-        raise DTypeError(
-            "linspace only supports 0-dimensional start and end tensors, "
-            f"but got {' and '.join(wrong)}."
-        )
+def _spaced(first: Any, last: Any, n: int, dtype: DType) -> Any:
+    """``n`` numbers from ``first`` to ``last``, counted from both ends, so that both are exact."""
+    inner = dtype.numpy if dtype.is_floating_point else np.dtype(np.float64)
+    wide, index = _WIDE[inner.char], np.arange(n)
+    start, stop = inner.type(first), inner.type(last)
+    step = (stop - start) / inner.type(n - 1)
+    forwards = (wide(start) + wide(step) * index.astype(wide)).astype(inner)
+    backwards = (wide(stop) - wide(step) * index[::-1].astype(wide)).astype(inner)
+    return np.where(index < n // 2, forwards, backwards).astype(dtype.numpy)

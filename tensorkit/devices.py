@@ -1,32 +1,33 @@
-"""Devices: where a tensor's memory is, and which array library works on it.
+"""Devices: where a tensor's memory is, and which array library computes on it.
 
-``device.backend`` is the device's ``Backend``, and ``device.backend.xp`` the only way to an array
-library: NumPy for the CPU; for CUDA CuPy (``tensorkit.gpu``) or the simulated device's
-(``tensorkit.simulated``). Neither is imported before somebody asks for a CUDA device.
+A kind of device is one entry of a table: its name, and a function that finds its ``Backend``: an
+array library, memory, the way to and from the host. ``register_device`` adds one. The CPU's backend
+is NumPy; that of ``cuda`` is CuPy's or the simulated one, which is not imported before somebody
+asks for it.
 """
 
+import ctypes  # NumPy has imported it already
+import functools
 import importlib
 import os
 import re
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from tensorkit.array_backend import Backend
+from tensorkit import layout
 from tensorkit.errors import (
     AcceleratorError,
     DeviceError,
     DeviceMismatchError,
     DeviceNameError,
     message,
-    must_be,
     type_name,
 )
-from tensorkit.malloc import keep_freed_memory
 
-_KNOWN = (
+_NAMES = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
     "mps, meta, hpu, mtia, privateuseone"
 )
@@ -37,49 +38,54 @@ class Device:
 
     >>> tk.device("cpu")
     device(type='cpu')
-    >>> str(tk.device("cpu"))
-    'cpu'
+    >>> str(tk.device("cuda", 0))
+    'cuda:0'
     """
 
     __slots__ = ("_backend", "index", "type")
 
     type: str
     index: int | None
-    _backend: Backend | None  # what tensors of this device use, once there is one
+    _backend: "Backend | None"  # of the devices that tensors are on; None of one that is a name
 
-    def __new__(cls, type: "str | Device", index: int | None = None) -> "Device":
-        """The device with this name; there is one object per device, so ``is`` compares them."""
+    def __new__(cls, type: "str | int | Device", index: int | None = None) -> "Device":
+        """The device with this name; a number means a CUDA device."""
         if isinstance(type, Device):
             return type
-        given: Any = type
-        if given.__class__ is int and cuda.backends():
-            type, index = "cuda", given
-        if not isinstance(type, str):
-            _refuse_kind(type)
-        kind, number = _parse(type)
-        if index is not None:
-            _check_index(type, number, index)
-            number = index
-        key = kind, number
-        device = _DEVICES.get(key)
-        if device is None:
-            device = _DEVICES[key] = object.__new__(cls)
-            device.type, device.index = key
-            device._backend = None
-        return device
+        name: Any = type
+        if isinstance(name, int) and not isinstance(name, bool):
+            name, index = "cuda", name
+        if not isinstance(name, str):
+            repair = 'tk.device("cuda")'
+            raise TypeError(message(f"device() wants a name, not {type_name(name)}", repair=repair))
+        kind, colon, number = name.partition(":")
+        if not re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]*))?", name):
+            first = f"Invalid device string: '{name}'"
+            raise DeviceNameError(first, repair='device="cpu", or device="cuda"')
+        if kind not in _kinds and kind not in _NAMES.split(", "):
+            raise DeviceNameError(
+                f"Expected one of {_NAMES} device type at start of device string: {kind}",
+                repair='device="cpu", or device="cuda"',
+            )
+        if index is not None and (colon or not isinstance(index, int) or index < 0):
+            raise DeviceNameError(f"{index!r} is no number for the device {name!r}")
+        self = object.__new__(cls)
+        self.type, self.index = kind, int(number) if colon else index
+        self._backend = None
+        return self
 
     @property
-    def backend(self) -> Backend:
-        """The array library and allocator of this device; raises if there is none."""
-        if self._backend is None:
-            if self.type == "cuda":
-                return cuda.backend(self.index)
-            raise DeviceError(
-                f"tensorkit has no backend for device type {self.type}",
-                "It computes on the CPU and on CUDA devices.",
-                repair='device="cpu"',
-            )
-        return self._backend
+    def backend(self) -> "Backend":
+        """The array library and memory of this device; raises if there is none."""
+        return self._backend or as_device(self).backend
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device) or str(self) != str(other):
+            return False  # of two simulations both devices are called cuda:0
+        return not (self._backend and other._backend) or self._backend is other._backend
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -89,194 +95,272 @@ class Device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Device, (str(self),)
+        return as_device if self is CPU else Device, (str(self),)
 
     def __enter__(self) -> "Device":
         """Make this the default device until the block ends: ``with tk.device("cpu"):``."""
-        outer = (*_default.outer, get_default_device())
-        set_default_device(self)
-        _default.outer = outer
-        return self
+        device = as_device(self)
+        _default.outer = (*_default.outer, _default.device)
+        _default.device = device
+        return device
 
     def __exit__(self, *_: object) -> None:
-        # none are outside where other CUDA devices came within the block
-        *outer, _default.device = _default.outer or (CPU,)
+        *outer, _default.device = _default.outer
         _default.outer = tuple(outer)
 
 
-def _refuse_kind(value: Any) -> NoReturn:
-    if isinstance(value, int) and not isinstance(value, bool):  # there is no CUDA device
-        _check_index("", None, value)
-        raise DeviceNameError(
-            "Cannot access accelerator device when none is available.", repair="'cpu'"
+class Backend:
+    """What a device must supply. This one is the CPU's, and the default of the others."""
+
+    kind: str = "cpu"  # of its device
+    index: int | None = None
+    array: type = np.ndarray  # the class of its arrays
+    is_simulated = False
+    # What only the backends of CUDA devices have:
+    cuda_version: str | None
+    expect: Callable[[Any, str], None]
+    expect_inside: Callable[..., None]
+    product: Callable[..., Any]
+    from_dlpack: Callable[[Any], Any]
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+        self.device = object.__new__(Device)
+        self.device.type, self.device.index = self.kind, self.index
+        self.device._backend = self
+
+    def owner(self, array: Any) -> "Backend":
+        """The backend that an array of this class belongs to."""
+        return self
+
+    # Arrays
+
+    def asarray(self, value: Any) -> Any:
+        """A result as an array: NumPy gives a scalar where there are no dimensions."""
+        return value if value.__class__ is self.array else self.xp.asarray(value)
+
+    def address(self, array: Any) -> int:
+        """Where the first element lies."""
+        return int(array.ctypes.data) if array.size else 0
+
+    def is_alone(self, array: Any, most: int) -> bool:
+        """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
+        return False  # it is not known
+
+    def add_at(self, total: Any, places: Any, values: Any) -> None:
+        """Add ``values`` to the flat array ``total`` at ``places``, which may repeat."""
+        self.xp.add.at(total, places, values)
+
+    def repeated_positions(self, repeats: Any) -> Any:
+        """Position 0 as often as the first of ``repeats``, position 1 as often as the second."""
+        return self.xp.repeat(self.xp.arange(repeats.size), repeats)
+
+    def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
+        order = layout.slowest_first(strides)
+        dense = self.xp.empty([shape[dim] for dim in order], dtype)
+        return dense.transpose(layout.inverse(order))
+
+    def view(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+        """An array that looks at the memory of the one-dimensional array ``flat``."""
+        if 0 in shape:  # nothing to see; an offset may lie beyond the end
+            flat, offset = self.xp.empty(0, flat.dtype), 0
+        itemsize = flat.dtype.itemsize
+        in_bytes = tuple(stride * itemsize for stride in strides)
+        return self.view_bytes(flat, shape, in_bytes, offset * itemsize)
+
+    def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        """The same, with strides and offset counted in bytes as array libraries do."""
+        return self.xp.ndarray(shape, flat.dtype, flat, offset, strides)
+
+    def memory_of(self, array: Any, count: int) -> Any:
+        """A flat array of ``count`` elements on the memory of an array, from its first one on."""
+        writeable = array.flags.writeable
+        return np.lib.stride_tricks.as_strided(
+            array, (count,), (array.itemsize,), writeable=writeable
         )
-    raise TypeError(
-        message(
-            "device() received an invalid combination of arguments - "
-            f"got ({type_name(value)}), but expected one of:",
-            " * (torch.device device)",
-            " * (str type, int index = -1)",
-        )
-    )
+
+    def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
+        """The memory of a dense array of its own, as a one-dimensional array."""
+        return array.transpose(layout.slowest_first(strides)).reshape(-1)
+
+    # To and from the host; ``why`` is what asked for it
+
+    def item(self, array: Any, why: str) -> Any:
+        """The only element as a Python number."""
+        return array.item()
+
+    def from_host(self, array: Any, why: str = "to") -> Any:
+        """A NumPy array in this device's memory; itself where that is NumPy's."""
+        return array
+
+    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+        """Copy a NumPy array into one of this device, of its shape and dtype."""
+        into[...] = array
+
+    def to_host(self, array: Any, why: str = "to") -> Any:
+        """An array of this device in NumPy's memory; itself where it is there."""
+        return array
 
 
-def _check_index(name: str, in_name: int | None, index: Any) -> None:
-    if not isinstance(index, int) or isinstance(index, bool):
-        raise must_be("device", "index", 2, "int", index)
-    if in_name is not None:
-        raise DeviceNameError(
-            "type (string) must not include an index because index was passed explicitly: " + name
-        )
-    if index < 0:
-        raise DeviceNameError("Device index must not be negative")
+# The table of kinds
+
+_kinds: dict[str, Callable[[], Backend | None]] = {}
+_of_arrays: dict[type, Backend] = {}  # whose arrays have this class
 
 
-_NAMES = 'device="cpu", or device="cuda"'
+def register_device(
+    kind: str, find: Callable[[], Backend | None]
+) -> Callable[[], Backend | None] | None:
+    """Let ``device=kind`` mean the backend that ``find()`` gives; None: there is no such device.
+
+    Gives the function that was there before. ``find`` is called whenever a program names the
+    device, so it should keep what it has made. Tensors that exist stay where they are.
+
+    >>> tk.register_device("mine", lambda: None)
+    >>> tk.device("mine")
+    device(type='mine')
+    """
+    before = _kinds.get(kind)
+    _kinds[kind] = find
+    return before
 
 
-def _parse(name: str) -> tuple[str, int | None]:
-    if not name:
-        raise DeviceNameError("Device string must not be empty")
-    kind, colon, number = name.partition(":")
-    if not re.fullmatch("[a-zA-Z_]+", kind) or (
-        colon and not re.fullmatch("0|[1-9][0-9]*", number)
-    ):
-        raise DeviceNameError(f"Invalid device string: '{name}'", repair=_NAMES)
-    if kind not in _KNOWN.split(", "):
-        raise DeviceNameError(
-            f"Expected one of {_KNOWN} device type at start of device string: {kind}", repair=_NAMES
-        )
-    return kind, int(number) if colon else None
+def find_backend(kind: str) -> Backend | None:
+    """The backend of a kind of device, None if there is none here."""
+    backend = _kinds.get(kind, lambda: None)()
+    if backend is not None:
+        _of_arrays[backend.array] = backend
+    return backend
 
 
-class _Chosen(threading.local):
-    """The CUDA device that each thread has chosen: what "cuda" without a number means there."""
-
-    index = 0
-
-
-class _Cuda:
-    """The CUDA devices of this process: real ones, simulated ones, or none."""
-
-    def __init__(self) -> None:
-        self._found: list[Backend] | None = None
-        self._chosen = _Chosen()
-        self.matmul_precision = "highest"  # or "high", "medium": of float32 products
-
-    def backends(self) -> list[Backend]:
-        """One per device; looks for devices when first asked."""
-        if self._found is None:
-            wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "").strip() or "0"
-            if not wanted.isdecimal():
-                raise ValueError(
-                    message(
-                        f"TENSORKIT_SIMULATE_CUDA={wanted!r} does not say how many CUDA devices",
-                        repair="TENSORKIT_SIMULATE_CUDA=1, or 0 for those there are",
-                    )
-                )
-            if count := int(wanted):
-                self._found = importlib.import_module("tensorkit.simulated").find(count)
-            else:
-                self._found = importlib.import_module("tensorkit.gpu").find()
-        return self._found
-
-    @property
-    def current(self) -> int:
-        """The device that "cuda" without a number means in this thread."""
-        return self._chosen.index
-
-    @current.setter
-    def current(self, index: int) -> None:
-        self._chosen.index = index
-
-    def is_known(self) -> bool:
-        """Whether devices have been looked for and found."""
-        return bool(self._found)
-
-    def use(self, backends: list[Backend] | None) -> tuple[Any, ...]:
-        """Let these be the CUDA devices, None: look again. Gives what ``restore`` takes.
-
-        What threads have chosen, the device that "cuda" means and the default one, belongs to the
-        devices that there were: each begins anew, until ``restore``.
-        """
-        global _default
-        before = self._found, self._chosen, _default, _withdrawn()
-        self._found, self._chosen, _default = backends, _Chosen(), _Default()
-        return before
-
-    def restore(self, before: tuple[Any, ...]) -> None:
-        """Let the CUDA devices be again what they were before ``use``."""
-        global _default
-        _withdrawn()
-        self._found, self._chosen, _default, devices = before
-        _DEVICES.update(devices)
-
-    def backend(self, index: int | None) -> Backend:
-        """The backend of one device; raises if there is none."""
-        found = self.backends()
-        if not found:
-            raise DeviceError(
-                "Torch not compiled with CUDA enabled",
-                "There is no CUDA device here, or no CuPy to compute on it.",
-                repair='device="cpu", or tk.cuda.simulate() before',
+@functools.cache
+def _find_cuda() -> Backend | None:
+    """What CuPy finds, or the simulated device where the environment asks for it."""
+    wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "").strip() or "0"
+    if wanted not in ("0", "1"):
+        raise ValueError(
+            message(
+                f"TENSORKIT_SIMULATE_CUDA={wanted!r} does not say whether to simulate a device",
+                repair="TENSORKIT_SIMULATE_CUDA=1, or 0 for the one there is",
             )
-        index = self.current if index is None else index
-        if not 0 <= index < len(found):
-            raise AcceleratorError(
-                "CUDA error: invalid device ordinal",
-                f"The devices are cuda:0 to cuda:{len(found) - 1}."
-                if len(found) > 1
-                else "There is one device, cuda:0.",
-                repair='device="cuda:0"',
-            )
-        return found[index]
+        )
+    name = "simulated" if wanted == "1" else "cupy_backend"
+    found: Backend | None = importlib.import_module(f"tensorkit.cuda.{name}").find()
+    return found
 
 
-def _withdrawn() -> dict[tuple[str, int | None], Device]:
-    """The CUDA devices that are in use, taken off the table; their tensors keep them."""
-    used = [key for key, device in _DEVICES.items() if key[0] == "cuda" and device._backend]
-    return {key: _DEVICES.pop(key) for key in used}
+def keep_freed_memory() -> None:
+    """Have glibc keep freed memory, up to 512 MB, for the next array instead of giving it back.
+
+    Otherwise every large result is new to the process, and the system clears its pages one fault
+    after the other: for arrays of some megabytes that takes as long as computing them. Elsewhere
+    than under glibc this does nothing.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    # a glibc before 2.35 takes no more than 32 MB
+    _ = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
+    mallopt(_M_TRIM_THRESHOLD, 2**29)
 
 
-_DEVICES: dict[tuple[str, int | None], Device] = {}
-cuda = _Cuda()
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 keep_freed_memory()
-_NUMPY = Backend(np)
-CPU = Device("cpu")
-CPU._backend, _NUMPY.tensor_device = _NUMPY, CPU
-
-# How to find the backend of an array that is not NumPy's: its class -> a function of the array.
-_foreign: dict[type, Callable[[Any], Backend]] = {}
+_NUMPY: Backend = Backend(np)
+register_device("cpu", lambda: _NUMPY)
+register_device("cuda", _find_cuda)
+CPU = _NUMPY.device
 
 
-def note_arrays(kind: type, backend_of: Callable[[Any], Backend]) -> None:
-    """Tell which backend arrays of this class belong to."""
-    _foreign[kind] = backend_of
+# Which device an argument means
+
+
+class _Default(threading.local):
+    """The device of new tensors in each thread, and those outside of the blocks it has entered."""
+
+    device = CPU
+    outer: tuple[Device, ...] = ()
+
+
+_default = _Default()
+
+
+def get_default_device() -> Device:
+    """The device of new tensors whose caller names none; each thread has its own.
+
+    >>> tk.get_default_device()
+    device(type='cpu')
+    """
+    device = _default.device
+    # a simulation may have ended
+    return device if device is CPU or find_backend(device.type) is device._backend else CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Choose the device of new tensors whose caller names none; None means the CPU again.
+
+    >>> tk.set_default_device("cpu")
+    """
+    _default.device = CPU if device is None else as_device(device)
+
+
+def as_device(value: Any) -> Device:
+    """The device that a ``device=`` argument names; raises if this process cannot use it."""
+    if value is None:
+        return get_default_device()
+    if value is CPU:
+        return CPU
+    device = Device(value)
+    backend = find_backend(device.type)
+    if backend is None:
+        raise DeviceError(
+            "Torch not compiled with CUDA enabled"
+            if device.type == "cuda"
+            else f"tensorkit has no backend for device type {device.type}",
+            "There is no such device here, or no CuPy to compute on it.",
+            repair='device="cpu", or tk.cuda.simulate() before',
+        )
+    if device.index and backend is not _NUMPY:
+        raise AcceleratorError(
+            "CUDA error: invalid device ordinal",
+            f"tensorkit computes on one {device.type.upper()} device.",
+            repair=f".to('{device.type}')",
+        )
+    return backend.device
+
+
+def cuda_device(value: Any) -> Device:
+    """The device that ``.cuda(value)`` means."""
+    device = as_device("cuda" if value is None else value)
+    if device.type != "cuda":
+        raise DeviceNameError("Invalid device, must be cuda device", repair=f"x.to('{device}')")
+    return device
+
+
+# Which device an array is on
 
 
 def is_array(value: Any) -> bool:
     """Whether ``value`` is an array of any device: no number, no tensor."""
-    return value.__class__ is np.ndarray or value.__class__ in _foreign
+    return value.__class__ is np.ndarray or value.__class__ in _of_arrays
 
 
 def backend_of(*values: Any) -> Backend:
     """The backend of the first array among these; NumPy's where all are numbers."""
     for value in values:
-        if value.__class__ is np.ndarray:
-            return _NUMPY
-        if value.__class__ in _foreign:
-            return _foreign[value.__class__](value)
+        if value.__class__ in _of_arrays:
+            return _of_arrays[value.__class__].owner(value)
     return _NUMPY
 
 
 def device_of_array(array: Any) -> Device:
     """The device in whose memory an array is."""
-    if array.__class__ is np.ndarray:
-        return CPU
-    return backend_of(array).tensor_device
+    return CPU if array.__class__ is np.ndarray else backend_of(array).device
 
 
-def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | None" = None) -> None:
+def refuse_mix(*devices: Device, repair: str | None = None, into: Device | None = None) -> None:
     """DeviceMismatchError unless these are one device; ``into``: where the tensor stays."""
     for other in devices:
         if other is not devices[0]:
@@ -294,62 +378,3 @@ def refuse_mix(*devices: "Device", repair: str | None = None, into: "Device | No
                 why,
                 repair=repair or f"x.to('{stays}')    # x: {which}",
             )
-
-
-class _Default(threading.local):
-    """The device of new tensors in each thread, and those outside of the blocks it has entered."""
-
-    device = CPU
-    outer: tuple[Device, ...] = ()
-
-
-_default = _Default()
-_is_chosen = False  # by any thread; most programs choose none, and need not look
-
-
-def get_default_device() -> Device:
-    """The device of new tensors whose caller names none; each thread has its own.
-
-    >>> tk.get_default_device()
-    device(type='cpu')
-    """
-    return _default.device if _is_chosen else CPU
-
-
-def set_default_device(device: Any) -> None:
-    """Choose the device of new tensors whose caller names none; None means the CPU again.
-
-    >>> tk.set_default_device("cpu")
-    """
-    global _is_chosen
-    _default.device = CPU if device is None else as_device(device)
-    _is_chosen = _is_chosen or _default.device is not CPU
-
-
-def cuda_device(value: Any) -> Device:
-    """The device that ``.cuda(value)`` means."""
-    if value is not None and not isinstance(value, (str, int, Device)):
-        raise must_be("cuda", "device", 1, "torch.device", value)
-    device = Device("cuda" if value is None else value)  # type: ignore[arg-type]
-    if device.type != "cuda":
-        raise DeviceNameError("Invalid device, must be cuda device", repair=f"x.to('{device}')")
-    return as_device(device)
-
-
-def as_device(value: Any) -> Device:
-    """The device that a ``device=`` argument names; raises if this process cannot use it."""
-    if value is None:
-        return get_default_device()
-    device = value if isinstance(value, Device) else Device(value)
-    if device is CPU:
-        return CPU
-    if device.type == "cpu":  # one CPU: cpu:0 and cpu are the same memory
-        return CPU
-    if device.type != "cuda":
-        _ = device.backend  # raises
-    backend = cuda.backend(device.index)
-    index = cuda.current if device.index is None else device.index
-    device = Device("cuda", index)  # also where `device` is left over from a simulation
-    device._backend = backend
-    backend.tensor_device = device
-    return device

@@ -21,7 +21,7 @@ that PyTorch raises in the same place, so ``except RuntimeError`` means what it 
 Mistakes in the *kind* of an argument are plain ``TypeError`` and ``ValueError``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -132,6 +132,23 @@ def message(first: str, *details: str, repair: str | None = None) -> str:
     """
     lines = [*details, *([f"Try: {repair}"] if repair else [])]
     return "\n".join([first, "", *lines]) if lines else first
+
+
+def refuse_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
+    """NotSupportedError for an option of PyTorch's that was given and would mean something.
+
+    >>> from tensorkit.errors import refuse_options
+    >>> refuse_options("SGD", "lr, momentum", {"nesterov": True})
+    Traceback (most recent call last):
+    tensorkit.errors.NotSupportedError: SGD has lr, momentum; nesterov is not part of tensorkit
+    ...
+    """
+    for name, value in given.items():
+        if value:
+            raise NotSupportedError(
+                f"{owner} has {has}; {name} is not part of tensorkit",
+                repair=f"leave {name}={value!r} out",
+            )
 
 
 def sizes(shape: Sequence[int]) -> str:

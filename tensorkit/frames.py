@@ -2,11 +2,13 @@
 
 from types import FrameType
 
-HOME = __file__.removesuffix("frames.py")
+import numpy as np
+
+HOME = __file__.removesuffix("frames.py"), np.__path__[0]
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs code of this library."""
+    """Whether a frame runs code of this library, or of NumPy."""
     return frame.f_code.co_filename.startswith(HOME)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from tensorkit import base, layout
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.dispatch import Operation
 from tensorkit.dtypes import DType, bool_
 from tensorkit.errors import DTypeError
 from tensorkit.ops import arithmetic
 from tensorkit.ops.arguments import need_tensor, need_two, no_such_call, read
 from tensorkit.ops.moving import together
-from tensorkit.ops.notation import Operation
 from tensorkit.ops.operands import as_operand, promoted_type
 from tensorkit.quiet import quietly
 

@@ -22,15 +22,13 @@ from tensorkit import base
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
 from tensorkit.data import from_numpy
-from tensorkit.devices import Device, as_device, cuda
+from tensorkit.devices import Device, as_device, find_backend
 from tensorkit.errors import TensorkitError, importing, message
-from tensorkit.nn.parameter import Parameter
-from tensorkit.ops.views import as_strided
+from tensorkit.nn.module import Parameter
 
 _FORMAT = "tensorkit"
 _PLAIN = (bool, int, float, str, type(None))
-_CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple}
-_MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict}
+_CONTAINERS = {"list": list, "tuple": tuple, "dict": dict, "OrderedDict": OrderedDict}
 
 
 class MissingDeviceError(TensorkitError, RuntimeError):
@@ -71,60 +69,60 @@ def save(obj: Any, f: Any) -> None:
     try:
         unfinished.write_bytes(content)
         unfinished.replace(path)
-    except BaseException:
+    finally:
         unfinished.unlink(missing_ok=True)
-        raise
 
 
-def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[int, Any]) -> Any:
-    """``value`` as JSON; the memory of its tensors goes to ``arrays``."""
+def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[Any, str]) -> Any:
+    """``value`` as JSON; the memory of its tensors goes to ``arrays``, ``names`` by storage."""
     kind = type(value)
     if kind in _PLAIN:
         return value
     if isinstance(value, Tensor):
-        return _described_tensor(value, path, arrays, names)
-    if kind in _CONTAINERS.values():
+        return _described_tensor(value, path.strip("."), arrays, names)
+    if kind in (list, tuple):
         parts = enumerate(value)
         return {kind.__name__: [_described(x, f"{path}.{at}", arrays, names) for at, x in parts]}
-    if kind in _MAPPINGS.values():
-        for key in value:
-            if type(key) not in _PLAIN:
-                raise _refused(key, f"a key of {path or 'the dict'}")
-        items = value.items()
-        pairs = [[key, _described(x, f"{path}.{key}", arrays, names)] for key, x in items]
+    if kind in (dict, OrderedDict):
+        pairs = [
+            [_checked_key(key), _described(x, f"{path}.{key}", arrays, names)]
+            for key, x in value.items()
+        ]
         return {kind.__name__: pairs}
-    raise _refused(value, path.strip(".") or "the object")
-
-
-def _refused(value: Any, where: str) -> TypeError:
-    return TypeError(
+    raise TypeError(
         message(
             f"tensorkit saves tensors, numbers, strings, None, lists, tuples and dicts, not "
-            f"{type(value).__name__}",
-            f"{where} is one.",
+            f"{kind.__name__}",
+            f"{path.strip('.') or 'the object'} is one.",
             repair="tk.save(model.state_dict(), path)" if hasattr(value, "state_dict") else None,
         )
     )
 
 
-def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[int, Any]) -> Any:
+def _checked_key(key: Any) -> Any:
+    if type(key) not in _PLAIN:
+        raise TypeError(
+            f"keys are numbers, strings or None where they are saved, not {type(key).__name__}"
+        )
+    return key
+
+
+def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[Any, str]) -> Any:
     storage = base.storage_of(x)
-    if id(storage.flat) not in names:
-        name = path.strip(".") or "tensor"
+    if storage not in names:
+        name = path or "tensor"
         while name in arrays:
             name += "'"
         # alone and in order, other programs shall find it in its shape; else the memory as it is
         whole = x.is_contiguous() and x.numel() == storage.flat.size
-        memory = x._array if whole else storage.flat
-        array = x.device.backend.to_host(memory, "save")
+        array = x.device.backend.to_host(x._array if whole else storage.flat, "save")
         arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
-        names[id(storage.flat)] = (name, storage.flat)
-    shape, strides, offset = base.layout_of(x)
+        names[storage] = name
     return {
-        "tensor": names[id(storage.flat)][0],
-        "shape": shape,
-        "strides": strides,
-        "offset": offset,
+        "tensor": names[storage],
+        "shape": tuple(x.shape),
+        "strides": x.stride(),
+        "offset": x.storage_offset(),
         "device": str(x.device),
         "requires_grad": bool(x.requires_grad and x.is_leaf),
         "parameter": isinstance(x, Parameter),
@@ -161,18 +159,18 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
             repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
         )
     with _blaming(name, content):
-        arrays = from_bytes(content)
+        arrays = {key: from_numpy(array) for key, array in from_bytes(content).items()}
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        described = header.get("__metadata__", {}).get(_FORMAT)
-        wholes = {key: from_numpy(array) for key, array in arrays.items()}
-        if described is None:
-            return wholes
-        structure = json.loads(described)["structure"]
-        read = {key: (wholes[key], device) for key, device in _used(structure)}
+        structure = header.get("__metadata__", {}).get(_FORMAT)
+        if structure is None:
+            return arrays
+        entries: list[Any] = []  # all of them, each tensor's among others
+        json.loads(structure, object_hook=entries.append)
+        devices = {each["tensor"]: each["device"] for each in entries if "tensor" in each}
     # what a function raises is its own affair, not the file's
-    placed = {key: _placed(whole, device, map_location) for key, (whole, device) in read.items()}
+    placed = {key: _placed(arrays[key], at, map_location) for key, at in devices.items()}
     with _blaming(name, content):
-        return _restored(structure, placed)
+        return json.loads(structure, object_hook=lambda entry: _restored(entry, placed))
 
 
 @contextlib.contextmanager
@@ -189,37 +187,6 @@ def _blaming(name: str, content: bytes) -> Iterator[None]:
         ) from None
 
 
-def _used(described: Any) -> Iterator[tuple[str, str]]:
-    """The arrays that a structure is made of, and the devices they were on."""
-    if not isinstance(described, dict):
-        return
-    kind, value = next(iter(described.items()))
-    if kind == "tensor":
-        yield value, described["device"]
-        return
-    for part in value if kind in _CONTAINERS else [part for _, part in value]:
-        yield from _used(part)
-
-
-def _place(wanted: Any) -> Device:
-    """The device that a tensor goes to; RuntimeError if this process lacks it."""
-    device = Device(wanted)
-    count = len(cuda.backends()) if device.type == "cuda" else 0
-    if device.type != "cuda" or (device.index or 0) < count:
-        return as_device(device)
-    raise MissingDeviceError(
-        f"Attempting to deserialize object on CUDA device {device.index} but "
-        f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to map "
-        "your storages to an existing device."
-        if count
-        else "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-        "False. If you are running on a CPU-only machine, please use torch.load with "
-        "map_location=torch.device('cpu') to map your storages to the CPU.",
-        "Nothing was loaded.",
-        repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
-    )
-
-
 def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
     """What was read, on the device that ``map_location`` says."""
     if isinstance(where, dict):
@@ -228,20 +195,30 @@ def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
         where = where(whole, device)
         if isinstance(where, Tensor):
             return where
-    return whole.to(device=_place(device if where is None else where))
+    wanted = Device(device if where is None else where)
+    if wanted.type == "cuda" and find_backend("cuda") is None:
+        raise MissingDeviceError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU.",
+            "Nothing was loaded.",
+            repair="tk.load(path, map_location='cpu')",
+        )
+    return whole.to(device=as_device(wanted))
 
 
-def _restored(described: Any, placed: dict[str, Tensor]) -> Any:
-    if not isinstance(described, dict):
-        return described
-    kind, value = next(iter(described.items()))
-    if kind in _CONTAINERS:
-        return _CONTAINERS[kind](_restored(part, placed) for part in value)
-    if kind in _MAPPINGS:
-        return _MAPPINGS[kind]((key, _restored(part, placed)) for key, part in value)
-    whole = placed[value]
+def _restored(entry: dict[str, Any], placed: dict[str, Tensor]) -> Any:
+    """What an object of the JSON stands for; those within it are restored already."""
+    if "structure" in entry:
+        return entry["structure"]
+    if "tensor" not in entry:
+        ((kind, parts),) = entry.items()
+        return _CONTAINERS[kind](parts)
     with no_grad():
-        x = as_strided(whole, described["shape"], described["strides"], described["offset"])
-    if described["parameter"]:
-        return Parameter(x, described["requires_grad"])
-    return x.detach().requires_grad_(described["requires_grad"])
+        whole = placed[entry["tensor"]]
+        x = whole.as_strided(entry["shape"], entry["strides"], entry["offset"]).detach()
+    return (Parameter if entry["parameter"] else _leaf)(x, entry["requires_grad"])
+
+
+def _leaf(x: Tensor, requires_grad: bool) -> Tensor:
+    return x.requires_grad_(requires_grad)

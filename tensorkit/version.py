@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from tensorkit.devices import cuda as _cuda
+from tensorkit.devices import find_backend
 
 
 def __getattr__(name: str) -> Any:
     # looked up when asked: to find the version means to import CuPy
-    if name == "cuda":
-        found = _cuda.backends()
-        return found[0].cuda_version if found else None
-    if name == "hip":
-        return None
-    raise AttributeError(f"module 'tensorkit.version' has no attribute {name!r}")
+    if name != "cuda":
+        raise AttributeError(f"module 'tensorkit.version' has no attribute {name!r}")
+    backend = find_backend("cuda")
+    return None if backend is None else backend.cuda_version

@@ -28,7 +28,7 @@ from course.plain import Opaque, plain
 from course.quiet import NotAllowed
 from course.runner import Budget, Outcome, changed
 from tensorkit import errors as tk_errors
-from tensorkit.ledger import note, unrecorded
+from tensorkit.cuda import note, unrecorded
 
 MOST_RECEIVED = 256 << 20
 LONGEST_LOOK = 3.0

@@ -9,14 +9,20 @@ from tensorkit.nn import utils as utils
 from tensorkit.nn.containers import ModuleDict, ModuleList, Sequential
 from tensorkit.nn.layers import (
     GELU,
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
     Dropout,
     Embedding,
     Flatten,
     Identity,
+    L1Loss,
     LayerNorm,
     LeakyReLU,
     Linear,
     LogSoftmax,
+    MSELoss,
+    NLLLoss,
     ReLU,
     Sigmoid,
     SiLU,
@@ -24,16 +30,7 @@ from tensorkit.nn.layers import (
     Softplus,
     Tanh,
 )
-from tensorkit.nn.losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-)
-from tensorkit.nn.module import Module
-from tensorkit.nn.parameter import Parameter
+from tensorkit.nn.module import Module, Parameter
 
 # What is imported above is what ``nn`` offers.
 __all__ = [name for name, offered in globals().items() if isinstance(offered, type)]

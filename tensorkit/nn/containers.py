@@ -2,23 +2,25 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from operator import index as as_index
+from itertools import groupby
 from typing import Any, Self
 
-from tensorkit.nn.module import Module
+from tensorkit.nn.module import Module, _bracketed
 
 
 class _Numbered(Module):
     """Children with the names "0", "1", ... in the order of a list."""
 
-    def _name(self, index: Any) -> str:
-        size, place = len(self), as_index(index)
-        if not -size <= place < size:
-            raise IndexError(f"index {place} is out of range")
-        return list(self._modules)[place]
-
     def _renumber(self, modules: Iterable[Any]) -> None:
-        self.__dict__["_modules"] = {str(place): module for place, module in enumerate(modules)}
+        for name in self._modules:
+            delattr(self, name)
+        self.extend(modules)
+
+    def _name(self, index: int) -> str:
+        names = list(self._modules)
+        if not -len(names) <= index < len(names):
+            raise IndexError(f"index {index} is out of range")
+        return names[index]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -26,7 +28,7 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __setitem__(self, index: Any, module: Module) -> None:
+    def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._name(index), module)
 
     def __delitem__(self, index: Any) -> None:
@@ -47,7 +49,7 @@ class _Numbered(Module):
 
     def pop(self, index: int) -> Any:
         """Take out the module at ``index``."""
-        module = self._modules[self._name(index)]
+        module = getattr(self, self._name(index))
         del self[index]
         return module
 
@@ -78,12 +80,12 @@ class Sequential(_Numbered):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._name(index)]
+        return getattr(self, self._name(index))
 
     def forward(self, input: Any) -> Any:
         """The result of the last module."""
         for module in self._modules.values():
-            input = module(input)  # type: ignore[misc]
+            input = module(input)
         return input
 
 
@@ -102,23 +104,19 @@ class ModuleList(_Numbered):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
-        return self._modules[self._name(index)]
+        return getattr(self, self._name(index))
 
     def __repr__(self) -> str:
         """Equal neighbours as one line, counted: ``(0-2): 3 x ReLU()``."""
-        groups: list[list[Any]] = []  # first index, last index, text
-        for place, module in enumerate(self):
-            text = repr(module)
-            if groups and groups[-1][2] == text:
-                groups[-1][1] = place
-            else:
-                groups.append([place, place, text])
-        lines = []
-        for first, last, text in groups:
-            head = f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x "
-            lines += (head + text).split("\n")
-        body = "".join(f"\n  {line}" for line in lines)
-        return f"{self._get_name()}({body}\n)" if lines else f"{self._get_name()}()"
+        parts, first = [], 0
+        for text, group in groupby(self, repr):
+            count = len(list(group))
+            last = first + count - 1
+            parts.append(
+                f"({first}): {text}" if count == 1 else f"({first}-{last}): {count} x {text}"
+            )
+            first = last + 1
+        return _bracketed(self._get_name(), parts) if parts else f"{self._get_name()}()"
 
 
 class ModuleDict(Module):
@@ -145,7 +143,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[key]
+        delattr(self, key)
 
     def __len__(self) -> int:
         return len(self._modules)

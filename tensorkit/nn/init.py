@@ -4,7 +4,6 @@ Sources: Glorot and Bengio 2010 (xavier), He et al. 2015 (kaiming).
 """
 
 import math
-import warnings
 from typing import Any
 
 from tensorkit._tensor import Tensor
@@ -21,8 +20,6 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     1.4142135623730951
     """
     if nonlinearity == "leaky_relu":
-        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-            raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
@@ -75,32 +72,28 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+def _xavier_std(tensor: Tensor, gain: float) -> float:
+    return gain * math.sqrt(2.0 / sum(_fans(tensor)))
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan = max(_fans(tensor)[mode == "fan_out"], 1)  # of an empty tensor there is none
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
     """Even numbers with variance ``2 gain^2 / (fan_in + fan_out)``."""
-    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(sum(_fans(tensor))))
+    bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal numbers with variance ``2 gain^2 / (fan_in + fan_out)``."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(_fans(tensor)))), generator)
-
-
-def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    mode = mode.lower()
-    if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    fan = _fans(tensor)[mode == "fan_out"]
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
-
-
-def _is_empty(tensor: Tensor) -> bool:
-    if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
-        return True
-    return False
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
 def kaiming_uniform_(
@@ -111,8 +104,6 @@ def kaiming_uniform_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Even numbers with variance ``gain^2 / fan``; ``a`` is the slope of a leaky relu."""
-    if _is_empty(tensor):
-        return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -125,6 +116,4 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal numbers with variance ``gain^2 / fan``; ``a`` is the slope of a leaky relu."""
-    if _is_empty(tensor):
-        return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)

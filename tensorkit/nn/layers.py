@@ -1,15 +1,14 @@
-"""Modules with or without parameters that compute one function each."""
+"""Modules that compute one function each: layers, activations, losses."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from tensorkit import creation
 from tensorkit._tensor import Tensor
-from tensorkit.errors import NotSupportedError
+from tensorkit.creation import empty
+from tensorkit.errors import ShapeError, message, refuse_options
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
-from tensorkit.nn.module import Member, Module
-from tensorkit.nn.parameter import Parameter
+from tensorkit.nn.module import Module, Parameter
 
 
 class Identity(Module):
@@ -32,8 +31,7 @@ class Linear(Module):
     torch.Size([4, 2])
     """
 
-    weight: Any = Member()
-    bias: Any = Member()
+    bias: Any  # a parameter, or None
 
     def __init__(
         self,
@@ -46,11 +44,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(
-            creation.empty((out_features, in_features), device=device, dtype=dtype)
-        )
-        made = Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None
-        self.register_parameter("bias", made)
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -88,16 +83,14 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if max_norm is not None:
-            raise NotSupportedError("tensorkit's Embedding has no max_norm", repair="max_norm=None")
+        has = "num_embeddings, embedding_dim, padding_idx"
+        refuse_options("Embedding", has, {"max_norm": max_norm})
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(
-            creation.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-        )
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -137,10 +130,9 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if is_number else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        options = {"device": device, "dtype": dtype}
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(creation.empty(self.normalized_shape, **options)) if wanted else None
-            self.register_parameter(name, made)
+        made = empty(self.normalized_shape, device=device, dtype=dtype)
+        self.weight = Parameter(made) if elementwise_affine else None
+        self.bias = Parameter(made.clone()) if elementwise_affine and bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -162,158 +154,163 @@ class LayerNorm(Module):
         )
 
 
-class Flatten(Module):
-    """Dimensions ``start_dim`` to ``end_dim`` as one; the first, the batch, stays."""
+class _Function(Module):
+    """A function of ``nn.functional`` as a module, with the settings that it is called with."""
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+    function: Any
+    settings: ClassVar[dict[str, Any]]  # their names, in order, and defaults
+
+    def __init_subclass__(cls, function: Any = None, **settings: Any) -> None:
+        if function is not None:
+            cls.function, cls.settings = staticmethod(function), settings
+
+    def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        name, has = type(self).__name__, ", ".join(self.settings) or "no settings"
+        if len(args) > len(self.settings):
+            raise TypeError(f"{name} has {has}; {len(args)} were given")
+        others = {each: value for each, value in named.items() if each not in self.settings}
+        refuse_options(name, has, others)
+        own = {**self.settings, **dict(zip(self.settings, args, strict=False)), **named}
+        for setting, value in own.items():
+            if setting in ("weight", "pos_weight"):
+                self.register_buffer(setting, value)
+            else:
+                setattr(self, setting, value)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The flattened input."""
-        return input.flatten(self.start_dim, self.end_dim)
+    def forward(self, *tensors: Tensor) -> Tensor:
+        """What the function gives."""
+        own = self.__dict__
+        return type(self).function(*tensors, **{name: own[name] for name in self.settings})
 
     def extra_repr(self) -> str:
-        """The dimensions."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+        """The settings, but for those that say no."""
+        own = {name: getattr(self, name) for name in self.settings}
+        return ", ".join(f"{name}={x!r}" for name, x in own.items() if x is not False)
 
 
-class Dropout(Module):
-    """In training, each element zero with probability ``p``, the others scaled up for it.
+class Flatten(_Function, function=Tensor.flatten, start_dim=1, end_dim=-1):
+    """Dimensions ``start_dim`` to ``end_dim`` as one; the first, the batch, stays."""
+
+
+class Dropout(_Function, function=F.dropout, p=0.5, inplace=False):
+    """In training, each element zero with probability ``p``, the others scaled up.
 
     >>> tk.nn.Dropout(0.5).eval()(tk.ones(2))
     tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
+    p: float
+    inplace: bool
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, *tensors: Tensor) -> Tensor:
         """What is left of the input."""
-        return F.dropout(input, self.p, self.training, self.inplace)
+        return F.dropout(tensors[0], self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         """The settings."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
-# Activations: each is a function of ``nn.functional`` with its settings.
+# Activations
 
 
-class Tanh(Module):
+class Tanh(_Function, function=F.tanh):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.tanh(input)
 
-
-class Sigmoid(Module):
+class Sigmoid(_Function, function=F.sigmoid):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.sigmoid(input)
 
-
-class ReLU(Module):
+class ReLU(_Function, function=F.relu, inplace=False):
     """Each element where it is positive, 0 elsewhere."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.relu(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Whether it writes in place."""
-        return "inplace=True" if self.inplace else ""
-
-
-class LeakyReLU(Module):
+class LeakyReLU(_Function, function=F.leaky_relu, negative_slope=0.01, inplace=False):
     """Each element where it is positive, ``negative_slope`` times it elsewhere."""
 
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The slope."""
-        return f"negative_slope={self.negative_slope}" + ", inplace=True" * self.inplace
-
-
-class GELU(Module):
+class GELU(_Function, function=F.gelu, approximate="none"):
     """``x`` times the part of a normal distribution below ``x``."""
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        """Which form."""
-        return f"approximate={self.approximate!r}"
-
-
-class SiLU(Module):
+class SiLU(_Function, function=F.silu):
     """``x * sigmoid(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.silu(input)
 
-
-class Softplus(Module):
+class Softplus(_Function, function=F.softplus, beta=1.0, threshold=20.0):
     """``log(1 + exp(beta * x)) / beta``."""
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The activation of each element."""
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-
-class Softmax(Module):
+class Softmax(_Function, function=F.softmax, dim=None):
     """``exp(x)`` divided by its sum along ``dim``."""
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The probabilities."""
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The dimension."""
-        return f"dim={self.dim}"
-
-
-class LogSoftmax(Softmax):
+class LogSoftmax(_Function, function=F.log_softmax, dim=None):
     """The logarithm of ``Softmax``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The logarithms of the probabilities."""
-        return F.log_softmax(input, self.dim)
+
+# Losses
+
+
+class _Loss(_Function):
+    """A loss of an input and a target; only ``weight`` may be given without a name."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        name = type(self).__name__
+        others = args[1:] if "weight" in self.settings else args
+        if any(isinstance(each, Tensor) for each in others):
+            raise ShapeError(
+                "Boolean value of Tensor with more than one value is ambiguous",
+                "A loss is made with its settings and then called with input and target.",
+                repair=f"tk.nn.{name}()(input, target)",
+            )
+        if others:
+            raise TypeError(message(f"{name} takes its settings by name", repair='reduction="sum"'))
+        super().__init__(*args, **named)
+
+    def extra_repr(self) -> str:
+        """Losses show no settings."""
+        return ""
+
+
+class MSELoss(_Loss, function=F.mse_loss, reduction="mean"):
+    """The mean of the squared differences.
+
+    >>> tk.nn.MSELoss()(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(2.)
+    """
+
+
+class L1Loss(_Loss, function=F.l1_loss, reduction="mean"):
+    """The mean of the absolute differences."""
+
+
+_OF_CLASSES = {"weight": None, "ignore_index": -100, "reduction": "mean"}
+
+
+class NLLLoss(_Loss, function=F.nll_loss, **_OF_CLASSES):
+    """Minus the log-probability of each item's class."""
+
+
+class CrossEntropyLoss(_Loss, function=F.cross_entropy, **_OF_CLASSES):
+    """Minus the log-probability of each item's class, from scores.
+
+    >>> tk.nn.CrossEntropyLoss()(tk.tensor([[0., 0.]]), tk.tensor([1]))
+    tensor(0.6931)
+    """
+
+
+class BCELoss(_Loss, function=F.binary_cross_entropy, weight=None, reduction="mean"):
+    """Binary cross entropy of probabilities."""
+
+
+class BCEWithLogitsLoss(
+    _Loss,
+    function=F.binary_cross_entropy_with_logits,
+    weight=None,
+    reduction="mean",
+    pos_weight=None,
+):
+    """Binary cross entropy of scores, of which it takes the sigmoid."""

@@ -1,37 +1,51 @@
-"""Module: what all layers and models are made of.
+"""Module: what all layers and models are made of; and Parameter, what they train.
 
-A module keeps three tables: parameters (trained), buffers (saved with them, not trained) and
-child modules. Assigning an attribute files it in the right one; state dicts, printing and moving
-between dtypes walk the tree of children.
+Parameters, buffers (saved with the parameters, not trained) and child modules are attributes as all
+others. State dicts, printing and moving between dtypes walk the tree of children.
 """
 
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.hooks import Handle
 from tensorkit.autograd.modes import no_grad
-from tensorkit.base import TensorBase
-from tensorkit.devices import cuda_device
-from tensorkit.errors import NotSupportedError, TensorkitError, message
-from tensorkit.nn.parameter import Parameter
-from tensorkit.ops.arguments import conversion
+from tensorkit.creation import empty
+from tensorkit.errors import TensorkitError, message, refuse_options
 
 
-def typename(value: Any) -> str:
-    """A value's type as PyTorch's sentences name it: ``torch.FloatTensor``, ``str``.
+class Parameter(Tensor):
+    """A leaf on the memory of ``data`` that a ``Module`` finds when it is assigned to it.
 
-    A class or function is named itself.
+    Raises RuntimeError if it is to require grad and ``data`` holds no floating-point numbers.
+
+    >>> tk.nn.Parameter(tk.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
     """
-    if isinstance(value, Tensor):
-        return str(value.type())
-    kind = value if hasattr(value, "__qualname__") else type(value)
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        """A parameter that shares the memory of ``data``; without data it is empty."""
+        made = (empty(0) if data is None else data).detach()
+        made.__class__ = cls
+        return made.requires_grad_(requires_grad)
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        """All is done in ``__new__``."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Parameter":
+        if id(self) not in memo:
+            memo[id(self)] = Parameter(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parameter, (self.detach(), self.requires_grad)
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
 
 
 class StateDictError(TensorkitError, RuntimeError):
@@ -44,8 +58,7 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
     __slots__ = ()
 
     def __repr__(self) -> str:
-        fits = not (self.missing_keys or self.unexpected_keys)
-        return "<All keys matched successfully>" if fits else super().__repr__()
+        return super().__repr__() if any(self) else "<All keys matched successfully>"
 
     __str__ = __repr__
 
@@ -66,23 +79,12 @@ class Module:
     """
 
     training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: "dict[str, Module | None]"
-    _transient: set[str]  # buffers that are not saved
+    _is_saved: dict[str, bool]  # of each buffer, whether state dicts have it
     _forward_hooks: dict[int, Callable[..., Any]]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
 
     def __init__(self) -> None:
-        self.__dict__.update(
-            training=True,
-            _parameters={},
-            _buffers={},
-            _modules={},
-            _transient=set(),
-            _forward_hooks={},
-            _forward_pre_hooks={},
-        )
+        self.__dict__.update(training=True, _is_saved={}, _forward_hooks={}, _forward_pre_hooks={})
 
     # Calling
 
@@ -93,8 +95,6 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (self._forward_hooks or self._forward_pre_hooks):
-            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, args)
             if changed is not None:
@@ -115,94 +115,64 @@ class Module:
 
     # Attributes
 
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        for members in ("_parameters", "_buffers", "_modules"):
-            if name in own.get(members, ()):
-                return own[members][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    @property
+    def _parameters(self) -> dict[str, Parameter]:
+        return {name: x for name, x in vars(self).items() if isinstance(x, Parameter)}
+
+    @property
+    def _modules(self) -> "dict[str, Module]":
+        return {name: x for name, x in vars(self).items() if isinstance(x, Module)}
+
+    @property
+    def _buffers(self) -> dict[str, Tensor]:
+        own = vars(self)
+        return {name: own[name] for name in self._is_saved if own[name] is not None}
 
     def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        held = own.get(name)
         if isinstance(value, (Parameter, Module)):
-            if "_modules" not in self.__dict__:
+            if "training" not in own:
                 what = "module" if isinstance(value, Module) else "parameters"
                 raise AttributeError(f"cannot assign {what} before Module.__init__() call")
-            if isinstance(value, Module):
-                self._forget(name, but=self._modules)
-                self._modules[name] = value
-            else:
-                self._forget(name, but=self._parameters)
-                self.register_parameter(name, value)
-            return
-        for members, wanted in _FILED:
-            table = self.__dict__.get(members)
-            if table is not None and name in table:
-                if value is not None and not (members == "_buffers" and isinstance(value, Tensor)):
-                    raise TypeError(f"cannot assign '{typename(value)}' as {wanted.format(name)}")
-                table[name] = value
-                return
+            self._is_saved.pop(name, None)
+        elif value is None:
+            pass
+        elif isinstance(held, Parameter):
+            _refuse_value(value, f"parameter '{name}' (torch.nn.Parameter or None expected)")
+        elif isinstance(held, Module):
+            _refuse_value(value, f"child module '{name}' (torch.nn.Module or None expected)")
+        elif name in own.get("_is_saved", ()) and not isinstance(value, Tensor):
+            wanted = "torch.nn.Buffer, torch.Tensor or None"
+            _refuse_value(value, f"buffer '{name}' ({wanted} expected)")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        if not self._forget(name):
-            object.__delattr__(self, name)
+        object.__delattr__(self, name)
+        self._is_saved.pop(name, None)
 
-    def _forget(self, name: str, but: Any = None) -> bool:
-        tables = (self.__dict__, self._parameters, self._buffers, self._modules)
-        held = [table for table in tables if name in table and table is not but]
-        for table in held:
-            del table[name]
-        self._transient.discard(name)
-        return bool(held)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+    def _register(self, name: str, value: Any, kind: type) -> None:
+        if value is not None and not isinstance(value, kind):
+            got = getattr(value, "__qualname__", type(value).__name__)
+            raise TypeError(f"{got} is not a {kind.__name__} subclass")
+        if not name or "." in name or not isinstance(getattr(self, name, None), (kind, type(None))):
+            raise KeyError(f"'{name}' cannot be a name: it is empty, has a dot, or is taken")
+        setattr(self, name, value)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """File a parameter under ``name``; None keeps the place."""
-        self._check_name("parameter", name, self._parameters)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                message(
-                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                    "(torch.nn.Parameter or None required)",
-                    repair="tk.nn.Parameter(x)",
-                )
-            )
-        self._parameters[name] = param
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """File a tensor that is no parameter; unless ``persistent``, state dicts leave it out."""
-        self._check_name("buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
-            )
-        self._buffers[name] = tensor
-        (self._transient.discard if persistent else self._transient.add)(name)
+        """Set a parameter under ``name``; None says that there is none."""
+        self._register(name, param, Parameter)
 
     def register_module(self, name: str, module: "Module | None") -> None:
-        """File a child under ``name``, another way to write ``self.name = module``."""
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        """Set a child under ``name``, another way to write ``self.name = module``."""
+        self._register(name, module, Module)
 
     add_module = register_module
 
-    def _check_name(self, kind: str, name: Any, table: Any) -> None:
-        if "_modules" not in self.__dict__:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
-        if "." in name:
-            got = f", got: {name}" if kind == "module" else ""
-            raise KeyError(f'{kind} name can\'t contain "."{got}')
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in table:
-            raise KeyError(f"attribute '{name}' already exists")
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Set a tensor that is no parameter; unless ``persistent``, state dicts leave it out."""
+        self._register(name, tensor, Tensor)
+        self._is_saved[name] = persistent
 
     # Walking the tree
 
@@ -217,8 +187,7 @@ class Module:
             memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(memo, _joined(prefix, name), remove_duplicate)
+            yield from module.named_modules(memo, _joined(prefix, name), remove_duplicate)
 
     def modules(self) -> "Iterator[Module]":
         """This module and all below it."""
@@ -226,31 +195,24 @@ class Module:
 
     def named_children(self) -> "Iterator[tuple[str, Module]]":
         """The modules directly below this one, each once."""
-        seen: set[Any] = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
+        first = {module: name for name, module in reversed(self._modules.items())}
+        return ((name, module) for name, module in self._modules.items() if first[module] == name)
 
     def children(self) -> "Iterator[Module]":
         """The modules directly below this one."""
         return (module for _, module in self.named_children())
 
     def _named(
-        self, table: str, prefix: str, recurse: bool, remove_duplicate: bool
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        inside = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
-        for path, module in inside:
-            for name, member in getattr(module, table).items():
-                if member is not None and id(member) not in seen:
-                    if remove_duplicate:
-                        seen.add(id(member))
+        seen: set[Any] = set()
+        below = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for path, module in below if recurse else [(prefix, self)]:
+            for name, member in getattr(module, kind).items():
+                if member not in seen:
                     yield _joined(path, name), member
+                if remove_duplicate:
+                    seen.add(member)
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -278,14 +240,10 @@ class Module:
 
     def get_submodule(self, target: str) -> "Module":
         """The module at a path such as ``"0.attention"``."""
-        module: Any = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
+        found = dict(self.named_modules(remove_duplicate=False))
+        if target not in found:
+            raise AttributeError(f"{type(self).__name__} has no module `{target}`")
+        return found[target]
 
     def apply(self, fn: "Callable[[Module], Any]") -> Self:
         """Call ``fn`` with every module, children first: the usual way to initialise."""
@@ -331,16 +289,15 @@ class Module:
                 for param in self.parameters()
             ]
             buffers = [
-                (module._buffers, name, fn(buffer))
+                (module, name, fn(buffer))
                 for module in self.modules()
                 for name, buffer in module._buffers.items()
-                if buffer is not None
             ]
             for param, values, gradient in params:
                 param.grad, param.data = None, values
                 param.grad = gradient
-            for where, name, buffer in buffers:
-                where[name] = buffer
+            for module, name, buffer in buffers:
+                setattr(module, name, buffer)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -351,59 +308,55 @@ class Module:
         >>> tk.nn.Linear(2, 2).to(tk.float64).weight.dtype
         torch.float64
         """
-        dtype, device = conversion(args, kwargs.get("dtype"), kwargs.get("device"))
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                f"dtype={dtype}"
-            )
-        return self._apply(
-            lambda t: t.to(device=device, dtype=dtype if t.is_floating_point() else None)
-        )
+
+        def moved(x: Tensor) -> Tensor:
+            found = x.to(*args, **kwargs)
+            if not x.is_floating_point():
+                return x.to(found.device)
+            if not found.is_floating_point():
+                raise TypeError(
+                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={found.dtype}"
+                )
+            return found
+
+        return self._apply(moved)
 
     def float(self) -> Self:
         """All floating-point parameters and buffers as float32."""
-        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+        return self._apply(lambda x: x.float() if x.is_floating_point() else x)
 
     def double(self) -> Self:
         """All floating-point parameters and buffers as float64."""
-        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+        return self._apply(lambda x: x.double() if x.is_floating_point() else x)
 
     def half(self) -> Self:
         """All floating-point parameters and buffers as float16."""
-        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+        return self._apply(lambda x: x.half() if x.is_floating_point() else x)
 
     def cpu(self) -> Self:
         """All parameters and buffers on the CPU."""
-        return self._apply(lambda t: t.cpu())
+        return self._apply(lambda x: x.cpu())
 
     def cuda(self, device: Any = None) -> Self:
         """All parameters and buffers on the CUDA device."""
-        place = cuda_device(device)
-        return self._apply(lambda t: t.to(place))
+        return self._apply(lambda x: x.cuda(device))
 
     # Saving
 
-    def state_dict(
-        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Any]:
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """All parameters and buffers by name, on the same memory, without history.
 
         >>> list(tk.nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
         """
-        state = OrderedDict() if destination is None else destination
-        for name, member in self._state().items():
-            state[prefix + name] = member if keep_vars else member.detach()
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        state: dict[str, Any] = OrderedDict()
+        for path, module in self.named_modules(remove_duplicate=False):
+            saved = {k: x for k, x in module._buffers.items() if module._is_saved[k]}
+            for name, member in {**module._parameters, **saved}.items():
+                key = prefix + _joined(path, name)
+                state[key] = member if keep_vars else member.detach()
         return state
-
-    def _state(self) -> dict[str, Tensor]:
-        """What this module itself saves."""
-        saved = {k: v for k, v in self._buffers.items() if k not in self._transient}
-        return {k: v for k, v in {**self._parameters, **saved}.items() if v is not None}
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -413,70 +366,34 @@ class Module:
         Raises RuntimeError if a shape differs or, unless ``strict`` is False, if a key is missing
         or unexpected. Where a shape differs nothing is copied to that parameter.
         """
+        refuse_options("load_state_dict", "state_dict, strict", {"assign": assign})
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        if assign:
-            raise NotSupportedError(
-                "tensorkit has no assign=True", repair="model.load_state_dict(state)"
-            )
-        missing: list[str] = []
-        unexpected: list[str] = []
-        problems: list[str] = []
-        self._load("", dict(state_dict), missing, unexpected, problems)
+        own, problems = self.state_dict(), []
+        missing = [key for key in own if key not in state_dict]
+        unexpected = [key for key in state_dict if key not in own]
         if strict:
-            for kind, keys in (("Unexpected", unexpected), ("Missing", missing)):
+            for kind, keys in (("Missing", missing), ("Unexpected", unexpected)):
                 if keys:
                     quoted = ", ".join(f'"{key}"' for key in keys)
-                    problems.insert(0, f"{kind} key(s) in state_dict: {quoted}. ")
-        if problems:
-            raise StateDictError(
-                "\n\t".join(
-                    [f"Error(s) in loading state_dict for {type(self).__name__}:", *problems]
-                ),
-                missing=missing,
-                unexpected=unexpected,
-            )
-        return _IncompatibleKeys(missing, unexpected)
-
-    def _load(
-        self, prefix: str, state: dict[str, Any], missing: Any, unexpected: Any, problems: Any
-    ) -> None:
-        own = self._state()
-        for name, member in own.items():
-            key = prefix + name
-            if key not in state:
-                missing.append(key)
-                continue
-            value = state[key]
-            if not isinstance(value, TensorBase):
-                problems.append(
-                    f'While copying the parameter named "{key}", expected torch.Tensor or '
-                    f"Tensor-like object from checkpoint but received {type(value)}"
-                )
-            elif value.shape != member.shape:
+                    problems.append(f"{kind} key(s) in state_dict: {quoted}. ")
+        for key in [key for key in own if key in state_dict]:
+            value, member = state_dict[key], own[key]
+            if not isinstance(value, Tensor):
+                problems.append(f"{key} should be a tensor, not {type(value).__name__}.")
+            elif value.shape == member.shape:
+                with no_grad():
+                    member.copy_(value)
+            else:
                 problems.append(
                     f"size mismatch for {key}: copying a param with shape {value.shape!r} "
                     f"from checkpoint, the shape in current model is {member.shape!r}."
                 )
-            else:
-                try:
-                    with no_grad():
-                        member.copy_(value)  # type: ignore[arg-type]
-                except RuntimeError as error:  # as when memory runs out; the others are copied
-                    problems.append(
-                        f'While copying the parameter named "{key}", whose dimensions in the model '
-                        f"are {member.shape!r} and whose dimensions in the checkpoint are "
-                        f"{value.shape!r}, an exception occurred : {error.args}."
-                    )
-        for key in state:
-            first, dot, _ = key[len(prefix) :].partition(".")
-            if first not in (self._modules if dot else own):
-                unexpected.append(key)
-        for name, module in self._modules.items():
-            if module is not None:
-                inner = f"{prefix}{name}."
-                below = {key: value for key, value in state.items() if key.startswith(inner)}
-                module._load(inner, below, missing, unexpected, problems)
+        if problems:
+            first = f"Error(s) in loading state_dict for {type(self).__name__}:"
+            text = "\n\t".join([first, *problems])
+            raise StateDictError(text, missing=missing, unexpected=unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
     # Printing
 
@@ -486,45 +403,31 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
-        lines = extra.split("\n") if extra else []
-        if len(lines) == 1 and not self._modules:
+        if not self._modules and "\n" not in extra:
             return f"{self._get_name()}({extra})"
-        for name, module in self._modules.items():
-            lines += f"({name}): {module!r}".split("\n")
-        body = "".join(f"\n  {line}" if line.strip() else "\n" for line in lines)
-        return f"{self._get_name()}({body}\n)" if lines else f"{self._get_name()}()"
+        lines = extra.split("\n") if extra else []
+        lines += [f"({name}): {module!r}" for name, module in self._modules.items()]
+        return _bracketed(self._get_name(), lines)
 
     def _get_name(self) -> str:
         return type(self).__name__
 
 
-class Member:
-    """A parameter that layers of a class have: so CPython finds it in a fifth of the time.
-
-    It calls a descriptor at once, but ``__getattr__`` only after it has made an AttributeError.
-    Whatever else a layer has under this name is found as in any module.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, module: Any, owner: type) -> Any:
-        try:
-            return module._parameters[self.name]
-        except (AttributeError, KeyError):  # of the class; of a layer without it
-            raise AttributeError(self.name) from None
-
-
-# What a name may hold once it is a parameter, child or buffer, beside None.
-_FILED = (
-    ("_parameters", "parameter '{}' (torch.nn.Parameter or None expected)"),
-    ("_modules", "child module '{}' (torch.nn.Module or None expected)"),
-    ("_buffers", "buffer '{}' (torch.nn.Buffer, torch.Tensor or None expected)"),
-)
-
-
 def _joined(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
+
+
+def _bracketed(name: str, parts: list[str]) -> str:
+    """The text of a module: its parts in lines of their own, two places in."""
+    lines = "\n".join(parts).split("\n")
+    body = "".join(f"\n  {line}" if line.strip() else "\n" for line in lines)
+    return f"{name}({body}\n)"
+
+
+def _refuse_value(value: Any, wanted: str) -> NoReturn:
+    kind = value.type() if isinstance(value, Tensor) else type(value).__name__
+    repair = "tk.nn.Parameter(x)" if wanted.startswith("parameter") else None
+    raise TypeError(message(f"cannot assign '{kind}' as {wanted}", repair=repair))
 
 
 def clear_gradients(params: Any, set_to_none: bool) -> None:
@@ -533,6 +436,4 @@ def clear_gradients(params: Any, set_to_none: bool) -> None:
         if set_to_none:
             param._grad = None
         elif param.grad is not None:
-            if param.grad.grad_fn is not None:
-                param.grad.detach_()
-            param.grad.requires_grad_(False).zero_()
+            param.grad = param.grad.detach().zero_()

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Iterable
 
-from tensorkit import data
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.modes import no_grad
-from tensorkit.base import TensorBase
+from tensorkit.creation import zeros
 from tensorkit.errors import DTypeError
 from tensorkit.ops.joining import cat, stack
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    params = [parameters] if isinstance(parameters, TensorBase) else parameters
+    params = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in params if p.grad is not None]
 
 
@@ -36,36 +35,21 @@ def clip_grad_norm_(
     """
     gradients = _gradients(parameters)
     if not gradients:
-        return data.tensor(0.0)
-    norms = stack([_norm(each, norm_type).to(gradients[0].device) for each in gradients])
-    norm = _norm(norms, norm_type)
-    if error_if_nonfinite and not math.isfinite(norm.item()):
+        return zeros(())
+    norms = [x.norm(norm_type).to(gradients[0].device) for x in gradients]
+    total = stack(norms).norm(norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
         raise DTypeError(
             f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
             "non-finite, so it cannot be clipped. To disable this error and scale the "
             "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     # all are there before the first gradient is scaled: memory may run out
-    scales = {device: scale.to(device) for device in {each.device for each in gradients}}
-    # a number of a smaller dtype than the scale's takes memory to be scaled in place
-    small = [x for x in gradients if not x.shape and x.dtype is not scale.dtype]
-    scaled = [x * scales[x.device] for x in small]
-    if small:
-        gradients = [x for x in gradients if x.shape or x.dtype is scale.dtype]
-    for gradient in gradients:
-        gradient.mul_(scales[gradient.device])
-    for gradient, value in zip(small, scaled, strict=True):
-        gradient.copy_(value)
-    return norm
-
-
-def _norm(x: Tensor, order: float) -> Tensor:
-    if order == math.inf:
-        return x.abs().max()
-    if order == 2:
-        return (x * x).sum().sqrt()
-    return (x.abs() ** order).sum() ** (1 / order)
+    scales = [scale.to(x.device, x.dtype) for x in gradients]
+    for gradient, own in zip(gradients, scales, strict=True):
+        gradient.mul_(own)
+    return total
 
 
 @no_grad()
@@ -86,8 +70,6 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Let the parameters look at parts of ``vec``, in order."""
-    if not isinstance(vec, TensorBase):
-        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
     for param in parameters:
         param.data = vec[start : start + param.numel()].view(param.shape).data

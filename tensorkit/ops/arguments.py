@@ -196,7 +196,7 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         return
     if dtype.is_floating_point:
         fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)
-    elif not np.isfinite(value):
+    elif value != value or value in (np.inf, -np.inf):
         fits = False
     else:
         low, high = dtypes.limits(dtype)

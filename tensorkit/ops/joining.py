@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.graph import Node, next_order
+from tensorkit.autograd.graph import Node
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
@@ -118,37 +118,28 @@ def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[An
         return result
     edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
     if any(edge is not None for edge in edges):
-        node = Joined()
-        node.rule, node.hooks = rule, None
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
-        node.order = next_order()
-        node.edges, node.saved, node.versions = edges, (), 0
-        node.indices = [(*[slice(None)] * dim, each, ...) for each in parts]
-        node.shapes = [x._array.shape for x in tensors]
-        result._node = node
+        indices = [(*[slice(None)] * dim, each, ...) for each in parts]
+        result._node = Node(rule, result, edges, (indices, [x._array.shape for x in tensors]))
     return result
 
 
-_CAT = Rule("cat", "CatBackward0", (), {})
-_STACK = Rule("stack", "StackBackward0", (), {})
+class _Joined(Rule):
+    """Of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
 
+    keeps, frees = ("indices", "shapes"), (False, False)
 
-class Joined(Node):
-    """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
+    def __init__(self, name: str, node: str) -> None:
+        self.name, self.node, self.inputs, self.option = name, node, (), None
 
-    __slots__ = ("indices", "shapes")
-
-    indices: list[Any]  # of the part of each input
-    shapes: list[Ints]  # of the inputs
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """The parts of the gradient, of a tensor or an array."""
-        return tuple(
+        return [
             None if edge is None else g[index].reshape(shape)
-            for edge, index, shape in zip(self.edges, self.indices, self.shapes, strict=True)
-        )
+            for edge, index, shape in zip(node.edges, *node.saved, strict=True)
+        ]
 
-    tensor_gradients = gradients
+
+_CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0")
 
 
 # Copies in another arrangement

@@ -3,11 +3,10 @@
 from typing import Any
 
 from tensorkit import base, layout
-from tensorkit.array_backend import Backend
 from tensorkit.autograd import history
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, backend_of, refuse_mix
+from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.errors import DeviceMismatchError
 from tensorkit.ops.results import finished
 
@@ -70,8 +69,6 @@ _MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, or
 
 def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
     """A copy of an array of one backend for another."""
-    if source.__class__ is target.__class__:  # two GPUs, or two simulated devices
-        return target.from_device(array, why)
     return target.from_host(source.to_host(array, why), why)
 
 

@@ -44,6 +44,12 @@ def promoted_type(operands: tuple[Operand, ...]) -> DType:
     return found
 
 
+def promoted_dtype(*values: Any) -> DType:
+    """The dtype in which an operation computes with these tensors and numbers."""
+    operands = [as_operand(each) for each in values]
+    return promoted_type(tuple([each for each in operands if each is not None]))
+
+
 def as_array(operand: Operand, dtype: DType) -> Any:
     """The array of an operand in this dtype."""
     if operand.is_number:  # as a NumPy scalar, by which a forward can tell it from a tensor

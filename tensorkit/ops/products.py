@@ -18,7 +18,6 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_two
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.views import expand, reshape, squeeze, t, transpose, unsafe_view, unsqueeze
-from tensorkit.ops.writing import in_place
 
 _ndarray: Any = CPU.backend.xp.ndarray
 
@@ -305,38 +304,6 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return mul(reshape(input, (-1, 1)), vec2)
 
 
-def _check_sum_of_batches(
-    input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any
-) -> None:
-    _check_batches(batch1, batch2)
-    n, rows, _ = batch1.shape
-    expand(input, (n, rows, batch2.shape[2]))  # raises where it does not fit
-
-
-@op(
-    ndim={"batch1": 3, "batch2": 3},
-    dtypes="numeric",
-    kernel="baddbmm_with_gemm",
-    explain=_check_sum_of_batches,
-)
-def baddbmm(
-    xp: Any, input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1
-) -> Any:
-    """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to the product.
-
-    >>> tk.baddbmm(tk.tensor(1.), tk.ones(1, 1, 3), tk.ones(1, 3, 2))
-    tensor([[[4., 4.]]])
-    """
-    return _sum_of(input, _batch_product(xp, batch1, batch2), beta, alpha)
-
-
-baddbmm.grad(
-    input=lambda g, beta: _scaled(g, beta),
-    batch1=lambda g, batch2, alpha: _scaled(bmm(g, transpose(batch2, 1, 2)), alpha),
-    batch2=lambda g, batch1, alpha: _scaled(bmm(transpose(batch1, 1, 2), g), alpha),
-)
-
-
 def _sum_of(z: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if alpha != 1:
         product *= product.dtype.type(alpha)
@@ -368,6 +335,3 @@ def _wide(x: Any, y: Any) -> Any:
         if prod(largest) * x.shape[-1] < 2**53:
             return dtypes.float64.numpy
     return x.dtype
-
-
-addmm_, baddbmm_ = map(in_place, (addmm, baddbmm))

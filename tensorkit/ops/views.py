@@ -8,9 +8,10 @@ from typing import Any
 
 from tensorkit import base
 from tensorkit import layout as rules
-from tensorkit.autograd import history
-from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import as_view
+from tensorkit.autograd.inplace import view as view_of
+from tensorkit.autograd.node import Rule, windows
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import _unpacked, op
@@ -77,7 +78,7 @@ def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     if not shown.size:  # of nothing, NumPy does not say where it begins
         start = where.start if isinstance(where, slice) else where
         offset = base.offset_of(x) + start * x._strides[dim]
-    return history.view(x, shown, rule, {"index": index}, offset)
+    return view_of(x, shown, rule, {"index": index}, offset)
 
 
 @_by_numpys_names
@@ -553,12 +554,13 @@ def as_strided(
         )
     target = Layout(shape, strides, offset)
     values = {"source": base.layout_of(input), "target": target}
-    return history.as_view(base.view_of(input, target), input, history.as_strided_rule, values)
+    return as_view(base.view_of(input, target), input, _AS_STRIDED, values)
 
 
-history.as_strided_rule = Rule(
+_AS_STRIDED = Rule(
     "as_strided",
     "AsStridedBackward0",
     ("x",),
     {"x": lambda g, source, target: add_window(g, source=source, target=target)},
 )
+windows.insert(0, _AS_STRIDED)

@@ -116,4 +116,4 @@ def take_part(xp: Any, x: Any, *, part: Callable[[Any], Any]) -> Any:
 put_part.grad(x=lambda g, part: take_part(g, part=part))
 take_part.grad(x=lambda g, shape, part: put_part(g, size=shape, part=part))
 
-history.use_windows(read_window, write_window)
+history.windows += [read_window, write_window]

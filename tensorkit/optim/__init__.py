@@ -4,9 +4,7 @@ from typing import NoReturn
 
 from tensorkit import absent
 from tensorkit.optim import lr_scheduler as lr_scheduler
-from tensorkit.optim.adam import Adam, AdamW
-from tensorkit.optim.optimizer import Optimizer
-from tensorkit.optim.sgd import SGD
+from tensorkit.optim.optimizer import SGD, Adam, AdamW, Optimizer
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 

@@ -1,52 +1,42 @@
-"""What every optimizer shares: groups of parameters, their state, and the loop of a step.
+"""Optimizers: SGD, Adam and AdamW, and what they share.
 
 A *group* is a dictionary of parameters and the settings they are trained with. The state of a
-parameter is a dictionary of tensors. An optimizer defines ``update``, which changes the array of
-one parameter in place; large parameters reach it in blocks that fit the processor's cache. On a
-CUDA device one launch of its ``kernel`` changes all parameters that have the same settings.
+parameter is a dictionary of tensors. Each optimizer defines ``update``, which changes the array of
+one parameter in place.
 """
 
 import copy
-import sys
-import warnings
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from tensorkit import base, frames, layout
 from tensorkit._tensor import Tensor
+from tensorkit.autograd import history
 from tensorkit.autograd.modes import enable_grad
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, refuse_mix
-from tensorkit.errors import NotSupportedError, message
-from tensorkit.kernels import Kernel
-from tensorkit.nn.module import clear_gradients, typename
-from tensorkit.ops import copying, writing
+from tensorkit.creation import zeros_like
+from tensorkit.data import tensor
+from tensorkit.devices import refuse_mix
+from tensorkit.errors import message, refuse_options
+from tensorkit.nn.module import clear_gradients
+from tensorkit.ops import writing
 from tensorkit.quiet import quietly
-
-BLOCK = 2**16  # elements: a few arrays of this size fit the second-level cache
-_NONE = None, None  # instead of spare arrays
 
 
 class Optimizer:
     """Base of SGD, Adam and AdamW; ``defaults`` are the settings a group may leave out."""
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: Any, defaults: dict[str, Any], others: dict[str, Any]) -> None:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        for name in others.keys() - _OTHERS:
+            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument '{name}'")
+        self._check(others)
         if isinstance(params, TensorBase):
-            raise TypeError(
-                message(
-                    "params argument given to the optimizer should be an iterable of Tensors or "
-                    f"dicts, but got {typename(params)}",
-                    repair="[x]",
-                )
-            )
+            raise TypeError(message("params should be tensors or dicts in a list", repair="[x]"))
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -55,43 +45,30 @@ class Optimizer:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Train more parameters, with settings of their own where ``param_group`` has them."""
-        if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
-        if isinstance(params, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of tensors in sets will change between runs. Please use a list instead."
-            )
         params = [params] if isinstance(params, TensorBase) else list(params)
-        names = [each[0] for each in params if isinstance(each, tuple)]
-        if names:
-            params = [each[1] for each in params]
         for param in params:
             if not isinstance(param, TensorBase):
-                raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is "
-                    + typename(param)
-                )
+                kind = type(param).__name__
+                raise TypeError(f"an optimizer changes tensors; one of the params is a {kind}")
             if not param.is_leaf:  # type: ignore[attr-defined]
-                raise ValueError(
-                    message(
-                        "can't optimize a non-leaf Tensor", repair="x.detach().requires_grad_()"
-                    )
-                )
-        if len(set(params)) < len(params):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this "
-                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
-                "information",
-                UserWarning,
-                stacklevel=3,
-            )
+                repair = "x.detach().requires_grad_()"
+                raise ValueError(message("can't optimize a non-leaf Tensor", repair=repair))
         if not set(params).isdisjoint(self._params()):
             raise ValueError("some parameters appear in more than one parameter group")
-        group = {**param_group, "params": params, **({"param_names": names} if names else {})}
-        # the order of PyTorch: what was given, then the settings that it leaves out
-        self.param_groups.append({**group, **self.defaults, **group})
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        """Raise for settings that no step of this optimizer could use."""
+        has = ("params", "foreach", "fused", *self.defaults)  # the second and third change nothing
+        others = {name: value for name, value in group.items() if name not in has}
+        refuse_options(type(self).__name__, ", ".join(self.defaults), others)
+        for name, value in _settings(group).items():
+            numbers = value if isinstance(value, tuple) else (value,)
+            if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers if x):
+                raise ValueError(f"Invalid {name}: {value}")
 
     def _params(self) -> Iterator[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)
@@ -108,126 +85,47 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        quietly(self._step, _caller(type(self).__name__))
+        quietly(self._step)
         return loss
 
-    def _step(self, writer: tuple[str, Any, int]) -> None:
-        here: list[Any] = []  # of the CPU, which come last: there is memory for them
-        # Changes of those on CUDA devices, by their storages: one launch cannot change the same
-        # memory twice, so what is given twice waits for the next one.
-        rounds: list[dict[int, Any]] = []
-        for group in self.param_groups:
-            for param in group["params"]:
-                gradient = getattr(param, "_grad", None)
-                if gradient is None:
-                    continue
-                if param.device is CPU:
-                    here.append((param, gradient, group))
-                    continue
-                key = id(base.storage_of(param))
-                before = [each[key] for each in rounds if key in each]
-                if len(before) == len(rounds):
-                    rounds.append({})
-                before = [each for each in before if each[0] is param]
-                state = before[-1][2] if before else dict(self.state.get(param, {}))
-                count, arrays = self._prepared(param, gradient, group, state)
-                changes = next(each for each in rounds if key not in each)
-                changes[key] = param, group, state, count + len(before), arrays
-        spares = [_spare(changes.values()) for changes in rounds]
-        for changes, spare in zip(rounds, spares, strict=True):
-            self._launch(changes, spare, writer)
-        for param, gradient, group in here:
-            self._change(param, gradient, group, writer)
+    def _step(self) -> None:
+        # The memory for all comes first: where it runs out, nothing has changed.
+        states: dict[Tensor, dict[str, Any]] = {}
+        sizes: defaultdict[Any, int] = defaultdict(int)
+        changes = [
+            (param, group)
+            for group in self.param_groups
+            for param in group["params"]
+            if param._grad is not None
+        ]
+        for param, group in changes:
+            if param not in states:
+                states[param] = self.state.get(param) or self.new_state(group, param)
+                _check_place(param, states[param])
+            key = param.device, param.dtype
+            sizes[key] = max(sizes[key], param.numel())
+        spare = {
+            (device, dtype): device.backend.xp.empty((2, size), dtype.numpy)
+            for (device, dtype), size in sizes.items()
+        }
+        self.state.update({param: state for param, state in states.items() if state})
+        for param, group in changes:
+            x, g = param._array, param._grad._array
+            one, two = spare[param.device, param.dtype][:, : x.size]
+            arrays = one.reshape(x.shape), two.reshape(x.shape)
+            self.update(param._xp, group, states[param], x, g, *arrays)
+            history.written(param, f"{type(self).__name__}.step")
 
-    def _change(
-        self, param: Tensor, gradient: Tensor, group: dict[str, Any], writer: tuple[str, Any, int]
-    ) -> None:
-        """Run ``update`` on one parameter, in blocks if it is large and in one piece."""
-        state = (self.state and self.state.get(param)) or {}
-        count, arrays = self._prepared(param, gradient, group, state)
-        self._begin(param, state, writer)
-        size = arrays[0].size
-        if size <= BLOCK or not all(x.flags.c_contiguous for x in arrays):
-            self.update(np, group, count, _NONE, *arrays)
-            return
-        flat = [x.reshape(-1) for x in arrays]
-        for start in range(0, size, BLOCK):
-            self.update(np, group, count, _NONE, *[x[start : start + BLOCK] for x in flat])
-
-    def _prepared(
-        self, param: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]
-    ) -> tuple[int, list[Any]]:
-        """The number of the step, and the arrays: parameter, gradient, state."""
-        if not param._is_contiguous:
-            writing.check_overlap(param)
-        count, tensors = self.prepare(group, state, param)
-        arrays = [param._array, gradient._array]
-        for each in tensors:
-            if each.device is not param.device:
-                refuse_mix(
-                    param.device,
-                    each.device,
-                    repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
-                )
-            arrays.append(each._array)
-        return count, arrays
-
-    def _begin(self, param: Tensor, state: dict[str, Any], writer: tuple[str, Any, int]) -> None:
-        """Note that a parameter changes now."""
-        if state:
-            self.state[param].update(state)
-            if "step" in state:
-                state["step"]._array += 1
-        storage = param._storage or base.storage_of(param)
-        storage.version += 1
-        storage.wrote = writer
-
-    def _launch(self, changes: Any, spare: Any, writer: tuple[str, Any, int]) -> None:
-        """Change parameters of CUDA devices, with one launch all that have the same settings.
-
-        By now there is memory for the state of all and for what is computed on the way: what does
-        not fit has changed nothing.
-        """
-        together: dict[Any, list[Any]] = defaultdict(list)
-        for key, (param, group, state, count, arrays) in changes.items():
-            self._begin(param, state, writer)
-            x, *others = arrays
-            if key in spare:
-                self.update(param._xp, group, count, spare[key], *arrays)
-                continue
-            kernel, numbers = self.kernel(group, count)
-            # a launch for many needs arrays that lie alike, without gaps
-            alike = all(each.strides == x.strides for each in others)
-            alike = alike and layout.is_dense(tuple(param.shape), param._strides)
-            together[param.device, param.dtype, kernel, numbers, alike or key].append(
-                (group, count, arrays)
-            )
-        for (device, _, kernel, numbers, _), some in together.items():
-            group, count, _ = some[0]
-            lists = [[g, x, *state] for _, _, (x, g, *state) in some]
-            update = partial(self._update_of_lists, group, count)
-            device.backend.launch_on_lists(kernel, numbers, lists, update)
-
-    def _update_of_lists(self, group: dict[str, Any], count: int, *arrays: Any) -> None:
-        g, x, *state = arrays
-        self.update(np, group, count, _NONE, x, g, *state)
-
-    def prepare(
-        self, group: dict[str, Any], state: dict[str, Any], param: Tensor
-    ) -> tuple[int, list[Tensor]]:
-        """Which step of this parameter comes, and the tensors of its state, made at the first."""
-        raise NotImplementedError
-
-    def kernel(self, group: dict[str, Any], count: int) -> tuple[Kernel, tuple[float, ...]]:
-        """What ``update`` is on a GPU: a kernel of ``g``, ``x`` and the state, and its numbers."""
+    def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        """What is kept of a parameter, before its first step."""
         raise NotImplementedError
 
     def update(
-        self, xp: Any, group: dict[str, Any], count: int, spare: Any, x: Any, g: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
     ) -> None:
-        """Change the array ``x`` of a parameter and those of its state in place; not ``g``.
+        """Change the array ``x`` of a parameter and its state in place; ``g`` is its gradient.
 
-        ``spare`` are two arrays to compute in. Where they are None new ones are made.
+        ``one`` and ``two`` are arrays of its shape to compute in.
         """
         raise NotImplementedError
 
@@ -239,7 +137,7 @@ class Optimizer:
         return {
             "state": {number[param]: state for param, state in self.state.items()},
             "param_groups": [
-                {**_without_params(group), "params": [number[param] for param in group["params"]]}
+                {**_settings(group), "params": [number[param] for param in group["params"]]}
                 for group in self.param_groups
             ],
         }
@@ -258,6 +156,12 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
+        groups = [
+            {**_settings(theirs), "params": mine["params"]}
+            for mine, theirs in zip(own, others, strict=True)
+        ]
+        for group in groups:
+            self._check(group)
         numbers = chain.from_iterable(group["params"] for group in others)
         param_of = dict(zip(numbers, self._params(), strict=True))
         states = {}  # all of them are there before anything is taken over: memory may run out
@@ -266,94 +170,156 @@ class Optimizer:
             states[param] = {name: _fitted(name, x, param) for name, x in state.items()}
         self.state.clear()
         self.state.update(states)
-        self.param_groups = [
-            {**_without_params(theirs), "params": mine["params"]}
-            for mine, theirs in zip(own, others, strict=True)
-        ]
+        self.param_groups = groups
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for place, group in enumerate(self.param_groups):
-            settings = sorted(_without_params(group).items())
+            settings = sorted(_settings(group).items())
             lines += [f"Parameter Group {place}", *(f"    {k}: {v}" for k, v in settings), ""]
         return "\n".join([*lines[:-1], ")"])
 
 
-def _without_params(group: dict[str, Any]) -> dict[str, Any]:
+# what PyTorch's optimizers have besides
+_OTHERS = {"dampening", "nesterov", "maximize", "amsgrad", "foreach", "fused"}
+_OTHERS |= {"capturable", "differentiable"}
+
+
+def _settings(group: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name != "params"}
+
+
+def _check_place(param: Tensor, state: dict[str, Any]) -> None:
+    """Raise where a parameter cannot be written to, or its state is on another device."""
+    if not param.is_contiguous():
+        writing.check_overlap(param)
+    for name, each in state.items():
+        if name != "step":
+            refuse_mix(
+                param.device,
+                each.device,
+                repair="optimizer.load_state_dict(optimizer.state_dict())    # it follows",
+            )
 
 
 def _fitted(name: str, value: Any, param: Tensor) -> Any:
     """A loaded value as its parameter is, dtype and device; steps are counted on the host."""
-    if not isinstance(value, Tensor):
-        return value
-    if name == "step":
-        return value.cpu()
-    return value.to(param.device, param.dtype if param.is_floating_point() else value.dtype)
+    return value.cpu() if name == "step" else value.to(param.device, param.dtype)
 
 
-def _caller(optimizer: str) -> tuple[str, Any, int]:
-    """Who called ``step``, as the error about a changed tensor names it."""
-    frame = frames.of_user(sys._getframe(2))
-    return f"{optimizer}.step", frame.f_code, frame.f_lasti
+class SGD(Optimizer):
+    """Moves each parameter against its gradient: ``x -= lr * g``.
 
+    With ``momentum`` the direction is a running sum of the gradients, ``v = momentum * v + g``.
+    ``weight_decay`` adds that part of ``x`` to the gradient.
 
-def _spare(changes: Iterable[Any]) -> dict[int, list[Any]]:
-    """Two arrays to compute in for each parameter that no kernel changes, such as of float16.
-
-    By storages, as the changes; they are parts of two that are as large as the largest.
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.SGD([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.0000], requires_grad=True)
     """
-    sizes: dict[Any, int] = defaultdict(int)
-    params = [param for param, *_, arrays in changes if not _have_kernel(arrays)]
-    for param in params:
-        key = param.device, param.dtype
-        sizes[key] = max(sizes[key], param.numel())
-    made = {
-        (device, dtype): [device.backend.xp.empty(size, dtype.numpy) for _ in range(2)]
-        for (device, dtype), size in sizes.items()
-    }
-    return {
-        id(base.storage_of(param)): [
-            each[: param.numel()].reshape(param.shape) for each in made[param.device, param.dtype]
-        ]
-        for param in params
-    }
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        *,
+        weight_decay: float = 0,
+        **others: Any,
+    ) -> None:
+        defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
+        super().__init__(params, defaults, others)
+
+    def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        """The velocity, where there is momentum."""
+        return {"momentum_buffer": zeros_like(param)} if group["momentum"] else {}
+
+    def update(
+        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
+    ) -> None:
+        """One step of gradient descent."""
+        if group["weight_decay"]:
+            g = xp.add(g, xp.multiply(x, group["weight_decay"], out=one), out=one)
+        if group["momentum"]:
+            v = state["momentum_buffer"]._array
+            v *= group["momentum"]
+            v += g
+            g = v
+        x -= xp.multiply(g, float(group["lr"]), out=two)
 
 
-def _have_kernel(arrays: list[Any]) -> bool:
-    return {each.dtype.char for each in arrays} in ({"f"}, {"d"})  # see kernels.py
+class Adam(Optimizer):
+    """Divides the running mean of the gradients by the root of that of their squares.
+
+    Both means start at zero and are corrected for it. ``weight_decay`` adds that part of the
+    parameter to the gradient. Source: Kingma and Ba 2015.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.Adam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.5000], requires_grad=True)
+    """
+
+    shrinks = False  # whether weight decay is for the parameters themselves
+    decay: float = 0
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float | None = None,
+        **others: Any,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps}
+        defaults["weight_decay"] = self.decay if weight_decay is None else weight_decay
+        super().__init__(params, defaults, others)
+
+    def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        """The number of the step, and the running means."""
+        means = {name: zeros_like(param) for name in ("exp_avg", "exp_avg_sq")}
+        return {"step": tensor(0.0), **means}
+
+    def update(
+        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
+    ) -> None:
+        """One step of Adam; ``m`` and ``v`` are the means."""
+        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
+        m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
+        count = state["step"]._array
+        count += 1
+        if decay and self.shrinks:
+            x *= 1 - lr * decay
+        elif decay:
+            g = xp.add(g, xp.multiply(x, decay, out=one), out=one)
+        m += xp.multiply(xp.subtract(g, m, out=two), 1 - beta1, out=two)
+        v *= beta2
+        v += xp.multiply(xp.multiply(g, g, out=two), 1 - beta2, out=two)
+        root = xp.divide(xp.sqrt(v, out=two), math.sqrt(1 - beta2 ** int(count)), out=two)
+        root += group["eps"]
+        step = xp.divide(m, root, out=two)
+        step *= lr / (1 - beta1 ** int(count))
+        x -= step
 
 
-def new_state(param: Tensor) -> Tensor:
-    """Zeros that lie in memory as the parameter does."""
-    shape, strides = tuple(param.shape), param._strides
-    zeros = copying.filled(param, 0)
-    if zeros.stride() != strides and layout.is_dense(shape, strides):
-        return copying.laid_out(zeros, strides)
-    return zeros
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters and leaves the gradients alone.
 
+    Source: Loshchilov and Hutter 2019.
 
-def settings(arguments: dict[str, Any]) -> dict[str, Any]:
-    """What ``__init__`` was given beside the parameters, of its ``locals()``."""
-    others = ("self", "params", "__class__")
-    return {name: value for name, value in arguments.items() if name not in others}
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.AdamW([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.4950, 1.4900], requires_grad=True)
+    """
 
-
-def check_settings(**numbers: float) -> None:
-    """ValueError in PyTorch's words unless each number is at least 0."""
-    for name, value in numbers.items():
-        if not value >= 0.0:
-            words = "weight_decay" if name == "weight_decay" else name.replace("_", " ")
-            raise ValueError(f"Invalid {words}{_VALUE.get(name, '')}: {value}")
-
-
-_VALUE = dict.fromkeys(("momentum", "weight_decay", "epsilon"), " value")
-
-
-def refuse(**options: Any) -> None:
-    """NotImplementedError for an option of PyTorch's that would change what a step means."""
-    for name, value in options.items():
-        if value:
-            raise NotSupportedError(
-                f"tensorkit's optimizers have no {name}=True", repair=f"{name}=False"
-            )
+    shrinks = True
+    decay = 1e-2

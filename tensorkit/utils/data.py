@@ -6,7 +6,6 @@ the items of a batch and stacks them. All work is done in this process.
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,8 @@ import numpy as np
 
 from tensorkit import dtypes
 from tensorkit._tensor import Tensor
-from tensorkit.base import TensorBase
 from tensorkit.data import as_tensor, tensor
-from tensorkit.devices import CPU, Device
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import message, refuse_options
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
 
@@ -84,35 +81,20 @@ def random_split(
     (8, 2)
     """
     total = len(dataset)
+    counts: list[Any] = list(lengths)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        lengths = _from_fractions(lengths, total)
-    if sum(lengths) != total:
+        counts = [math.floor(total * fraction) for fraction in lengths]
+        for place in range(total - sum(counts)):  # what rounding left over goes round
+            counts[place % len(counts)] += 1
+    if sum(counts) != total or min(lengths) < 0:
         raise ValueError(
             message(
                 "Sum of input lengths does not equal the length of the input dataset!",
-                f"The lengths add up to {sum(lengths)}, the data set has {total} items.",
+                f"The lengths {list(lengths)} do not deal out {total} items.",
             )
         )
-    order = generator.permutation(total).tolist()
-    ends = list(itertools.accumulate(int(length) for length in lengths))
-    starts = [0, *ends[:-1]]
-    return [Subset(dataset, order[a:b]) for a, b in zip(starts, ends, strict=True)]
-
-
-def _from_fractions(fractions: Sequence[float], total: int) -> list[int]:
-    for place, fraction in enumerate(fractions):
-        if fraction < 0 or fraction > 1:
-            raise ValueError(f"Fraction at index {place} is not between 0 and 1")
-    lengths = [math.floor(total * fraction) for fraction in fractions]
-    for place in range(total - sum(lengths)):  # what rounding left over goes round
-        lengths[place % len(lengths)] += 1
-    for place, length in enumerate(lengths):
-        if length == 0:
-            warnings.warn(
-                f"Length of split at index {place} is 0. This might result in an empty dataset.",
-                stacklevel=3,
-            )
-    return lengths
+    order = iter(generator.permutation(total).tolist())
+    return [Subset(dataset, list(itertools.islice(order, int(count)))) for count in counts]
 
 
 # Samplers
@@ -168,9 +150,8 @@ class BatchSampler:
     def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
         while batch := list(itertools.islice(indices, self.batch_size)):
-            if len(batch) < self.batch_size and self.drop_last:
-                return
-            yield batch
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
@@ -188,14 +169,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
             [3., 4.]]), tensor([0, 1])]
     """
     first = batch[0]
-    if isinstance(first, TensorBase):
-        return stack(list(batch), 0)
-    if isinstance(first, (np.ndarray, np.generic)):
+    if isinstance(first, (Tensor, np.ndarray, np.generic)):
         return stack([as_tensor(each) for each in batch], 0)
-    if isinstance(first, float):
-        return tensor(list(batch), dtype=dtypes.float64)
-    if isinstance(first, int):
-        return tensor(list(batch))
+    if isinstance(first, (float, int)):
+        return tensor(list(batch), dtype=dtypes.float64 if isinstance(first, float) else None)
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
@@ -221,25 +198,10 @@ def default_convert(item: Any) -> Any:
     return item
 
 
-def _refuse_workers(count: int, prefetch_factor: int | None, persistent: bool) -> None:
-    if count:
-        raise NotSupportedError(
-            "tensorkit loads data in this process only",
-            repair="num_workers=0, without prefetch_factor and persistent_workers",
-        )
-    if prefetch_factor is not None:
-        raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing.let num_workers "
-            "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-        )
-    if persistent:
-        raise ValueError("persistent_workers option needs num_workers > 0")
-
-
 class DataLoader:
     """Batches of a data set; going through it once is an epoch.
 
-    What PyTorch's takes for its workers and for pinned memory is taken, and changes nothing.
+    What PyTorch's takes for pinned memory is taken, and changes nothing.
 
     >>> data = tk.utils.data.TensorDataset(tk.arange(5))
     >>> [batch.tolist() for (batch,) in tk.utils.data.DataLoader(data, batch_size=2)]
@@ -257,16 +219,12 @@ class DataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context: Any = None,
-        generator: Generator | None = None,
         *,
-        prefetch_factor: int | None = None,
-        persistent_workers: bool = False,
-        pin_memory_device: str = "",
+        generator: Generator | None = None,
+        **workers: Any,
     ) -> None:
-        _refuse_workers(num_workers, prefetch_factor, persistent_workers)
+        has = "batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator"
+        refuse_options("DataLoader", has, {"num_workers": num_workers, **workers})
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -276,21 +234,14 @@ class DataLoader:
                     "sampler, and drop_last"
                 )
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last"
-            )
-        elif batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
+        elif drop_last if batch_size is None else batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
-        if sampler is None:
-            sampler = (
-                RandomSampler(dataset, generator=generator)
-                if shuffle
-                else SequentialSampler(dataset)
-            )
+        if sampler is None and shuffle:
+            sampler = RandomSampler(dataset, generator=generator)
+        elif sampler is None:
+            sampler = SequentialSampler(dataset)
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
@@ -311,31 +262,19 @@ class DataLoader:
             for index in self.sampler:
                 yield self.collate_fn(self.dataset[index])
             return
-        fetch = _whole(self.dataset) if self.collate_fn is default_collate else None
+        at_once = self.collate_fn is default_collate and _is_taken_at_once(self.dataset)
         for indices in self.batch_sampler:
-            if fetch is None:
-                yield self.collate_fn([self.dataset[index] for index in indices])
+            if at_once:
+                yield list(self.dataset[list(indices)])
             else:
-                yield fetch(list(indices))
+                yield self.collate_fn([self.dataset[index] for index in indices])
 
     def __len__(self) -> int:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
 
-def _whole(dataset: Any) -> Callable[[list[int]], Any] | None:
-    """How to take a whole batch at once, which stacking item by item would only give slower."""
+def _is_taken_at_once(dataset: Any) -> bool:
+    """Whether indexing with a list gives a whole batch, which is quicker than item by item."""
     if type(dataset) is Subset:
-        inner = _whole(dataset.dataset)
-        return inner and (lambda indices: inner([dataset.indices[each] for each in indices]))
-    if type(dataset) is TensorDataset and not any(x.requires_grad for x in dataset.tensors):
-        devices = {x.device for x in dataset.tensors} - {CPU}
-        if not devices:
-            return lambda indices: [x[indices] for x in dataset.tensors]
-        return lambda indices: _picked(dataset.tensors, devices, indices)
-    return None
-
-
-def _picked(tensors: Iterable[Tensor], devices: Iterable[Device], indices: list[int]) -> Any:
-    """The rows of all tensors at ``indices``, which are sent to each device once."""
-    there = {device: tensor(indices, device=device) for device in devices}
-    return [x[there.get(x.device, indices)] for x in tensors]
+        return _is_taken_at_once(dataset.dataset)
+    return type(dataset) is TensorDataset and not any(x.requires_grad for x in dataset.tensors)

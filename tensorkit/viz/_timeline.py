@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import groupby
 from typing import Any
 
-from tensorkit.ledger import Ledger, Record
+from tensorkit.cuda.ledger import Ledger, Record
 from tensorkit.viz import words
 from tensorkit.viz.charts import chart, short
 from tensorkit.viz.drawing import shortened

@@ -23,7 +23,7 @@ import bench
 import numpy as np
 
 import tensorkit as tk
-from tensorkit import gpu
+from tensorkit.cuda import cupy_backend
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROUNDS, MOST = 15, 50  # so few calls a round that the queue of a device never fills
@@ -99,14 +99,6 @@ def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", **goals:
         return lambda: (run if raw == "same" else raw)(xp, *own)
 
     return Row(prepare, None if grad or raw is None else by_hand, **goals)
-
-
-def with_tf32(m: Any, x: Any, y: Any) -> Any:
-    """A product whose operands may be rounded."""
-    m.backends.cuda.matmul.allow_tf32 = True
-    result = x @ y
-    m.backends.cuda.matmul.allow_tf32 = False
-    return result
 
 
 def training(width: int, depth: int, batch: int, optimizer: str, **goals: Any) -> Row:
@@ -196,7 +188,6 @@ def rows(tiny: bool = False) -> dict[str, Row]:
         found[f"matmul: {size}, transposed"] = call(
             lambda m, x, y: x @ y.T, a, b, rtol=2e-3, **goals
         )
-    found["matmul: 4096, TF32"] = call(with_tf32, matrix, matrix, raw=None, rtol=5e-2)
     shape = (2, 4, 2, 8) if tiny else (16, 512, 12, 64)
     for kind in ("float32", "float16"):
         q, k = (numbers(*shape, seed=seed, dtype=kind) for seed in (0, 1))
@@ -408,7 +399,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", default=[""], help="only labels containing a text")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    missing = gpu.missing()
+    missing = cupy_backend.missing()
     if missing:
         sys.exit(f"Nothing can be measured: {missing}")
     known = {

@@ -1,10 +1,6 @@
 """Settings for the tests of tensorkit: the same examples on every run, and the shared helpers."""
 
-import atexit
-import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -48,28 +44,23 @@ def _defaults():
 
 
 def _devices():
-    from tensorkit import gpu
+    from tensorkit.cuda.cupy_backend import missing
 
-    if "GPU_STAND_IN" in os.environ:  # so many GPUs, to try out what is to run on real ones
-        from fake_cupy import Cupy
-
-        folder = Path(tempfile.mkdtemp())
-        atexit.register(shutil.rmtree, folder)
-        sys.modules["cupy"] = Cupy(folder, int(os.environ["GPU_STAND_IN"]))
-    return ["simulated", *["cuda", "cuda:1"][: len(gpu.find())]]
+    return ["simulated", "stand-in", *([] if missing() else ["cuda"])]
 
 
 @pytest.fixture(params=_devices())
 def gpu(request):
-    """The current CUDA device of the test: simulated, and the first two real ones there are."""
+    """The CUDA device of the test: simulated, CuPy's stand-in, and the real one if there is one."""
     import tensorkit as tk
-    from tensorkit.devices import cuda
 
     if request.param == "simulated":
         with tk.cuda.simulate():
             yield request.param
-        return
-    before = cuda.use(None)
-    tk.cuda.set_device(request.param)
-    yield request.param
-    cuda.restore(before)
+    elif request.param == "stand-in":
+        from fake_cupy import installed
+
+        with installed():
+            yield request.param
+    else:
+        yield request.param

@@ -1,36 +1,30 @@
 """What CuPy's functions take: read from CuPy where it is installed, else from a committed table.
 
-    python tests/tensorkit/cupy_signatures.py    # writes the table anew
+    python tests/tensorkit/cupy_signatures.py [NAME ...]    # writes the table anew, with these
 
-CuPy can be imported without a GPU: pip install --no-deps cupy-cuda12x cuda-pathfinder (137 MB), and
-nvidia-cublas-cu12 (554 MB) for the signatures of cuBLAS.
+CuPy can be imported without a GPU: pip install --no-deps cupy-cuda12x cuda-pathfinder (137 MB).
 """
 
 import ast
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tensorkit import simulated
+from tensorkit.cuda import cupy_backend
 
 TABLE = Path(__file__).with_name("cupy_signatures.txt")
 # what the backend of a GPU asks of objects that CuPy gave it
 _OF_OBJECTS = {
-    "ElementwiseKernel": "__call__",
-    "RawKernel": "__call__",
     "add": "at reduce",
     "multiply": "reduce",
     "ndarray": "base data set",
-    "cuda.Device": "__enter__ __exit__ mem_info synchronize",
+    "cuda.Device": "mem_info synchronize",
     "cuda.Event": "done record",
-    "cuda.Stream": "wait_event",
     "cuda.MemoryPool": "free_all_blocks malloc total_bytes used_bytes",
 }
-_PLACES = {
-    "cupy": "", "xp": "", "cublas": "cuda.cublas.", "runtime": "cuda.runtime.",
-    "linalg": "_core._routines_linalg.",
-}  # fmt: skip
+_PLACES = {"cupy": "", "xp": ""}
 
 
 def _attributes(path):
@@ -48,13 +42,8 @@ def _attributes(path):
 
 def backend_names():
     """What the backend of a GPU uses of CuPy beside the functions of its array library."""
-    package = Path(simulated.__file__).parent
-    found = {"cuda.cublas.gemmStridedBatchedEx"}
-    for name in ("gpu", "cublas", "kernels"):
-        found |= {*_attributes(package / f"{name}.py")}
-    found -= {"__name__", "cuda.cublas.product"}  # of tensorkit
-    found |= {f"{kind}.{name}" for kind, told in _OF_OBJECTS.items() for name in told.split()}
-    found |= {"broadcast_shapes", "may_share_memory"}
+    found = {*_attributes(Path(cupy_backend.__file__))}
+    found |= {f"{kind}.{name}" for kind, names in _OF_OBJECTS.items() for name in names.split()}
     places = {each for each in found if any(other.startswith(f"{each}.") for other in found)}
     classes = {each for each in places if each.rpartition(".")[2][0].isupper()}
     return sorted(found - (places - classes))
@@ -111,21 +100,21 @@ def _of_ufunc(ufunc):
     )
 
 
-def installed():
+def installed(names=()):
     """The table as the installed CuPy has it; names that it lacks are left out."""
     import cupy
 
     found = {"version": cupy.__version__}
-    wanted = [*simulated.FUNCTIONS, *(f"ndarray.{name}" for name in simulated.METHODS)]
-    wanted += [*(f"ndarray.{name}" for name in sorted(simulated._ATTRIBUTES)), *backend_names()]
-    for name in wanted:
+    for name in sorted({*committed(), *backend_names(), *names} - {"version"}):
+        name = name.removeprefix("ufunc ")
         try:
-            found[name] = _signature(_find(cupy, name))
-        except (AttributeError, ImportError):  # without cuBLAS its names cannot be asked for
+            value = _find(cupy, name)
+        except (AttributeError, ImportError):
             continue
-    for name in simulated.UFUNCS:
-        if isinstance(getattr(cupy, name, None), cupy.ufunc):
-            found[f"ufunc {name}"] = _of_ufunc(getattr(cupy, name))
+        if isinstance(value, cupy.ufunc):
+            found[f"ufunc {name}"] = _of_ufunc(value)
+        else:
+            found[name] = _signature(value)
     return found
 
 
@@ -151,4 +140,4 @@ def as_text(table):
 
 
 if __name__ == "__main__":
-    TABLE.write_text(as_text(installed()))
+    TABLE.write_text(as_text(installed(sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""PyTorch's sentences for which tensorkit has words of its own: the class is compared, not the text.
+"""PyTorch's sentences for which tensorkit has its own words: the class is compared, not the text.
 
 Each row is a pattern of PyTorch's first line. The reason is one for all: an operation refuses what
 its declaration excludes in one generic sentence ("PyTorch's sentence for arguments of a wrong kind"
@@ -19,6 +19,30 @@ OTHER_WORDS = re.compile(
             r"^expected scalar type",
             r"^addmv input tensors",
             r"^Input dtypes must be the same",
+            r"\(\) (got an unexpected|takes|received an invalid|missing)",
+            r"argument '\w+' (\(position \d+\) )?must be",
+            r"int too big to convert",
+            r"^attempting to assign a gradient with dtype",
+            r"^can't retain_grad on Tensor that has requires_grad=False",
+            r"^Can't detach views in-place",
+            r"^all inputs have to be Tensors or GradientEdges",
+            r"^Expected output to be a torch.Tensor",
+            r"^cannot register a hook on a tensor that doesn't require gradient",
+            r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
+            r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
+            r"Expected reduction dim",
+            r"does not support bool",
+            r"^(max|min|prod|var|std)\(\) received an invalid combination",
+            r"^bincount only supports",
+            r"^bincount\(\): argument 'weights'",
+            r"^weights should be 1-d",
+            r"^minlength should be",
+            r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
+            r"^nll_loss_nd\(\)",
+            r"^'weight' must be 2-D",
+            r"is different to the input size .* is deprecated",
+            r"^Found dtype \w+ but expected",
+            r"_kernel_impl\" not implemented",
             # views, indices, gathering
             r"^narrow\(\): length must be",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",

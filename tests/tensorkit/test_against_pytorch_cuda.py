@@ -13,12 +13,12 @@ from function_cases import CASES, leaves_of
 from tk_oracle import torch
 
 import tensorkit as tk
-from tensorkit import gpu
+from tensorkit.cuda import cupy_backend
 
 with warnings.catch_warnings(action="ignore"):  # of a driver that is too old for this PyTorch
     sees_gpu = torch.cuda.is_available()
 THEIRS = "cuda" if sees_gpu else "cpu" if "GPU_STAND_IN" in os.environ else None
-if gpu.missing() or not THEIRS:
+if cupy_backend.missing() or not THEIRS:
     pytest.skip("no GPU that CuPy and PyTorch can use", allow_module_level=True)
 
 OURS = "cuda"

@@ -135,8 +135,6 @@ torch.add(torch.ones(2),1,alpha=None)
 torch.ones(2).add(1,alpha="x")
 torch.ones(2).add_(1,alpha="x")
 torch.sub(torch.ones(2),1,alpha="x")
-torch.ones(2).add(1,alpha=torch.tensor(2.))
-torch.ones(2).add(1,alpha=torch.tensor([2.]))
 torch.ones(2).add(1,alpha=np.float32(2.))
 torch.full((2,),2**63)
 torch.full((2,),2**64)
@@ -313,7 +311,6 @@ torch.zeros(2,1).squeeze(0.5)
 torch.zeros(2,1).squeeze(axis=1).shape
 torch.zeros(2,1).squeeze((0,1.))
 torch.zeros(2,1).flatten(1.)
-torch.logsumexp(torch.zeros(2,1),None)
 torch.zeros(2,1).max(torch.ones(2,1),2)
 torch.prod(torch.zeros(2,1),None,1)
 torch.zeros(2,1).var(0,1)
@@ -442,8 +439,6 @@ torch.arange(2**62)
 torch.linspace(0,1,2**62)
 """
 ROOTS = r"""
-torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**.5
-torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-.5
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-1
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**-2
 torch.tensor([-inf,-0.,0.,inf,-1.,4.,nan],dtype=torch.float16)**2
@@ -462,15 +457,6 @@ torch.tensor(-inf)**-.5
 torch.tensor(-inf)**torch.tensor(-.5)
 torch.tensor(-inf)**.5
 """
-COMPARISONS_IN_PLACE = r"""
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.ge_(0);torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y.lt_(torch.ones(2));torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);y=x*2;y[1:].eq_(0);torch.autograd.grad((y*3).sum(),x)[0]
-x=torch.tensor([1.,-2.],requires_grad=True);repr((x*2).ge_(0))
-x=torch.tensor([1.,-2.],requires_grad=True);(x*2).ne_(torch.ones(2)).grad_fn.name()
-x=torch.tensor([1.,-2.],requires_grad=True);repr(torch.ones(2).gt_(x))
-x=torch.tensor([1.,-2.],requires_grad=True);x>0
-"""
 ONE_NUMBER_FOR_A_MASK = r"""
 x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor(2);x
 x=torch.zeros(3);x[torch.tensor([True,False,True])]=torch.tensor([[4]]);x
@@ -488,15 +474,6 @@ PRODUCTS_OF_THE_OTHERS = r"""
 x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
-"""
-SUBSCRIPTS_AS_LISTS = r"""
-torch.einsum(torch.arange(6.).view(2,3),[0,1],torch.arange(12.).view(3,4),[1,2],[0,2])
-torch.einsum(torch.arange(6.).view(2,3),[0,1],torch.arange(12.).view(3,4),[1,2])
-torch.einsum(torch.arange(6.).view(2,3),[...,30],[30,...])
-torch.einsum(torch.arange(6.).view(2,3),[3,1],[])
-torch.einsum(torch.ones(2),[60])
-torch.einsum(torch.ones(2,2),[3,3])
-torch.einsum(torch.ones(2))
 """
 POSITIONS_FROM_THE_END = r"""
 torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-1]]),1)

@@ -12,7 +12,7 @@ from function_cases import leaves_of
 from on_devices import agree, unasked, words
 
 import tensorkit as tk
-from tensorkit.gpu import find as gpu_backends
+from tensorkit.cuda.cupy_backend import missing
 
 CASES = {
     **{("unary", name): (run, 1) for name, run in UNARY.items()},
@@ -149,5 +149,5 @@ def test_the_sign_of_zero_passes_a_relu(dtype):
 
 
 def test_a_gpu_is_tested_where_there_is_one():
-    if not gpu_backends():
-        pytest.skip("no GPU, or no CuPy: these tests ran on the simulated device (make test-gpu)")
+    if why := missing():
+        pytest.skip(f"{why} These tests ran on the simulated device (make test-gpu)")

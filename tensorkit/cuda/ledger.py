@@ -123,11 +123,6 @@ class unrecorded:
         _open[:] = self._before
 
 
-def is_recording() -> bool:
-    """Whether a ledger is open."""
-    return bool(_open)
-
-
 def note(
     kind: str,
     name: str,
