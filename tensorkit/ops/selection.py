@@ -168,7 +168,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array, xp = input._array, input._xp
     found = (array if array.ndim else array.reshape(1)).nonzero()
     if as_tuple:
-        return tuple([results.finished(base.new(each)) for each in found])
+        return tuple([results.finished(base.new(each.copy())) for each in found])
     rows = xp.stack(found, 1)
     return results.finished(base.new(rows if array.ndim else rows[:, :0].copy()))
 

@@ -61,7 +61,7 @@ OTHER_WORDS = re.compile(
             r"^index_add_\(\): |^source tensor shape must match self",
             r"and to be no larger size than src",
             r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
-            r"^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
+            r"^select\(\) cannot be applied|^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
         ]
     )
 )
