@@ -99,6 +99,8 @@ from tensorkit.ops.arithmetic import (
 from tensorkit.ops.arranging import diag, flip, repeat_interleave, roll, trace, tril, triu
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
+    clamp,
+    clamp_,
     eq,
     ge,
     gt,
@@ -108,10 +110,11 @@ from tensorkit.ops.comparison import (
     logical_or,
     logical_xor,
     lt,
+    maximum,
+    minimum,
     ne,
 )
 from tensorkit.ops.copying import clone
-from tensorkit.ops.einsum import einsum
 from tensorkit.ops.elementary import (
     acos,
     asin,
@@ -142,14 +145,13 @@ from tensorkit.ops.elementary import (
     trunc,
 )
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import gather, index_select, take_along_dim
 from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.masking import masked_fill, masked_select
+from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
 from tensorkit.ops.nn_ops import log_softmax, softmax
-from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reductions import (
     all,
     amax,

@@ -47,12 +47,10 @@ from tensorkit.ops import (
     copying,
     elementary,
     error_function,
-    extremes,
     gathering,
     indexing,
     masking,
     nn_ops,
-    products,
     reductions,
     reshaping,
     scattering,
@@ -61,6 +59,7 @@ from tensorkit.ops import (
     splitting,
     views,
 )
+from tensorkit.ops import matmul as products
 from tensorkit.ops.arguments import (
     as_number,
     by_name,
@@ -750,11 +749,11 @@ class Tensor(TensorBase):
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = reductions.max, extremes.maximum.method
-    min, minimum = reductions.min, extremes.minimum.method
+    max, maximum = reductions.max, comparison.maximum
+    min, minimum = reductions.min, comparison.minimum
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
-    clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
+    clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
     softmax = nn_ops.softmax
     log_softmax = nn_ops.log_softmax
     logsumexp = reductions.logsumexp

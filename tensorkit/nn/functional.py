@@ -17,7 +17,7 @@ from tensorkit.errors import (
     sizes,
 )
 from tensorkit.layout import Ints
-from tensorkit.ops import elementary, nn_ops, products, views
+from tensorkit.ops import elementary, matmul, nn_ops, views
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
@@ -47,11 +47,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if bias is None:
         need_tensor("linear", weight, "weight", 2)
-        return products.matmul(input, views.t(weight))
+        return matmul.matmul(input, views.t(weight))
     if len(shape) == 2:
         return nn_ops.linear(input, weight, bias)
     if not input._is_contiguous:
-        return products.matmul(input, views.t(weight)) + bias
+        return matmul.matmul(input, views.t(weight)) + bias
     rows = views.view(input, (-1, shape[-1]))
     return views.view(nn_ops.linear(rows, weight, bias), (*shape[:-1], weight.shape[0]))
 

@@ -18,8 +18,8 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor, no_kernel
 from tensorkit.ops.blocks import by_rows
 from tensorkit.ops.elementary import exp, log, sigmoid, sqrt
+from tensorkit.ops.matmul import addmm, refuse_sizes
 from tensorkit.ops.places import add_rows, outside
-from tensorkit.ops.products import addmm, refuse_sizes
 from tensorkit.ops.reductions import mean, sum, total, wide
 from tensorkit.ops.selection import where
 from tensorkit.ops.views import t, unsqueeze
