@@ -31,6 +31,7 @@ OTHER_WORDS = re.compile(
             r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
             r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
             r"Expected reduction dim",
+            r"^(torch\.)?linalg[._]",
             r"does not support bool",
             r"^(max|min|prod|var|std)\(\) received an invalid combination",
             r"^bincount only supports",
