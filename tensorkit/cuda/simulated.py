@@ -32,7 +32,6 @@ _MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
 # These give host values, so the host waits; it waits for the size of what the others give.
 _TO_HOST = {"item", "tolist", "tobytes"}
 _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
-_COMPARISONS = np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
 
 _IN_THE_HOST = "The simulated memory lies in this computer's, which has not so much left."
@@ -104,10 +103,11 @@ class _Memory:
         self.backend.pool.allocated -= self.size
 
 
-class Array(np.lib.mixins.NDArrayOperatorsMixin):
+class Array:
     """An array in the memory of the simulated device; views share ``memory``."""
 
     __slots__ = ("__weakref__", "_host", "memory")
+    __array_ufunc__ = None  # NumPy's numbers leave operators to these
     __hash__ = object.__hash__
 
     _host: Any
@@ -136,15 +136,6 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def T(self) -> Any:
         """The view with all dimensions in reverse order."""
         return self.transpose()
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method != "__call__":
-            return NotImplemented
-        if "out" in options:
-            (options["out"],) = options["out"]
-        if ufunc in _COMPARISONS:  # of which NumPy makes arrays of its own numbers
-            inputs = tuple(x[()] if type(x) is np.ndarray and not x.ndim else x for x in inputs)
-        return _Ufunc(self.memory.backend, ufunc)(*inputs, **options)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
@@ -196,6 +187,25 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"<array on a simulated device, {self.dtype} {self.shape}>"
+
+
+def _operator(name: str, method: str, is_reflected: bool = False) -> Callable[..., Any]:
+    function = getattr(operator, method)
+
+    def apply(self: Array, *others: Any) -> Any:
+        operands = (*others, self) if is_reflected else (self, *others)
+        return self.memory.backend.run(name, function, operands, {})
+
+    return apply
+
+
+_BINARY = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"
+for _name in _BINARY:
+    setattr(Array, f"__{_name}__", _operator(_name, f"__{_name}__"))
+    setattr(Array, f"__r{_name}__", _operator(_name, f"__{_name}__", True))
+    setattr(Array, f"__i{_name}__", _operator(_name, f"__i{_name}__"))
+for _name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"):
+    setattr(Array, f"__{_name}__", _operator(_name, f"__{_name}__"))
 
 
 def _inside(index: Any, shape: tuple[int, ...]) -> Any:
