@@ -10,7 +10,7 @@ Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
-  ones) and vectors of 32 bytes; elsewhere, and in ranges of more than 32,768 numbers, which it
+  ones) and vectors of 32 bytes, where NumPy's longdouble is longer than float64; elsewhere, and in ranges of more than 32,768 numbers, which it
   divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
   and powers are approximations.
 - add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
@@ -81,7 +81,6 @@ KNOWN_DIFFERENCES = {
     "torch.tensor(1 + 2j)": "there are no complex numbers",
     # Words of Python itself for missing or extra arguments.
     "torch.full((2,))": "Python's own sentence for a missing argument",
-    "torch.randint_like(t3)": "Python's own sentence for a missing argument",
     "torch.iinfo()": "Python's own sentence for a missing argument",
     "t3.select(0)": "Python's own sentence for a missing argument",
     "torch.rand()": "the sentence of zeros() serves all functions that take a size",
