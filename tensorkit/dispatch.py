@@ -102,6 +102,12 @@ class Definition:
         self.names_dims = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
+        # two tensors or numbers, and nothing else by position
+        self.is_operator = (
+            self.promote
+            and self.tensors == 2
+            and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
+        )
         # a flag of the arrays that results are
         is_elementwise = self.elementwise or self.promote or self.to_floating or self.ufunc
         self.order = "forc" if is_elementwise else "c_contiguous"
@@ -167,6 +173,8 @@ class Definition:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
         if self.several:
+            if not values[self.several]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
             values[self.several] = _unpacked(values[self.several])
         return values
 
@@ -207,7 +215,7 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
 
     def define(forward: Callable[..., Any]) -> Operation:
         definition = Definition(forward, **declared)
-        if definition.promote and definition.tensors == 2:
+        if definition.is_operator:
             call: Any = _of_two(definition)
         else:
             is_short = definition.tensors == 1 and not definition.options
@@ -451,8 +459,8 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
             pass  # also: the memory is read-only
         if isinstance(other, _ndarray):
             explainer.refuse_array(definition, input, other)
-        args = () if other is None else (other,)
-        return otherwise(input, *args, **options)
+        others = () if other is None else (other,)
+        return otherwise(input, *others, **options)
 
     inplace.__doc__ = f"``{definition.name}``, in place."
     return inplace if definition.ufunc else otherwise
@@ -483,7 +491,7 @@ def _recorder(definition: Definition) -> Any:
     if len(definition.rules) > 1 or not (starts_alike and has_recorder(rule, defaults)):
         return lambda result, *args, **options: _record(definition, result, args, options)
     short, n_inputs = recorder(rule, defaults), len(rule.inputs)
-    if n == n_inputs and (not defaults or definition.promote):  # options come by the slow way
+    if n == n_inputs and (not defaults or definition.is_operator):  # options come by the slow way
         return short
 
     def record(result: Any, *args: Any, **options: Any) -> None:
@@ -582,7 +590,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     tensors = [values[name] for name in definition.inputs]
     others: list[Any] = []
     for name in definition.options:
-        others += values[name] if name == definition.several else []
+        others += [values[name]] if name == definition.several else []
     named = {name: values[name] for name in definition.options if name != definition.several}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return _on_arrays(definition, *tensors, *others, **named)

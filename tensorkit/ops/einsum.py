@@ -10,7 +10,7 @@ from tensorkit.ops.arguments import need_tensors
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.products import bmm
 from tensorkit.ops.reductions import sum
-from tensorkit.ops.reshaping import movedim
+from tensorkit.ops.views import movedim
 
 Named = tuple[Tensor, str]  # an operand, and a letter for each of its dimensions
 

@@ -319,8 +319,8 @@ def norm(
     elif p == 0:
         found = total(xp, (own != 0).astype(own.dtype), dim, keepdim)
     elif p in (inf, -inf):
-        pick = xp.maximum if p > 0 else xp.minimum
-        found = pick.reduce(xp.absolute(own), axes(dim), None, None, keepdim)
+        own = xp.absolute(own)
+        found = (own.max if p > 0 else own.min)(axis=axes(dim), keepdims=keepdim)
     else:
         found = total(xp, xp.absolute(own) ** p, dim, keepdim) ** (1 / p)
     return found.astype(x.dtype)
@@ -531,7 +531,7 @@ def argmax(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -
     >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
     (tensor(1), tensor([1, 0]))
     """
-    return xp.argmax(input, dim, keepdims=keepdim)
+    return _positions(xp, input.argmax(axis=dim), input, dim, keepdim)
 
 
 @op(dtypes="numeric", explain=partial(_need_elements, whole=IndexRangeError))
@@ -541,7 +541,13 @@ def argmin(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -
     >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
     tensor([0, 1])
     """
-    return xp.argmin(input, dim, keepdims=keepdim)
+    return _positions(xp, input.argmin(axis=dim), input, dim, keepdim)
+
+
+def _positions(xp: Any, found: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    if not keepdim:
+        return found
+    return found.reshape((1,) * x.ndim) if dim is None else xp.expand_dims(found, dim)
 
 
 def named_result(name: str, *fields: str) -> Any:
@@ -581,12 +587,14 @@ def put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool = True) 
 
 @op(tensors=1, name="max", outputs=named_result("max", "values", "indices"), explain=_need_elements)
 def _max_along(xp: Any, input: Any, dim: int, keepdim: bool = False) -> Any:
-    return picked(xp, input, xp.argmax(input, index(dim), keepdims=True), dim, keepdim)
+    indices = xp.expand_dims(input.argmax(axis=index(dim)), dim)
+    return picked(xp, input, indices, dim, keepdim)
 
 
 @op(tensors=1, name="min", outputs=named_result("min", "values", "indices"), explain=_need_elements)
 def _min_along(xp: Any, input: Any, dim: int, keepdim: bool = False) -> Any:
-    return picked(xp, input, xp.argmin(input, index(dim), keepdims=True), dim, keepdim)
+    indices = xp.expand_dims(input.argmin(axis=index(dim)), dim)
+    return picked(xp, input, indices, dim, keepdim)
 
 
 for _each, _name in ((_max_along, "MaxBackward0"), (_min_along, "MinBackward0")):

@@ -163,4 +163,4 @@ def test_a_zero_dimensional_integer_tensor_is_an_index():
 def test_numbers_of_an_index_error_are_attributes():
     with pytest.raises(IndexError) as caught:
         _ = tk.zeros(2, 3)[0, 7]
-    assert (caught.value.index, caught.value.dim, caught.value.size) == (7, 0, 3)
+    assert (caught.value.index, caught.value.dim, caught.value.size) == (7, 1, 3)
