@@ -22,6 +22,7 @@ OTHER_WORDS = re.compile(
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
             r"int too big to convert",
+            r"^\w+ did not match \w+$",
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",
             r"^Can't detach views in-place",
