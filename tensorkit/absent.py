@@ -60,6 +60,19 @@ _FAMILIES = {
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
+# Left out on purpose: other operations do the same.
+_FAMILIES |= {
+    "x.reshape": "unflatten",
+    "x.repeat": "tile",
+    "tk.cat of two slices": "roll",
+    "x.diagonal().sum()": "trace",
+    "x.diagonal(), or tk.eye(n) * x": "diag",
+    "x[mask]": "masked_select",
+    "x[index] = values, or index_add and scatter_add": "index_put_",
+    "x = x.tril(), x.triu()": "tril_ triu_",
+    "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
+    "swapaxes_ swapdims_ as_strided_",
+}
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
     "tk.autograd.recording() around the forward, after which errors name its lines,": (

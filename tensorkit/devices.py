@@ -216,6 +216,10 @@ def register_device(
 
     Gives the function that was there before. ``find`` is called whenever a program names the
     device, so it should keep what it has made. Tensors that exist stay where they are.
+
+    >>> tk.register_device("mine", lambda: None)
+    >>> tk.device("mine")
+    device(type='mine')
     """
     before = _kinds.get(kind)
     _kinds[kind] = find

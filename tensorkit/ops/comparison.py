@@ -3,11 +3,12 @@
 from functools import partial
 from typing import Any
 
+from tensorkit import layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
-from tensorkit.ops.arguments import check_value
+from tensorkit.ops.arguments import check_value, need_two
 from tensorkit.ops.operands import as_array, as_operand, promoted_dtype
 from tensorkit.ops.selection import where
 from tensorkit.ops.writing import in_place
@@ -116,6 +117,67 @@ def logical_not(xp: Any, input: Any) -> Any:
     return (
         xp.logical_not(input) if input.dtype.kind == "b" else xp.equal(input, 0)
     )  # which is faster
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same values (one answer, not one each).
+
+    >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
+    True
+    """
+    need_two("equal", input, other)
+    return input.shape == other.shape and _all(eq(input, other), "equal")
+
+
+def _all(answers: Tensor, why: str) -> bool:
+    return bool(answers.device.backend.item(answers._array.all(), why))
+
+
+def _check_tolerances(
+    input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool
+) -> None:
+    layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+
+
+@op(explain=_check_tolerances, elementwise=True)
+def isclose(
+    xp: Any,
+    input: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    """Whether ``|input - other| <= atol + rtol * |other|``, element by element.
+
+    >>> tk.isclose(tk.tensor([1., 2.]), tk.tensor([1., 2.1]))
+    tensor([ True, False])
+    """
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError
+    close = xp.equal(input, other)
+    if input.dtype.kind == "b":
+        return close
+    if equal_nan:
+        close = close | ((input != input) & (other != other))
+    if input.dtype.kind != "f":
+        input, other = input.astype(xp.float64), other.astype(xp.float64)
+    allowed = other.dtype.type(atol) + xp.absolute(other.dtype.type(rtol) * other)
+    return close | (xp.isfinite(other) & (xp.absolute(input - other) <= allowed))
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether ``isclose`` holds for all elements.
+
+    >>> tk.allclose(tk.tensor([0.1]) + 0.2, tk.tensor([0.3]))
+    True
+    """
+    return _all(isclose(input, other, rtol, atol, equal_nan), "allclose")
 
 
 # The larger and the smaller. The gradient goes to the one that was taken, half and half to equals.

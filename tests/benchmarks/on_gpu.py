@@ -101,14 +101,6 @@ def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", **goals:
     return Row(prepare, None if grad or raw is None else by_hand, **goals)
 
 
-def with_tf32(m: Any, x: Any, y: Any) -> Any:
-    """A product whose operands may be rounded."""
-    m.backends.cuda.matmul.allow_tf32 = True
-    result = x @ y
-    m.backends.cuda.matmul.allow_tf32 = False
-    return result
-
-
 def training(width: int, depth: int, batch: int, optimizer: str, **goals: Any) -> Row:
     """A step of a network: forward, backward, update."""
 
@@ -196,7 +188,6 @@ def rows(tiny: bool = False) -> dict[str, Row]:
         found[f"matmul: {size}, transposed"] = call(
             lambda m, x, y: x @ y.T, a, b, rtol=2e-3, **goals
         )
-    found["matmul: 4096, TF32"] = call(with_tf32, matrix, matrix, raw=None, rtol=5e-2)
     shape = (2, 4, 2, 8) if tiny else (16, 512, 12, 64)
     for kind in ("float32", "float16"):
         q, k = (numbers(*shape, seed=seed, dtype=kind) for seed in (0, 1))

@@ -173,12 +173,7 @@ torch.randperm(10**19)
 torch.randint(3,(2**40,2**40))
 torch.zeros(0,2**40,2**40).shape
 torch.zeros(*[1]*64).dim()
-torch.tensor([1.]).as_strided([2**62],[1])
-torch.tensor([1.]).as_strided([2**62],[8])
-torch.tensor([1.]).as_strided([2],[2**62])
 torch.tensor([1.]).as_strided([2],[2**64])
-torch.tensor([1.]).as_strided([1],[1],2**64)
-torch.tensor([1.]).as_strided([1],[1],2**62)
 torch.zeros((2.0,))
 torch.zeros(2.0)
 torch.zeros(2,2.0)
@@ -313,35 +308,24 @@ torch.device([])
 torch.device(torch.device("cpu"))
 torch.device(type="cpu", index=0)
 torch.zeros(2,1).squeeze(0.5)
-torch.zeros(2,1).squeeze(False)
 torch.zeros(2,1).squeeze(axis=1).shape
 torch.zeros(2,1).squeeze((0,1.))
-torch.zeros(2,1).transpose(True,0)
-torch.zeros(2,1).transpose(0,False)
 torch.zeros(2,1).flatten(1.)
-torch.zeros(2,1).flatten(0,True)
 torch.zeros(2,1).max(torch.ones(2,1),2)
 torch.prod(torch.zeros(2,1),None,1)
 torch.zeros(2,1).var(0,1)
 torch.zeros(2,1).std(True,True)
-torch.ones(2,1).roll(-2,dims=None)
-torch.ones(2,1).roll((1,),None)
 torch.zeros(2).unsqueeze(1.)
 torch.zeros(2).unsqueeze("x")
-torch.zeros(2).unsqueeze(True)
 torch.zeros(2).unsqueeze(None)
 torch.zeros(2).unsqueeze(torch.tensor(1)).shape
 torch.zeros(2).unsqueeze(np.int64(1)).shape
 torch.zeros(2).unsqueeze(dim=1).shape
-torch.zeros(2).unsqueeze(2**64)
 torch.zeros(2).select(1.,0)
 torch.zeros(2).select(0,0.)
 torch.zeros(2).select(0,"a")
-torch.zeros(2).select(0,True)
-torch.zeros(2).select(True,0)
 torch.zeros(2).select(0,torch.tensor(1))
 torch.zeros(2).select(dim=0,index=1)
-torch.zeros(2).select(0,2**64)
 torch.tensor(1.).select(0,0)
 torch.tensor(1.).select(1,0)
 torch.zeros(2).select(3,0)
@@ -352,7 +336,6 @@ torch.zeros(2).as_strided((2.,),(1,))
 torch.zeros(2).as_strided((2,),(1.,))
 torch.zeros(2).as_strided((2,),(1,),1.)
 torch.zeros(2).as_strided((2,),(1,),'a')
-torch.zeros(2).as_strided((2,),(1,),True)
 torch.zeros(2).as_strided((1,),(1,),None)
 torch.zeros(2).as_strided('a','b')
 torch.as_strided(torch.zeros(2),2,1)
@@ -506,20 +489,9 @@ torch.arange(6.).view(2,3).view(size=(6,))
 torch.arange(6.).view(2,3).permute(dims=(1,0))
 torch.arange(6.).view(2,3).expand(size=(2,2,3))
 torch.arange(6.).view(2,3).broadcast_to(size=(2,2,3))
-torch.arange(6.).view(2,3).tile(dims=(2,))
 torch.arange(6.).view(2,3).split(split_size=1)[1]
 torch.split(torch.arange(6.),split_size_or_sections=4)[1]
 torch.ones(6).reshape(2,3,foo=1)
-torch.ones(2,3).permute((0,1),dims=(0,1))
-"""
-TRIANGLES_IN_PLACE = r"""
-x=torch.full((3,3),-inf);x.triu_(1);x
-x=torch.arange(12.).view(3,4).t();x.tril_(-1)
-x=torch.arange(12.).view(2,2,3);x[1].tril_();x
-x=torch.ones(2,2,requires_grad=True);y=x*3;y.triu_(1);torch.autograd.grad(y.sum(),x)[0]
-x=torch.ones(2,2,requires_grad=True);repr((x*3).tril_())
-x=torch.ones(2,2,requires_grad=True);x.tril_()
-torch.ones(3).triu_()
 """
 NAN_OF_THE_LARGEST = r"""
 x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]

@@ -15,8 +15,6 @@ ONCE = {"bce", "mse", "mse sum", "mse none", "bce with logits", "bce with logits
 # PyTorch computes these in C++, where a number makes nodes of other names; or, with one item or
 # items that have places, in a node of its own
 OTHER_NODES = {
-    "cross entropy smoothed",
-    "cross entropy smoothed weighted",
     "cross entropy probabilities",
     "leaky relu in place",
     "cross entropy one",
@@ -88,8 +86,6 @@ EDGES = {
     "nll target list": lambda m, x, t: _F(m).nll_loss(x, [0, 1, 2, 0]),
     "mse number": lambda m, x, t: _F(m).mse_loss(x, 3),
     "l1 list": lambda m, x, t: _F(m).l1_loss(x, X),
-    "bce number": lambda m, x, t: _F(m).binary_cross_entropy(x.sigmoid(), 1),
-    "bce logits number": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(x, 1),
     "linear list": lambda m, x, t: m.nn.Linear(3, 2)(X),
     "linear array": lambda m, x, t: m.nn.Linear(3, 2)(np.array(X)),
     "dropout list": lambda m, x, t: _F(m).dropout(X),
@@ -100,7 +96,6 @@ EDGES = {
     "one hot list": lambda m, x, t: _F(m).one_hot([0]),
     "target shape": lambda m, x, t: _F(m).cross_entropy(x[:, :, None], t[:, None, None]),
     "weight short": lambda m, x, t: _F(m).cross_entropy(x, t, m.ones(2)),
-    "smoothing": lambda m, x, t: _F(m).cross_entropy(x, t, label_smoothing=2.0),
     "reduction": lambda m, x, t: _F(m).cross_entropy(x, t, reduction="avg"),
     "integer scores": lambda m, x, t: _F(m).cross_entropy(x.long(), t),
     "nll vector": lambda m, x, t: _F(m).nll_loss(x[0], t),
@@ -164,7 +159,6 @@ EDGES = {
     "leaky integers": lambda m, x, t: _F(m).leaky_relu(x.long()),
     "silu far": lambda m, x, t: _F(m).silu(m.tensor([-200.0, 200.0])),
     "softplus far": lambda m, x, t: _F(m).softplus(m.tensor([-200.0, 200.0])),
-    "softmax without dim": lambda m, x, t: _F(m).softmax(x),
     "softmax dim": lambda m, x, t: _F(m).softmax(x, 3),
     "clip nothing": lambda m, x, t: m.nn.utils.clip_grad_norm_([x], 1.0),
 }
@@ -211,9 +205,7 @@ def test_layer_norm_of_large_numbers_keeps_its_digits():
 LOSSES = [
     "F.cross_entropy(tk.zeros(2, 0), tk.zeros(2, 0))",
     "F.nll_loss(tk.tensor(1.), tk.tensor(0))",
-    "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps=tk.tensor(1e-3))",
     "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps='a')",
-    "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps=tk.ones(2))",
     *(
         f"F.binary_cross_entropy_with_logits(tk.ones(2).{x}(), tk.ones(2).{y}(), tk.ones(2))"
         for x in ("float", "double")

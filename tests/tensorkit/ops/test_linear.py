@@ -117,6 +117,15 @@ def test_a_weight_may_change_where_only_it_is_trained(layer):
     assert tk.allclose(weight.grad, x.detach().sum(0).expand(2, 4))
 
 
+def test_a_weight_that_looks_at_other_memory_was_saved_as_it_was(layer):
+    x, weight, _ = layer
+    before = weight.detach()
+    result = linear(*layer)
+    weight.data = tk.zeros(2, 4)
+    result.sum().backward()
+    assert tk.allclose(x.grad, before.sum(0).expand(3, 4))
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
