@@ -73,45 +73,44 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import (
-    allclose,
-    div,
-    equal,
-    is_floating_point,
-    isclose,
-    numel,
-    pow,
-    result_type,
-)
+from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
     add,
+    div,
     floor_divide,
     mul,
     neg,
+    pow,
     reciprocal,
     remainder,
     sign,
     square,
     sub,
+    true_divide,
 )
-from tensorkit.ops.arranging import diag, flip, repeat_interleave, roll, trace, tril, triu
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
+    allclose,
+    clamp,
+    clamp_,
     eq,
+    equal,
     ge,
     gt,
+    isclose,
     le,
     logical_and,
     logical_not,
     logical_or,
     logical_xor,
     lt,
+    maximum,
+    minimum,
     ne,
 )
 from tensorkit.ops.copying import clone
-from tensorkit.ops.einsum import einsum
 from tensorkit.ops.elementary import (
     acos,
     asin,
@@ -142,14 +141,19 @@ from tensorkit.ops.elementary import (
     trunc,
 )
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
-from tensorkit.ops.gathering import gather, index_select, take_along_dim
-from tensorkit.ops.joining import cat, stack
+from tensorkit.ops.gathering import (
+    gather,
+    index_add,
+    index_select,
+    scatter,
+    scatter_add,
+    take_along_dim,
+)
+from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
-from tensorkit.ops.masking import masked_fill, masked_select
+from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
 from tensorkit.ops.nn_ops import log_softmax, softmax
-from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reductions import (
     all,
     amax,
@@ -168,21 +172,25 @@ from tensorkit.ops.reductions import (
     sum,
     var,
 )
-from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
-from tensorkit.ops.scattering import index_add, scatter, scatter_add
-from tensorkit.ops.selection import nonzero, where
+from tensorkit.ops.selection import masked_fill, nonzero, where
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
-from tensorkit.ops.splitting import chunk, narrow, split, unbind
 from tensorkit.ops.views import (
     as_strided,
+    broadcast_tensors,
+    chunk,
     diagonal,
     flatten,
+    movedim,
+    narrow,
     permute,
+    ravel,
     reshape,
     select,
+    split,
     squeeze,
     t,
     transpose,
+    unbind,
     unsqueeze,
 )
 from tensorkit.ops.views import expand as broadcast_to
@@ -208,7 +216,6 @@ from tensorkit.sampling import (
 
 clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
-true_divide = div
 
 if typing.TYPE_CHECKING:
     from tensorkit import nn as nn
@@ -250,9 +257,9 @@ _LATER = {
 
 # Methods that PyTorch has as functions, too.
 _METHODS = (
-    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims tile "
-    "abs_ acos_ as_strided_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
+    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
 

@@ -7,7 +7,7 @@ import warnings
 from builtins import bool as _bool  # the class has methods of these names
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from tensorkit import (
     base,
     creation,
     dtypes,
-    functional,
     layout,
     pickling,
     printing,
@@ -41,33 +40,25 @@ from tensorkit.errors import (
 )
 from tensorkit.ops import (
     arithmetic,
-    arranging,
     bitwise,
     comparison,
     copying,
     elementary,
     error_function,
-    extremes,
     gathering,
     indexing,
-    masking,
+    joining,
     nn_ops,
-    products,
     reductions,
-    reshaping,
-    scattering,
     selection,
     sorting,
-    splitting,
     views,
 )
+from tensorkit.ops import matmul as products
 from tensorkit.ops.arguments import (
     as_number,
-    by_name,
     conversion,
-    given_sizes,
     need_tensor,
-    no_such_call,
     without_flags,
 )
 from tensorkit.ops.writing import in_place
@@ -83,19 +74,6 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
 
     convert.__doc__ = f"As {dtype}; see ``to``."
     return convert
-
-
-def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[..., "Tensor"]:
-    """The method that takes the integers of ``operation`` one by one or as one sequence."""
-
-    def method(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
-        if given:
-            integers = by_name(operation.__name__, argument, integers, given)
-        return operation(self, given_sizes(operation.__name__, argument, integers))
-
-    method.__qualname__ = operation.__name__
-    method.__doc__ = operation.__doc__
-    return method
 
 
 _PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
@@ -266,39 +244,17 @@ class Tensor(TensorBase):
         """
         return base.storage_of(self)
 
-    def as_strided(
-        self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-    ) -> "Tensor":
-        """View of the same storage with any shape, strides and offset.
-
-        >>> tk.arange(6).as_strided((3,), (2,))
-        tensor([0, 2, 4])
-        """
-        return views.strided(self, size, stride, storage_offset, 1)
-
-    as_strided_ = views.in_place(as_strided)
+    as_strided = views.as_strided
     select = views.select
-    unsqueeze, unsqueeze_ = views.unsqueeze, views.in_place(views.unsqueeze)
-    expand = _of_integers(views.expand, "size")
-
-    def view(self, *shape: Any, **given: Any) -> "Tensor":
-        """View of the same elements in another shape; one size may be -1."""
-        if given:
-            shape = (given["dtype"],) if "dtype" in given else by_name("view", "size", shape, given)
-        if shape and isinstance(shape[0], DType):
-            raise NotSupportedError(
-                "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
-            )
-        if not shape or isinstance(shape[0], float):
-            raise no_such_call("view", shape, "(tuple of ints size)")
-        return views.view(self, given_sizes("view", "size", shape))
-
-    reshape = _of_integers(views.reshape, "shape")
+    unsqueeze = views.unsqueeze
+    expand = broadcast_to = views.expand
+    view = views.view
+    reshape = views.reshape
     flatten = views.flatten
-    squeeze, squeeze_ = views.squeeze, views.in_place(views.squeeze, 3)
-    permute = _of_integers(views.permute, "dims")
-    transpose, transpose_ = views.transpose, views.in_place(views.transpose)
-    t, t_ = views.t, views.in_place(views.t)
+    squeeze = views.squeeze
+    permute = views.permute
+    transpose = swapaxes = swapdims = views.transpose
+    t = views.t
 
     @property
     def T(self) -> "Tensor":
@@ -309,9 +265,7 @@ class Tensor(TensorBase):
         """
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2:
-            if array.__class__ is np.ndarray and array.size and 1 not in array.shape:
-                return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
-            return views.permute(self, (1, 0))
+            return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -349,61 +303,39 @@ class Tensor(TensorBase):
         """View repeated to the shape of ``other``."""
         return views.expand(self, _shape_of("expand_as", other))
 
-    def broadcast_to(self, *size: Any, **given: Any) -> "Tensor":
-        """View repeated to this shape."""
-        size = by_name("broadcast_to", "size", size, given) if given else size
-        return views.expand(self, given_sizes("broadcast_to", "size", size))
-
-    ravel = reshaping.ravel
-    unflatten = reshaping.unflatten
-    movedim = reshaping.movedim
-
-    swapaxes = swapdims = transpose
-    swapaxes_ = swapdims_ = transpose_
-    moveaxis = movedim
+    ravel = views.ravel
+    movedim = moveaxis = views.movedim
     diagonal = views.diagonal
-    narrow = splitting.narrow
+    narrow = views.narrow
 
     def split(self, split_size: Any, dim: int = 0) -> tuple["Tensor", ...]:
         """Views of ``split_size`` elements along ``dim``, or of as many as a list says."""
-        return splitting.split(self, split_size, dim)
+        return views.split(self, split_size, dim)
 
-    chunk = splitting.chunk
-    unbind = splitting.unbind
+    chunk = views.chunk
+    unbind = views.unbind
 
     # The elements in another arrangement
 
-    flip = _of_integers(arranging.flip, "dims")
-    roll = arranging.roll
-    repeat = _of_integers(arranging.repeat, "repeats")
-
-    def tile(self, *dims: Any, **given: Any) -> "Tensor":
-        """``repeat`` that needs no number for the first dimensions."""
-        dims = by_name("tile", "dims", dims, given) if given else dims
-        repeats = given_sizes("tile", "dims", dims)
-        return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
-
-    repeat_interleave = arranging.repeat_interleave
-    tril, tril_ = arranging.tril, arranging.tril_
-    triu, triu_ = arranging.triu, arranging.triu_
-    diag = arranging.diag
-    trace = arranging.trace
+    flip = joining.flip
+    repeat = joining.repeat
+    repeat_interleave = joining.repeat_interleave
+    tril = joining.tril
+    triu = joining.triu
 
     # Picking
 
     index_select = gathering.index_select
     gather = gathering.gather
     take_along_dim = gathering.take_along_dim
-    scatter = scattering.scatter
-    scatter_ = scattering.scatter_
-    scatter_add = scattering.scatter_add
-    scatter_add_ = scattering.scatter_add_
-    index_add = scattering.index_add
-    index_add_ = scattering.index_add_
-    index_put_ = indexing.index_put_
-    masked_fill = masking.masked_fill
-    masked_fill_ = masking.masked_fill_
-    masked_select = masking.masked_select
+    scatter = gathering.scatter
+    scatter_ = gathering.scatter_
+    scatter_add = gathering.scatter_add
+    scatter_add_ = gathering.scatter_add_
+    index_add = gathering.index_add
+    index_add_ = gathering.index_add_
+    masked_fill = selection.masked_fill
+    masked_fill_ = selection.masked_fill_
 
     # Gradients
 
@@ -674,14 +606,7 @@ class Tensor(TensorBase):
     sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
     mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """``self / other``; ``rounding_mode`` is None, "trunc" or "floor"."""
-        return functional.division(rounding_mode)(self, other)
-
-    def div_(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """Divide by ``other`` in place."""
-        return functional.division(rounding_mode).inplace(self, other)
-
+    div, div_ = arithmetic.div, in_place(arithmetic.div)
     floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide.inplace
     remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace
@@ -703,7 +628,7 @@ class Tensor(TensorBase):
     divide, divide_ = div, div_
     absolute, absolute_ = abs, abs_
 
-    true_divide, true_divide_ = arithmetic.div, arithmetic.div.inplace
+    true_divide, true_divide_ = arithmetic.true_divide, arithmetic.true_divide.inplace
 
     # Elementary functions
 
@@ -750,11 +675,11 @@ class Tensor(TensorBase):
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = reductions.max, extremes.maximum.method
-    min, minimum = reductions.min, extremes.minimum.method
+    max, maximum = reductions.max, comparison.maximum
+    min, minimum = reductions.min, comparison.minimum
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
-    clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
+    clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
     softmax = nn_ops.softmax
     log_softmax = nn_ops.log_softmax
     logsumexp = reductions.logsumexp
@@ -780,13 +705,13 @@ class Tensor(TensorBase):
     __mul__ = arithmetic.mul.operator
     __rmul__ = arithmetic.mul.operator
     __imul__ = arithmetic.mul.inplace
-    __truediv__ = arithmetic.div.operator
+    __truediv__ = arithmetic.true_divide.operator
 
     def __rtruediv__(self, other: Any) -> "Tensor":
         # PyTorch computes number / tensor as reciprocal times number; so the last digit agrees.
         return arithmetic.mul.operator(arithmetic.reciprocal(self), other)
 
-    __itruediv__ = arithmetic.div.inplace
+    __itruediv__ = arithmetic.true_divide.inplace
     __floordiv__ = arithmetic.floor_divide.operator
     __rfloordiv__ = arithmetic.floor_divide.reflected
     __ifloordiv__ = arithmetic.floor_divide.inplace
@@ -826,9 +751,9 @@ class Tensor(TensorBase):
     logical_or = comparison.logical_or
     logical_xor = comparison.logical_xor
     logical_not = comparison.logical_not
-    equal = functional.equal
-    isclose = functional.isclose
-    allclose = functional.allclose
+    equal = comparison.equal
+    isclose = comparison.isclose
+    allclose = comparison.allclose
 
     # Logic and bits
 
@@ -887,10 +812,10 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator["Tensor"]:
         if not self.shape:
             raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
-        return iter(splitting.unbind(self))
+        return iter(views.unbind(self))
 
     def __reversed__(self) -> "Tensor":
-        return arranging.flip(self, (0,)) if self.shape else self
+        return joining.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
         if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:

@@ -60,6 +60,19 @@ _FAMILIES = {
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
+# Left out on purpose: other operations do the same.
+_FAMILIES |= {
+    "x.reshape": "unflatten",
+    "x.repeat": "tile",
+    "tk.cat of two slices": "roll",
+    "x.diagonal().sum()": "trace",
+    "x.diagonal(), or tk.eye(n) * x": "diag",
+    "x[mask]": "masked_select",
+    "x[index] = values, or index_add and scatter_add": "index_put_",
+    "x = x.tril(), x.triu()": "tril_ triu_",
+    "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
+    "swapaxes_ swapdims_ as_strided_",
+}
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
     "tk.autograd.recording() around the forward, after which errors name its lines,": (
@@ -77,7 +90,9 @@ _PARTS = {
     "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
     "ReduceLROnPlateau SequentialLR",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
-    "memory_allocated and memory_reserved": "memory_stats memory_snapshot memory_summary",
+    "memory_allocated and memory_reserved": "memory_stats memory_summary "
+    "memory_snapshot max_memory_reserved",
+    "tk.cuda.get_device_properties": "get_device_capability",
     "one device": "DataParallel",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",

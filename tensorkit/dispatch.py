@@ -30,7 +30,8 @@ import numpy as np
 from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
-from tensorkit.autograd.node import INFERENCE, Rule, is_short, recorder
+from tensorkit.autograd.node import INFERENCE, Rule, recorder
+from tensorkit.autograd.node import is_short as has_recorder
 from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, device_of_array, is_array
@@ -94,9 +95,19 @@ class Definition:
         # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
         self.bools = [
             at
-            for at, each in enumerate(parameters[self.tensors :])
+            for at, each in enumerate(parameters)
             if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
         ]
+        # whether a number without dimensions has one named: then it counts as a vector
+        self.names_dims = not self.view and any(
+            self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
+        )
+        # two tensors or numbers, and nothing else by position
+        self.is_operator = (
+            self.promote
+            and self.tensors == 2
+            and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
+        )
         # a flag of the arrays that results are
         is_elementwise = self.elementwise or self.promote or self.to_floating or self.ufunc
         self.order = "forc" if is_elementwise else "c_contiguous"
@@ -162,6 +173,8 @@ class Definition:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
         if self.several:
+            if not values[self.several]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
             values[self.several] = _unpacked(values[self.several])
         return values
 
@@ -202,10 +215,11 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
 
     def define(forward: Callable[..., Any]) -> Operation:
         definition = Definition(forward, **declared)
-        if definition.promote and definition.tensors == 2:
+        if definition.is_operator:
             call: Any = _of_two(definition)
         else:
-            call = _of_one(definition) if definition.tensors == 1 else _of_several(definition)
+            is_short = definition.tensors == 1 and not definition.options
+            call = _of_one(definition) if is_short else _of_several(definition)
             call.inplace = in_place(call, definition.name)
         call.__name__ = call.__qualname__ = forward.__name__
         call.__module__, call.__doc__ = forward.__module__, forward.__doc__
@@ -221,64 +235,49 @@ _FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeE
 
 
 def _of_one(definition: Definition) -> Any:
+    """An operation of one tensor without options."""
     forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
-    is_simple = not (definition.outputs or definition.view or definition.several)
-    # whether a number without dimensions has one named: then the slow way makes it a vector
-    names_dims = not definition.view and any(
-        definition.defaults.get(name, 0) is not None
-        for name in definition.dim
-        if name in definition.options
-    )
-    order, bools = definition.order, definition.bools
+    is_simple, order = not (definition.outputs or definition.view), definition.order
     record: Any = None  # in short
 
-    def call(input: Any, *args: Any, **options: Any) -> Any:
+    def call(input: Any) -> Any:
         nonlocal record
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
-            return forward(input, *args, **options)
+            return forward(input)
         try:
             array = input._array
             if (
                 array.__class__ is _ndarray
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
-                and (array.ndim or not (names_dims or args or options))
-                and not (
-                    len(args) > 1
-                    and [at for at in bools if args[at:] and args[at].__class__ is not bool]
-                )
             ):
-                found = quiet.run(forward, array, *args, **options)
+                found = quiet.run(forward, array)
                 if not is_simple:
-                    return _finish(definition, found, (input, *args), options)
-                if (
-                    found.__class__ is not _ndarray
-                    or found.base is not None
-                    or found is array
-                    or not getattr(found.flags, order)
-                ):
+                    return _finish(definition, found, (input,), {})
+                if found.__class__ is not _ndarray or found.base is not None or found is array:
                     found = _owned(found, (array,), order)
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
                 if input._node is not None:
                     if record is None:
-                        record = _recorder(definition, 1)
-                    record(result, input, *args, **options)
+                        record = _recorder(definition)
+                    record(result, input)
                 return result
         except _FAILED:
             pass
-        return _slow(definition, (input, *args), options)
+        return _slow(definition, (input,), {})
 
     return call
 
 
 def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
+    """An operation of one or several tensors and options."""
     forward, n = definition.compute, definition.tensors
     asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
     first = definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.several)
-    order = definition.order
+    order, bools, counts_as_vector = definition.order, definition.bools, definition.names_dims
     record: Any = None  # in short
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
@@ -287,7 +286,10 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
             return forward(*args, **options)
         try:
             arrays: list[Any] = []
-            tracked, dtype = False, args[0]._array.dtype
+            tracked, array = False, args[0]._array
+            dtype = array.dtype
+            if not array.ndim and (counts_as_vector or options or len(args) > n):
+                raise TypeError
             for x, (letters, ndim, category) in zip(args, asked, strict=False):
                 if x is None:
                     arrays.append(None)
@@ -303,24 +305,28 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            found = quiet.run(forward, *arrays, *args[n:], **options)
+            if len(args) > n:
+                for at in bools:
+                    if args[at:] and args[at].__class__ is not bool:
+                        raise TypeError
+                found = quiet.run(forward, *arrays, *args[n:], **options)
+            else:
+                found = quiet.run(forward, *arrays, **options)
             if not is_simple:
                 return _finish(definition, found, args, options)
             if (
                 found.__class__ is not _ndarray
                 or found.base is not None
+                or found is array
                 or not getattr(found.flags, order)
             ):
                 found = _owned(found, arrays, order)
-            for array in arrays:
-                if array is found:
-                    found = found.copy()
             result = _new(base.public)
             result._array = found
             result._storage = result._node = None
             if tracked:
                 if record is None:
-                    record = _recorder(definition, n)
+                    record = _recorder(definition)
                 record(result, *args, **options)
             return result
         except _FAILED:
@@ -382,7 +388,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                 result._storage = result._node = None
                 if tracked or input._node is not None:
                     if record is None:
-                        record = _recorder(definition, 2)
+                        record = _recorder(definition)
                     record(result, input, other)
                 return result
         except _FAILED:
@@ -402,6 +408,19 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
         return _slow(definition, (input,) if other is None else (input, other), options)
 
     def reflected(self: Any, other: Any) -> Any:
+        try:
+            array = self._array
+            table = numbers[other.__class__][array.dtype.char]
+            number = table.get(other)
+            if number is None:
+                number = _number(other, array.dtype, table)
+            if array.__class__ is _ndarray and array.dtype.char in letters and not is_forward:
+                result = base.new(_asarray(quiet.run(compute, number, array)))
+                if self._node is not None:
+                    _record(definition, result, (other, self), {})
+                return result
+        except _FAILED:
+            pass
         if isinstance(other, TensorBase) or as_number(other) is not None:
             return _slow(definition, (other, self), {})
         return operator(self, other)  # which refuses
@@ -440,8 +459,8 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
             pass  # also: the memory is read-only
         if isinstance(other, _ndarray):
             explainer.refuse_array(definition, input, other)
-        args = () if other is None else (other,)
-        return otherwise(input, *args, **options)
+        others = () if other is None else (other,)
+        return otherwise(input, *others, **options)
 
     inplace.__doc__ = f"``{definition.name}``, in place."
     return inplace if definition.ufunc else otherwise
@@ -462,19 +481,26 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
 # What the direct path calls
 
 
-def _recorder(definition: Definition, n: int) -> Any:
+def _recorder(definition: Definition) -> Any:
     """What gives a result its node, called with the result and the arguments of the call."""
-    if None not in definition.rules:
+    rule, n, defaults = definition.plain or definition.rules.get(None), definition.tensors, {}
+    if rule is None:
         return lambda result, *args, **options: None
-    rule = definition.rules[None]
-    is_only = len(definition.rules) == 1 and definition.plain is None
-    is_only = is_only and rule.inputs == definition.inputs
-    if is_only and is_short(rule):
-        short = recorder(rule)
-        if definition.promote and n == 2:
-            return short
-        return lambda result, *args, **options: short(result, *args[:n])
-    return lambda result, *args, **options: _record(definition, result, args, options)
+    defaults = {name: definition.defaults.get(name) for name in definition.options}
+    starts_alike = rule.inputs == definition.inputs[: len(rule.inputs)]
+    if len(definition.rules) > 1 or not (starts_alike and has_recorder(rule, defaults)):
+        return lambda result, *args, **options: _record(definition, result, args, options)
+    short, n_inputs = recorder(rule, defaults), len(rule.inputs)
+    if n == n_inputs and (not defaults or definition.is_operator):  # options come by the slow way
+        return short
+
+    def record(result: Any, *args: Any, **options: Any) -> None:
+        if options or len(args) > n:
+            _record(definition, result, args, options)
+        else:
+            short(result, *args[:n_inputs])
+
+    return record
 
 
 def _record(
@@ -557,11 +583,14 @@ def _viewed(
 
 def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal."""
-    values = definition.bind(args, options)
+    if options or definition.options or len(args) != definition.tensors:
+        values = definition.bind(args, options)
+    else:
+        values = dict(zip(definition.inputs, args, strict=True))
     tensors = [values[name] for name in definition.inputs]
     others: list[Any] = []
     for name in definition.options:
-        others += values[name] if name == definition.several else []
+        others += [values[name]] if name == definition.several else []
     named = {name: values[name] for name in definition.options if name != definition.several}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return _on_arrays(definition, *tensors, *others, **named)

@@ -188,14 +188,11 @@ class Application(Rule):
         self.places_of_tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
         self.inputs = tuple([f"argument {place}" for place in self.places_of_tensors])
         known = [("output", given), ("argument", args)]
-        self.keeps = tuple(
-            next(
-                (f"{what} {n}" for what, all_ in known for n, x in enumerate(all_) if x is kept),
-                "tensor",
-            )
+        names = [
+            [f"{what} {n}" for what, several in known for n, x in enumerate(several) if x is kept]
             for kept in ctx._kept
-        )
-        self.frees = (True,) * len(self.keeps)
+        ]
+        self.keep(tuple([*(each[0] if each else "tensor" for each in names)]))
 
     def with_history(self, node: Node, at: int) -> Any:
         """A saved tensor with its history; an output comes from this node."""

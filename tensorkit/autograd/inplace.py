@@ -65,7 +65,7 @@ def view(
     result = _new(base.public)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
-    result._offset = offset
+    result._offset = offset if array.size or offset is not None else base.offset_of(x)
     result._node = None
     if x._node is base.watch is None and not state.inference:  # nearly always
         if array.dtype.kind == "f":
@@ -168,22 +168,6 @@ def save_result(node: Node, result: TensorBase) -> None:
     node.saved, node.versions = tuple(saved), tuple(versions)
 
 
-def become(x: TensorBase, seen: TensorBase, operation: str) -> None:
-    """``x`` itself becomes ``seen``, a view of it that was just made; recorded if that was."""
-    before = edge_of(x)
-    if base.watch is not None:
-        base.watch.writes(x)
-    x._array, x._offset = seen._array, seen._offset
-    written(x, operation)
-    node = seen._edge if is_view(seen) else None
-    if node is None:
-        return
-    if is_view(x):
-        x._edge, x._seen = node, version_of(x)
-    else:
-        x._node = node
-
-
 class _CopySlices(Rule):
     """A recorded write to a part of a tensor; its node saves the node that made the new part.
 
@@ -201,5 +185,5 @@ class _CopySlices(Rule):
         return (write(g, own, source=source, target=target), *others)
 
 
-_COPY_SLICES = _CopySlices("copy_slices", "CopySlices", (), {})
-_COPY_SLICES.keeps, _COPY_SLICES.frees = ("inner", "source", "target"), (True,) * 3
+_COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})
+_COPY_SLICES.keep(_COPY_SLICES.inputs)

@@ -18,7 +18,6 @@ What autograd knows of a tensor is its ``_node``:
 import itertools
 import re
 from collections.abc import Callable
-from functools import cache
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -46,7 +45,6 @@ FREED = Kind("FREED")  # stands where a node saved a value until its graph was f
 
 _new = object.__new__
 next_order = itertools.count().__next__
-ALPHA_IS_1 = (1,)  # what a sum saves: nothing that is ever freed
 
 
 class Rule:
@@ -61,7 +59,10 @@ class Rule:
     # Of a view of which no element appears twice: the same view of another array; see the engine.
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
-    freed: tuple[Any, ...] | None = None  # what a node saves after backward, where that is nothing
+    freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
+    unchanged: tuple[
+        Any, ...
+    ] = ()  # what nodes of a short recorder save, if backward frees nothing
 
     def __init__(
         self,
@@ -82,18 +83,18 @@ class Rule:
         # What a node saves, in the order in which formulas ask: the first that is no longer as it
         # was is reported.
         asked = [name for needs in self.needs for name in needs]
-        self.keeps = tuple(dict.fromkeys([*asked, *options]))
+        self.keep(tuple(dict.fromkeys([*asked, *options])))
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
         # for each of these the inputs whose formulas need it
         self.users = tuple(
-            tuple(at for at, needs in enumerate(self.needs) if name in needs)
-            for name in self.keeps
+            tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
         )
-        # Backward frees tensors and numbers that are inputs; options stay.
-        self.frees = tuple(
-            name == "out" or (name in inputs and name != option) for name in self.keeps
-        )
-        self.freed = (FREED,) * len(self.keeps) if all(self.frees) else None
+
+    def keep(self, names: tuple[str, ...]) -> None:
+        """Set what a node saves. Backward frees tensors and numbers that are inputs, not options."""
+        self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
+        self.frees = tuple(name in inputs for name in names)
+        self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
@@ -202,7 +203,7 @@ class Node:
 
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
-        if not self.saved or self.saved is ALPHA_IS_1:
+        if not self.saved or self.saved is self.rule.unchanged:
             return
         if self.rule.freed is not None:
             self.saved = self.rule.freed
@@ -301,7 +302,7 @@ class _Output(Rule):
 
 
 OUTPUT = _Output("", "", (), {})
-OUTPUT.keeps, OUTPUT.frees = ("number",), (False,)
+OUTPUT.keep(("number",))
 
 
 # Recording
@@ -405,69 +406,68 @@ def make_node(
     return node
 
 
-@cache
-def recorder(rule: Rule | None) -> Callable[..., object]:
+def is_short(rule: Rule, defaults: dict[str, Any]) -> bool:
+    """Whether there is a short way to record: formulas need the inputs and options' defaults."""
+    known = {"out", "shape"} if len(rule.inputs) == 1 else set()
+    return 0 < len(rule.inputs) <= 2 and {*rule.keeps} <= {*rule.inputs, *defaults, *known}
+
+
+def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
     """``record`` in short, for one or two inputs, of which one may be a number.
 
-    Called as ``recorder(rule)(result, *inputs)`` where one of the inputs may require grad. It saves
-    half the time of a small operation with a gradient.
+    Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require
+    grad. It saves half the time of a small operation with a gradient.
     """
-    if rule is None:
-        return lambda result, *inputs: result
-    if is_short(rule):
-        return _record_one(rule) if len(rule.inputs) == 1 else _record_two(rule)
-    names = rule.inputs
-    return lambda result, *inputs: record(
-        rule, result, {"alpha": 1, **dict(zip(names, inputs, strict=False))}
-    )
+    return (_record_one if len(rule.inputs) == 1 else _record_two)(rule, defaults)
 
 
-def is_short(rule: Rule) -> bool:
-    """Whether there is a short way to record: the formulas need hardly anything but the inputs."""
-    if len(rule.inputs) == 1:
-        return rule.keeps in ((), rule.inputs, ("out",), ("shape",))
-    return len(rule.inputs) == 2 and {*rule.keeps} <= {*rule.inputs, "alpha"}
-
-
-def _record_one(rule: Rule) -> Callable[..., object]:
-    keeps_input, keeps_result = rule.keeps == rule.inputs, rule.keeps == ("out",)
+def _record_one(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+    keeps, (name,) = rule.keeps, rule.inputs
+    keeps_result, is_only_input = "out" in keeps, keeps == rule.inputs
+    is_option = keeps[:1] and keeps[0] in defaults
 
     def record_one(result: Tensor, x: Tensor) -> None:
         edge = x._node
         if edge.__class__ is Kind:
             edge = x if edge is LEAF else edge_of(x)
-        if edge is None or not state.grad:
+        array = result._array
+        if edge is None or not state.grad or array.dtype.kind != "f":
             return
         result._node = node = _new(Node)
         node.rule, node.edges, node.versions, node.hooks = rule, (edge,), 0, None
-        if keeps_input:
-            node.saved = (x,)
-            if x._storage is not None and x._storage.version:
-                node.versions = (x._storage.version,)
-        elif keeps_result:  # the tensor would point back to the node
+        kept = None
+        if keeps_result:  # the tensor would point back to the node
             kept = _new(base.public)
-            kept._array = array = result._array
+            kept._array = array
             kept._storage = result._storage = Storage(array)
             kept._offset = result._offset = 0
             kept._node = None
-            node.saved = (kept,)
+        if len(keeps) == 1 and not is_option:
+            node.saved = (x if is_only_input else kept if keeps_result else x._array.shape,)
+        elif keeps:
+            known = {**defaults, name: x, "out": kept, "shape": x._array.shape}
+            node.saved = tuple([known[each] for each in keeps])
         else:
-            node.saved = (x._array.shape,) if rule.keeps else ()
+            node.saved = ()
+        if x._storage is not None and x._storage.version and name in keeps:
+            node.versions = tuple([x._storage.version if it == name else 0 for it in keeps])
         node.order = next_order()
-        array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
 
     return record_one
 
 
-def _record_two(rule: Rule) -> Callable[..., object]:
+def _record_two(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
     keeps, (first, second) = rule.keeps, rule.inputs
     x_for_x, x_for_y = (first in needs for needs in rule.needs)
     y_for_x, y_for_y = (second in needs for needs in rule.needs)
-    constant = ALPHA_IS_1 if keeps == ("alpha",) else ()
-    # what to pick of (x, y, alpha): itemgetter gives a tuple of several, and of a slice
-    indices = [(first, second, "alpha").index(name) for name in keeps if not constant]
-    kept = itemgetter(*[slice(at, at + 1) for at in indices] if len(indices) == 1 else indices or [0])
+    names, constants = (first, second, *defaults), tuple(defaults.values())
+    indices = [names.index(name) for name in keeps]
+    keeps_inputs = first in keeps or second in keeps
+    rule.unchanged = unchanged = () if keeps_inputs else tuple([defaults[it] for it in keeps])
+    # of a slice itemgetter gives a tuple, as of several indices
+    is_one = len(indices) == 1
+    kept = itemgetter(*([slice(indices[0], indices[0] + 1)] if is_one else indices or [0]))
 
     def record_two(result: Tensor, x: Any, y: Any) -> None:
         if not state.grad:
@@ -475,7 +475,7 @@ def _record_two(rule: Rule) -> Callable[..., object]:
         left, right = getattr(x, "_node", None), getattr(y, "_node", None)
         if left.__class__ is Kind or right.__class__ is Kind:
             if left is INFERENCE or right is INFERENCE:
-                record(rule, result, {first: x, second: y, "alpha": 1})
+                record(rule, result, {**defaults, first: x, second: y})
                 return
             left = x if left is LEAF else left and edge_of(x)
             right = y if right is LEAF else right and edge_of(y)
@@ -483,17 +483,17 @@ def _record_two(rule: Rule) -> Callable[..., object]:
             return
         result._node = node = _new(Node)
         node.rule, node.edges, node.versions, node.hooks = rule, (left, right), 0, None
-        node.saved = constant
-        if indices:
+        node.saved = unchanged
+        if keeps_inputs:
             if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
                 x = None
             if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
                 y = None
-            node.saved = kept((x, y, 1))
+            node.saved = kept((x, y, *constants))
             own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
             if (own is not None and own.version) or (other is not None and other.version):
-                versions = own.version if own else 0, other.version if other else 0, 0
-                node.versions = kept(versions)
+                found = own.version if own else 0, other.version if other else 0
+                node.versions = kept((*found, *[0] * len(constants)))
         node.order = next_order()
         array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device

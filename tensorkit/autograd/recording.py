@@ -229,8 +229,10 @@ class _Call:
             found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
         bind = getattr(found.get("definition"), "bind", None)
         if bind is not None:  # declared functions: dispatch
-            given = (found["input"], *found["args"]) if "input" in found else found["args"]
-            for name, value in bind(given, found["options"]).items():
+            names = ("other", "self") if code.co_name == "reflected" else ("input", "other")
+            names = names[:1] if "args" in found else names
+            given = (*[found[name] for name in names if name in found], *found.get("args", ()))
+            for name, value in bind(given, found.get("options", {})).items():
                 self._take(name, value)
             return
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options

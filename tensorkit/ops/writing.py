@@ -44,16 +44,6 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
     return True
 
 
-def is_apart(value: Any, x: TensorBase) -> bool:
-    """Whether ``value`` is an untracked tensor of the CPU that shares no storage with ``x``."""
-    return (
-        isinstance(value, TensorBase)
-        and value.device is CPU
-        and (value._node is None or not state.grad)
-        and (x._storage is None or value._storage is not x._storage)
-    )
-
-
 def write(
     x: TensorBase,
     array: Any,
@@ -121,15 +111,14 @@ def in_place(
             theirs = [x.device for x in others if isinstance(x, TensorBase) and x.shape]
             refuse_mix(CPU, *theirs, into=CPU)
         tracked = history.check_write(input, *others)
-        check_overlap(input, *others)
         if check is not None:
             check(input, *args, **options)
         old: Any = input
         if tracked:
             old = base.new(input._array.copy(order="K"))
             old._node = history.edge_of(input)
-            args = tuple([old if each is input else each for each in args])
         result = operation(old, *args, **options)
+        check_overlap(input, *others)
         check_output_shape(tuple(input.shape), tuple(result.shape))
         check_output_dtype(result.dtype, input.dtype)
         if tracked and not isinstance(result._node, Node):

@@ -31,6 +31,7 @@ OTHER_WORDS = re.compile(
             r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
             r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
             r"Expected reduction dim",
+            r"^(torch\.)?linalg[._]",
             r"does not support bool",
             r"^(max|min|prod|var|std)\(\) received an invalid combination",
             r"^bincount only supports",
@@ -43,6 +44,25 @@ OTHER_WORDS = re.compile(
             r"is different to the input size .* is deprecated",
             r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
+            # views, indices, gathering
+            r"^narrow\(\): length must be",
+            r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
+            r"^movedim: repeated dim|^diagonal dimensions cannot be",
+            r"^expected Tensor as element 0 in argument 0, but got list",
+            r"^(repeat|flip)\(\) missing 1 required",
+            r"^repeats must have the same size|^Repeats must be non-negative",
+            r"^stack expects a non-empty",
+            r"^where\(\): argument 'condition'",
+            r"^(squeeze|transpose|flatten|unsqueeze|select|as_strided|view|reshape)\(\), argument",
+            r"Expected dtype int32 or int64 for index|dtype of indices should be Long",
+            r"same number of dimensions as input tensor|^Size does not match at dimension",
+            r"^masked_fill_ only supports boolean masks",
+            r"^too many indices for tensor of dimension \d \(got|in range of \[-3, 2\], but got 4",
+            r"^index_add_\(\): |^source tensor shape must match self",
+            r"and to be no larger size than src",
+            r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
+            r"^select\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
+            r"^permute\(\): duplicate dims",
         ]
     )
 )

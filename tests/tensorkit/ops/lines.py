@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 from other_words import same_words
-from tk_oracle import torch
+from tk_oracle import strides_that_count, torch
 
 import tensorkit as tk
 
@@ -35,13 +35,13 @@ def _described(result, names):
     if result.requires_grad:
         (result * result).sum().backward()
         gradients = [
-            each.grad if each.grad is None else (_values(each.grad), each.grad.stride())
+            each.grad if each.grad is None else (_values(each.grad), strides_that_count(each.grad))
             for each in (names["x"], names["m"])
         ]
     return {
         "values": _values(result.detach()),
         "shape": tuple(result.shape),
-        "strides": result.stride(),
+        "strides": strides_that_count(result),
         "offset": result.storage_offset(),
         "dtype": repr(result.dtype),
         "nodes": _chain(result.grad_fn),
