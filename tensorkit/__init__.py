@@ -153,7 +153,6 @@ from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, tri
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.nn_ops import log_softmax, softmax
 from tensorkit.ops.reductions import (
     all,
     amax,
@@ -162,7 +161,6 @@ from tensorkit.ops.reductions import (
     argmax,
     argmin,
     cumsum,
-    logsumexp,
     max,
     mean,
     min,
@@ -173,6 +171,7 @@ from tensorkit.ops.reductions import (
     var,
 )
 from tensorkit.ops.selection import masked_fill, nonzero, where
+from tensorkit.ops.softmax import log_softmax, logsumexp, softmax
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.views import (
     as_strided,

@@ -10,7 +10,9 @@ import re
 OTHER_WORDS = re.compile(
     "|".join(
         [
-            r"must have the same dtype, but got",
+            r"must have the same dtype, but got|^expected m1 and m2 to have the same dtype",
+            r"^inconsistent tensor size, expected tensor",
+            r"^einsum\(\): (more|fewer|subscript|output|the)",
             r"have same dtype, but found",
             r"vector \+ matrix @ vector expected",
             r"^1D tensors expected, but got",
