@@ -155,7 +155,7 @@ def flip(xp: Any, input: Any, *dims: int) -> Any:
     if not dims:
         raise TypeError("dims are missing")
     vector = input.reshape(input.shape or (1,))  # a number counts as one
-    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy(order="K")
+    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy()
 
 
 @op()
