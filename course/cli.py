@@ -106,21 +106,32 @@ def reset(
 
 
 @app.command(rich_help_panel=LEARN)
-def update(chapter: ChapterName) -> None:
+def update(
+    chapter: Annotated[
+        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default all you have.")
+    ] = None,
+) -> None:
     """Take over a chapter's newer release; your answers move along, your notebook is kept."""
     from course import learner, paths
 
     root = paths.course_root()
-    done = learner.update(root, learner.chapter_in_work(root, chapter))
-    if done is None:
-        print("You have the newest release already; nothing was changed.")
-        return
-    print(
-        f"The new release is in work/, with your answers to: {', '.join(done.carried) or 'none'}."
+    chapters = (
+        learner.chapters(root) if chapter is None else [learner.chapter_in_work(root, chapter)]
     )
-    if done.left_behind:
-        print(f"No longer in the chapter, only in the old notebook: {', '.join(done.left_behind)}.")
-    print(f"The old notebook is {done.kept}.\n{RELOAD}")
+    updated = {it: done for it in chapters if (done := learner.update(root, it)) is not None}
+    for name, done in updated.items():
+        answers = ", ".join(done.carried) or "none"
+        print(f"The new release of {name} is in work/, with your answers to: {answers}.")
+        if done.left_behind:
+            gone = ", ".join(done.left_behind)
+            print(f"No longer in the chapter, only in the old notebook: {gone}.")
+        if done.n_other_cells:
+            print(
+                f"{done.n_other_cells} more cells are only in the old notebook: your own, and "
+                "what the new release left out."
+            )
+        print(f"The old notebook is {done.kept}.")
+    print(RELOAD if updated else "You have the newest release already; nothing was changed.")
 
 
 @app.command(rich_help_panel=LEARN)
@@ -273,16 +284,20 @@ def grade(
     name = batch.chapter_in(root, chapter)
     known = set(roster(root, nbgrader_config(own=True)))
     with _grading_bar("begins again" if force else "goes on") as watch:
-        results = batch.grade(
-            root,
-            name,
-            learners=learner or (),
-            workers=workers,
-            cluster=cluster,
-            unsafe=unsafe,
-            force=force,
-            watch=watch,
-        )
+        fault: batch.Ungraded | None = None
+        try:
+            results = batch.grade(
+                root,
+                name,
+                learners=learner or (),
+                workers=workers,
+                cluster=cluster,
+                unsafe=unsafe,
+                force=force,
+                watch=watch,
+            )
+        except batch.Ungraded as ungraded:
+            fault, results = ungraded, ungraded.results
     for it in sorted(results, key=lambda it: it.learner):
         for sentence in filter(None, [it.sentence, *it.troubles]):
             print(f"{it.learner}: {sentence}")
@@ -298,6 +313,8 @@ def grade(
     graded = sum(it.status == "graded" for it in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
+    if fault is not None:
+        raise fault
 
 
 @app.command(rich_help_panel=TEACH)

@@ -68,10 +68,9 @@ def _prepared(options: list[str]) -> Any:
 
 
 def _first_page(root: Path) -> str:
-    chapters = paths.released_chapters(root)
-    if not chapters:
+    notebook = learner.notebook_saved_last(root)
+    if notebook is None:
         return "/lab"
-    notebook = paths.notebook_in(paths.work(root), chapters[0])
     return f"/lab/tree/{notebook.relative_to(root).as_posix()}"
 
 

@@ -31,6 +31,8 @@ class Updated:
 
     carried: list[str]
     left_behind: list[str]
+    n_other_cells: int
+    """Cells of the old notebook, with something in them, that the new release does not have."""
     kept: Path
 
 
@@ -48,8 +50,8 @@ def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
         try:
             if not _is_current(root, chapter):
                 say(
-                    f"There is a newer release of {chapter}. Your copy stays as it is; "
-                    f"to take the release over with your answers: course update {chapter}"
+                    f"There is a newer release of {chapter}. Your copy stays as it is. To take it "
+                    f"over with your answers, in JupyterLab's terminal: course update {chapter}"
                 )
         except CourseError as problem:
             say(str(problem))
@@ -79,11 +81,29 @@ def chapter_in_work(root: Path, name: str) -> str:
     return chapter
 
 
+def notebook_saved_last(root: Path) -> Path | None:
+    """The learner's copy of a chapter that was saved last; None if there is no copy yet."""
+    copies = [paths.notebook_in(paths.work(root), it) for it in chapters(root)]
+    found = [(it.stat().st_mtime, it) for it in copies]
+    # copies that were all made by one start: the first of them
+    latest = max((round(moment) for moment, _ in found), default=0)
+    return next((it for moment, it in found if latest - moment < _AT_ONCE), None)
+
+
+_AT_ONCE = 5.0
+"""Seconds that it takes at most to make all copies."""
+
+
+def chapters(root: Path) -> list[str]:
+    """The chapters of which the learner has a copy."""
+    found = paths.released_chapters(root)
+    return [it for it in found if paths.notebook_in(paths.work(root), it).is_file()]
+
+
 def any_folder(root: Path) -> Path:
     """The folder of the first chapter of which the learner has a copy."""
-    for chapter in paths.released_chapters(root):
-        if paths.notebook_in(paths.work(root), chapter).is_file():
-            return paths.work(root) / chapter
+    for chapter in chapters(root):
+        return paths.work(root) / chapter
     raise CourseError("You have no copy of a chapter yet: course lab makes them.")
 
 
@@ -133,8 +153,13 @@ def update(root: Path, chapter: str) -> Updated | None:
     kept = files.keep(mine.read_bytes(), mine.parent / OLDER, mine.name)
     _take_over_data(paths.notebooks(root) / chapter, mine.parent)
     _write(mine, new)
+    released = {cell.get("id") for cell in new.cells}
+    others = [it for it in old.cells if it.get("id") not in released and it.source.strip()]
     return Updated(
-        [id for id in answers if id in cells], [id for id in answers if id not in cells], kept
+        [id for id in answers if id in cells],
+        [id for id in answers if id not in cells],
+        sum(_grade_id(it) is None for it in others),
+        kept,
     )
 
 

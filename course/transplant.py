@@ -20,7 +20,7 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
-from tensorkit.ops import reduction
+from tensorkit.ops import reductions
 from tensorkit.quiet import quiet
 
 
@@ -146,10 +146,7 @@ def _formula(operation: str, number: str | None = None) -> Callable[[Any], list[
                 found = mine(*map(_as_tensor, (g, *saved)))
             return found._array if isinstance(found, tk.Tensor) else found
 
-        return [
-            _set(rule, "formulas", (formula,)),
-            _set(rule, "ways", ((formula, rule.places[0]),)),
-        ]
+        return [_set(rule, "formulas", (formula,))]
 
     return put
 
@@ -172,15 +169,15 @@ class _SumToShape:
 
 
 def _unbroadcasting(mine: Any) -> list[Undo]:
-    return [_set(reduction, "sum_to_shape", _SumToShape(mine))]
+    return [_set(reductions, "sum_to_shape", _SumToShape(mine))]
 
 
 def _engine_order(mine: Any) -> list[Undo]:
     """The engine with another walk: in the order that the learner's function gives."""
 
-    def walk(run: Any, starts: list[Any], wanted: list[Any] | None) -> None:
+    def walk(run: Any, starts: list[Any], needed: Any) -> None:
         for edge, gradient in starts:
-            run._deliver(edge, gradient)
+            run.deliver(edge, gradient)
         names = _names([edge for edge, _ in starts])
         inputs = {name: [names[it] for it in _nodes(node.edges)] for node, name in names.items()}
         inputs[""] = [names[edge] for edge in _nodes(edge for edge, _ in starts)]
@@ -188,7 +185,7 @@ def _engine_order(mine: Any) -> list[Undo]:
         nodes = {name: node for node, name in names.items()}
         for name in mine(inputs, root) if nodes else []:
             if name:
-                _run_node(run, nodes[name], wanted)
+                _run_node(run, nodes[name])
 
     return [_set(engine._Run, "_walk", walk)]
 
@@ -209,16 +206,16 @@ def _names(starts: list[Any]) -> dict[Any, str]:
     return {node: f"{node.name()} {number}" for number, node in enumerate(found)}
 
 
-def _run_node(run: Any, node: Any, wanted: list[Any] | None) -> None:
+def _run_node(run: Any, node: Any) -> None:
     gradient = run.pending.pop(node, None)
     if gradient is None:  # the order was wrong: nothing has arrived yet
         return
-    if any(node is edge for edge in wanted or ()):
-        run.nodes[id(node)] = node, gradient
-    values = (node.tensor_gradients if run.create_graph else node.gradients)(gradient)
+    if id(node) in (run.wanted or ()):
+        run.found[id(node)] = gradient
+    values = node.rule.gradients(node, gradient, run.create_graph)
     for edge, value in zip(node.edges, values, strict=False):
         if edge is not None and value is not None:
-            run._deliver(edge, run.work.as_needed(value, edge))
+            run.deliver(edge, value)
     if not run.keep:
         node.release()
 

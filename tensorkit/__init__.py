@@ -29,8 +29,7 @@ from tensorkit import absent
 from tensorkit import autograd as autograd
 from tensorkit import linalg as linalg
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from tensorkit.autograd.modes import (
+from tensorkit.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -38,6 +37,7 @@ from tensorkit.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
     empty,
@@ -73,35 +73,31 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import (
-    allclose,
-    div,
-    equal,
-    is_floating_point,
-    isclose,
-    numel,
-    pow,
-    result_type,
-)
+from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
     add,
+    div,
     floor_divide,
     mul,
     neg,
+    pow,
     reciprocal,
     remainder,
     sign,
     square,
     sub,
+    true_divide,
 )
-from tensorkit.ops.arranging import diag, flip, repeat_interleave, roll, trace, tril, triu
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
+    allclose,
     eq,
+    equal,
     ge,
     gt,
+    isclose,
     le,
     logical_and,
     logical_not,
@@ -132,7 +128,6 @@ from tensorkit.ops.elementary import (
     log10,
     relu,
     round,
-    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -142,44 +137,58 @@ from tensorkit.ops.elementary import (
     tanh,
     trunc,
 )
-from tensorkit.ops.equations import det
-from tensorkit.ops.equations import inv as inverse
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    clamp,
-    clamp_,
-    max,
-    maximum,
-    min,
-    minimum,
+from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
+from tensorkit.ops.gathering import (
+    gather,
+    index_add,
+    index_select,
+    scatter,
+    scatter_add,
+    take_along_dim,
 )
-from tensorkit.ops.gathering import gather, index_select, take_along_dim
-from tensorkit.ops.joining import cat, stack
+from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
-from tensorkit.ops.masking import masked_fill, masked_select
-from tensorkit.ops.normalising import log_softmax, logsumexp, softmax
-from tensorkit.ops.products import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from tensorkit.ops.reduction import all, any, count_nonzero, cumsum, mean, norm, prod, std, sum, var
-from tensorkit.ops.reshaping import broadcast_tensors, movedim, ravel, unflatten
-from tensorkit.ops.scattering import index_add, scatter, scatter_add
-from tensorkit.ops.selection import nonzero, where
+from tensorkit.ops.nn_ops import log_softmax, softmax
+from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
+from tensorkit.ops.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    cumsum,
+    logsumexp,
+    max,
+    mean,
+    min,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
+from tensorkit.ops.selection import masked_fill, nonzero, where
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
-from tensorkit.ops.splitting import chunk, narrow, split, unbind
 from tensorkit.ops.views import (
     as_strided,
+    broadcast_tensors,
+    chunk,
     diagonal,
     flatten,
+    movedim,
+    narrow,
     permute,
+    ravel,
     reshape,
     select,
+    split,
     squeeze,
     t,
     transpose,
+    unbind,
     unsqueeze,
 )
 from tensorkit.ops.views import expand as broadcast_to
@@ -205,7 +214,6 @@ from tensorkit.sampling import (
 
 clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
-true_divide = div
 
 if typing.TYPE_CHECKING:
     from tensorkit import nn as nn
@@ -247,11 +255,14 @@ _LATER = {
 
 # Methods that PyTorch has as functions, too.
 _METHODS = (
-    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims tile "
-    "abs_ acos_ as_strided_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "index_put_ log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
+    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
+
+
+autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

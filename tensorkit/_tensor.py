@@ -7,7 +7,7 @@ import warnings
 from builtins import bool as _bool  # the class has methods of these names
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -17,17 +17,15 @@ from tensorkit import (
     base,
     creation,
     dtypes,
-    functional,
     layout,
     pickling,
     printing,
     sampling,
 )
-from tensorkit.autograd import engine, history, leaves, origins
-from tensorkit.autograd.graph import Node, shown
-from tensorkit.autograd.history import edge_of
-from tensorkit.autograd.marks import INFERENCE
-from tensorkit.autograd.saved import version_of
+from tensorkit.autograd import engine, hooks, inplace
+from tensorkit.autograd.inplace import version_of
+from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
+from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.data import cuda_array_interface, tensor
 from tensorkit.devices import CPU, as_device, cuda_device
@@ -42,36 +40,29 @@ from tensorkit.errors import (
 )
 from tensorkit.ops import (
     arithmetic,
-    arranging,
     bitwise,
     comparison,
     copying,
     elementary,
-    equations,
     error_function,
     extremes,
     gathering,
     indexing,
-    masking,
-    normalising,
+    joining,
+    nn_ops,
     products,
-    reduction,
-    reshaping,
-    scattering,
+    reductions,
     selection,
     sorting,
-    splitting,
     views,
 )
 from tensorkit.ops.arguments import (
     as_number,
-    by_name,
     conversion,
-    given_sizes,
     need_tensor,
-    no_such_call,
     without_flags,
 )
+from tensorkit.ops.writing import in_place
 from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
@@ -84,19 +75,6 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
 
     convert.__doc__ = f"As {dtype}; see ``to``."
     return convert
-
-
-def _of_integers(operation: Callable[..., "Tensor"], argument: str) -> Callable[..., "Tensor"]:
-    """The method that takes the integers of ``operation`` one by one or as one sequence."""
-
-    def method(self: "Tensor", *integers: Any, **given: Any) -> "Tensor":
-        if given:
-            integers = by_name(operation.__name__, argument, integers, given)
-        return operation(self, given_sizes(operation.__name__, argument, integers))
-
-    method.__qualname__ = operation.__name__
-    method.__doc__ = operation.__doc__
-    return method
 
 
 _PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
@@ -267,39 +245,17 @@ class Tensor(TensorBase):
         """
         return base.storage_of(self)
 
-    def as_strided(
-        self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-    ) -> "Tensor":
-        """View of the same storage with any shape, strides and offset.
-
-        >>> tk.arange(6).as_strided((3,), (2,))
-        tensor([0, 2, 4])
-        """
-        return views.strided(self, size, stride, storage_offset, 1)
-
-    as_strided_ = views.in_place(as_strided)
+    as_strided = views.as_strided
     select = views.select
-    unsqueeze, unsqueeze_ = views.unsqueeze, views.in_place(views.unsqueeze)
-    expand = _of_integers(views.expand, "size")
-
-    def view(self, *shape: Any, **given: Any) -> "Tensor":
-        """View of the same elements in another shape; one size may be -1."""
-        if given:
-            shape = (given["dtype"],) if "dtype" in given else by_name("view", "size", shape, given)
-        if shape and isinstance(shape[0], DType):
-            raise NotSupportedError(
-                "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
-            )
-        if not shape or isinstance(shape[0], float):
-            raise no_such_call("view", shape, "(tuple of ints size)")
-        return views.view(self, given_sizes("view", "size", shape))
-
-    reshape = _of_integers(views.reshape, "shape")
+    unsqueeze = views.unsqueeze
+    expand = broadcast_to = views.expand
+    view = views.view
+    reshape = views.reshape
     flatten = views.flatten
-    squeeze, squeeze_ = views.squeeze, views.in_place(views.squeeze, 3)
-    permute = _of_integers(views.permute, "dims")
-    transpose, transpose_ = views.transpose, views.in_place(views.transpose)
-    t, t_ = views.t, views.in_place(views.t)
+    squeeze = views.squeeze
+    permute = views.permute
+    transpose = swapaxes = swapdims = views.transpose
+    t = views.t
 
     @property
     def T(self) -> "Tensor":
@@ -310,9 +266,7 @@ class Tensor(TensorBase):
         """
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2:
-            if array.__class__ is np.ndarray and array.size and 1 not in array.shape:
-                return history.view(self, array.T, _PERMUTE, _EXCHANGED)
-            return views.permute(self, (1, 0))
+            return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -350,61 +304,39 @@ class Tensor(TensorBase):
         """View repeated to the shape of ``other``."""
         return views.expand(self, _shape_of("expand_as", other))
 
-    def broadcast_to(self, *size: Any, **given: Any) -> "Tensor":
-        """View repeated to this shape."""
-        size = by_name("broadcast_to", "size", size, given) if given else size
-        return views.expand(self, given_sizes("broadcast_to", "size", size))
-
-    ravel = reshaping.ravel
-    unflatten = reshaping.unflatten
-    movedim = reshaping.movedim
-
-    swapaxes = swapdims = transpose
-    swapaxes_ = swapdims_ = transpose_
-    moveaxis = movedim
+    ravel = views.ravel
+    movedim = moveaxis = views.movedim
     diagonal = views.diagonal
-    narrow = splitting.narrow
+    narrow = views.narrow
 
     def split(self, split_size: Any, dim: int = 0) -> tuple["Tensor", ...]:
         """Views of ``split_size`` elements along ``dim``, or of as many as a list says."""
-        return splitting.split(self, split_size, dim)
+        return views.split(self, split_size, dim)
 
-    chunk = splitting.chunk
-    unbind = splitting.unbind
+    chunk = views.chunk
+    unbind = views.unbind
 
     # The elements in another arrangement
 
-    flip = _of_integers(arranging.flip, "dims")
-    roll = arranging.roll
-    repeat = _of_integers(arranging.repeat, "repeats")
-
-    def tile(self, *dims: Any, **given: Any) -> "Tensor":
-        """``repeat`` that needs no number for the first dimensions."""
-        dims = by_name("tile", "dims", dims, given) if given else dims
-        repeats = given_sizes("tile", "dims", dims)
-        return arranging.repeat(self, (1,) * (self.dim() - len(repeats)) + repeats)
-
-    repeat_interleave = arranging.repeat_interleave
-    tril, tril_ = arranging.tril, arranging.tril_
-    triu, triu_ = arranging.triu, arranging.triu_
-    diag = arranging.diag
-    trace = arranging.trace
+    flip = joining.flip
+    repeat = joining.repeat
+    repeat_interleave = joining.repeat_interleave
+    tril = joining.tril
+    triu = joining.triu
 
     # Picking
 
     index_select = gathering.index_select
     gather = gathering.gather
     take_along_dim = gathering.take_along_dim
-    scatter = scattering.scatter
-    scatter_ = scattering.scatter_
-    scatter_add = scattering.scatter_add
-    scatter_add_ = scattering.scatter_add_
-    index_add = scattering.index_add
-    index_add_ = scattering.index_add_
-    index_put_ = indexing.index_put_
-    masked_fill = masking.masked_fill
-    masked_fill_ = masking.masked_fill_
-    masked_select = masking.masked_select
+    scatter = gathering.scatter
+    scatter_ = gathering.scatter_
+    scatter_add = gathering.scatter_add
+    scatter_add_ = gathering.scatter_add_
+    index_add = gathering.index_add
+    index_add_ = gathering.index_add_
+    masked_fill = selection.masked_fill
+    masked_fill_ = selection.masked_fill_
 
     # Gradients
 
@@ -420,7 +352,7 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None:
-        leaves.set_requires_grad(self, value, by_assignment=True)
+        hooks.set_requires_grad(self, value, by_assignment=True)
 
     def requires_grad_(self, requires_grad: Any = True) -> "Tensor":
         """Record operations on this tensor from now on, or no longer; only for leaves.
@@ -428,7 +360,7 @@ class Tensor(TensorBase):
         >>> tk.ones(2).requires_grad_()
         tensor([1., 1.], requires_grad=True)
         """
-        leaves.set_requires_grad(self, requires_grad)
+        hooks.set_requires_grad(self, requires_grad)
         return self
 
     @property
@@ -449,9 +381,9 @@ class Tensor(TensorBase):
         <MulBackward0>
         """
         edge = None if self._node is None else edge_of(self)
-        return shown(edge.whole) if isinstance(edge, Node) else None
+        return edge.whole if isinstance(edge, Node) else None
 
-    grad = property(leaves.get_grad, leaves.set_grad, leaves.forget_grad)
+    grad = property(hooks.get_grad, hooks.set_grad, hooks.forget_grad)
 
     def backward(
         self,
@@ -472,11 +404,11 @@ class Tensor(TensorBase):
         """
         engine.backward(self, gradient, retain_graph, create_graph, inputs)
 
-    retain_grad = leaves.retain_grad
+    retain_grad = hooks.retain_grad
 
-    retains_grad = property(leaves.retains_grad)
-    register_hook = leaves.register_hook
-    register_post_accumulate_grad_hook = leaves.register_post_accumulate_grad_hook
+    retains_grad = property(hooks.retains_grad)
+    register_hook = hooks.register_hook
+    register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
 
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.
@@ -491,10 +423,10 @@ class Tensor(TensorBase):
             result._node = INFERENCE
         return result
 
-    detach_ = leaves.detach_
-    origin = property(origins.origin_of)
+    detach_ = hooks.detach_
+    origin = property(origin_of)
 
-    data = property(leaves.get_data, leaves.set_data)
+    data = property(hooks.get_data, hooks.set_data)
 
     @property
     def _version(self) -> int:
@@ -507,12 +439,12 @@ class Tensor(TensorBase):
         """Whether this tensor was made in inference mode."""
         return self._node is INFERENCE
 
-    _is_view = history.is_view
+    _is_view = inplace.is_view
 
     @property
     def _base(self) -> "Tensor | None":
         """Of a view: the tensor, itself no view, that it was made from."""
-        return self._viewed if history.is_view(self) else None
+        return self._viewed if inplace.is_view(self) else None
 
     # Out of the tensor
 
@@ -671,29 +603,16 @@ class Tensor(TensorBase):
 
     # Arithmetic
 
-    add, add_ = arithmetic.add.method, arithmetic.add.inplace
-    sub, sub_ = arithmetic.sub.method, arithmetic.sub.inplace
-    mul, mul_ = arithmetic.mul.method, arithmetic.mul.inplace
+    add, add_ = arithmetic.add, arithmetic.add.inplace
+    sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
+    mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """``self / other``; ``rounding_mode`` is None, "trunc" or "floor"."""
-        return functional.division(rounding_mode).method(self, other)
-
-    def div_(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """Divide by ``other`` in place."""
-        return functional.division(rounding_mode).inplace(self, other)
-
-    floor_divide = arithmetic.floor_divide.method
+    div, div_ = arithmetic.div, in_place(arithmetic.div)
+    floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide.inplace
-    remainder, remainder_ = arithmetic.remainder.method, arithmetic.remainder.inplace
+    remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace
 
-    def pow(self, exponent: Any) -> "Tensor":
-        """``self ** exponent``."""
-        return arithmetic.pow.method(self, exponent)
-
-    def pow_(self, exponent: Any) -> "Tensor":
-        """``self ** exponent``, in place."""
-        return arithmetic.pow.inplace(self, exponent)
+    pow, pow_ = arithmetic.pow, arithmetic.pow.inplace
 
     reciprocal, reciprocal_ = arithmetic.reciprocal, arithmetic.reciprocal.inplace
     neg, neg_ = arithmetic.neg, arithmetic.neg.inplace
@@ -710,7 +629,7 @@ class Tensor(TensorBase):
     divide, divide_ = div, div_
     absolute, absolute_ = abs, abs_
 
-    true_divide, true_divide_ = arithmetic.div.method, arithmetic.div.inplace
+    true_divide, true_divide_ = arithmetic.true_divide, arithmetic.true_divide.inplace
 
     # Elementary functions
 
@@ -733,49 +652,45 @@ class Tensor(TensorBase):
     atan, atan_ = elementary.atan, elementary.atan.inplace
     sinh, sinh_ = elementary.sinh, elementary.sinh.inplace
     cosh, cosh_ = elementary.cosh, elementary.cosh.inplace
-    atan2, atan2_ = elementary.atan2.method, elementary.atan2.inplace
+    atan2 = elementary.atan2
     erf, erf_ = error_function.erf, error_function.erf.inplace
     floor, floor_ = elementary.floor, elementary.floor.inplace
     ceil, ceil_ = elementary.ceil, elementary.ceil.inplace
     trunc, trunc_ = elementary.trunc, elementary.trunc.inplace
-    round, round_ = elementary.round, elementary.round_
+    round, round_ = elementary.round, in_place(elementary.round)
     isnan, isinf = elementary.isnan, elementary.isinf
     isfinite = elementary.isfinite
 
     # Reductions, products, choices
 
-    sum = reduction.sum
-    mean = reduction.mean
-    var = reduction.var
-    std = reduction.std
-    prod = reduction.prod
-    cumsum, cumsum_ = reduction.cumsum, reduction.cumsum_
-    all, any = reduction.all, reduction.any
-    count_nonzero = reduction.count_nonzero
-    norm = reduction.norm
+    sum = reductions.sum
+    mean = reductions.mean
+    var = reductions.var
+    std = reductions.std
+    prod = reductions.prod
+    cumsum = reductions.cumsum
+    all, any = reductions.all, reductions.any
+    norm = reductions.norm
     sort, argsort = sorting.sort, sorting.argsort
     topk = sorting.topk
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = extremes.max, extremes.maximum.method
-    min, minimum = extremes.min, extremes.minimum.method
-    amax, argmax = extremes.amax, extremes.argmax
-    amin, argmin = extremes.amin, extremes.argmin
+    max, maximum = reductions.max, extremes.maximum.method
+    min, minimum = reductions.min, extremes.minimum.method
+    amax, argmax = reductions.amax, reductions.argmax
+    amin, argmin = reductions.amin, reductions.argmin
     clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
-    softmax = normalising.softmax
-    log_softmax = normalising.log_softmax
-    logsumexp = normalising.logsumexp
+    softmax = nn_ops.softmax
+    log_softmax = nn_ops.log_softmax
+    logsumexp = reductions.logsumexp
     matmul = products.matmul
     mm = products.mm
     mv = products.mv
     dot = products.dot
     bmm = products.bmm
     outer = products.outer
-    addmm, addmm_ = products.addmm, products.addmm_
-    baddbmm, baddbmm_ = products.baddbmm, products.baddbmm_
-    inverse = equations.inv
-    det = equations.det
+    addmm = products.addmm
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
         """``self`` where ``condition`` is true, ``other`` elsewhere."""
@@ -783,34 +698,34 @@ class Tensor(TensorBase):
 
     __matmul__ = products.operator
     __add__ = arithmetic.add.operator
-    __radd__ = arithmetic.add.reflected
-    __iadd__ = arithmetic.add.inplace_operator
+    __radd__ = arithmetic.add.operator
+    __iadd__ = arithmetic.add.inplace
     __sub__ = arithmetic.sub.operator
     __rsub__ = arithmetic.sub.reflected
-    __isub__ = arithmetic.sub.inplace_operator
+    __isub__ = arithmetic.sub.inplace
     __mul__ = arithmetic.mul.operator
-    __rmul__ = arithmetic.mul.reflected
-    __imul__ = arithmetic.mul.inplace_operator
-    __truediv__ = arithmetic.div.operator
+    __rmul__ = arithmetic.mul.operator
+    __imul__ = arithmetic.mul.inplace
+    __truediv__ = arithmetic.true_divide.operator
 
     def __rtruediv__(self, other: Any) -> "Tensor":
         # PyTorch computes number / tensor as reciprocal times number; so the last digit agrees.
-        return arithmetic.mul.reflected(arithmetic.reciprocal(self), other)
+        return arithmetic.mul.operator(arithmetic.reciprocal(self), other)
 
-    __itruediv__ = arithmetic.div.inplace_operator
+    __itruediv__ = arithmetic.true_divide.inplace
     __floordiv__ = arithmetic.floor_divide.operator
     __rfloordiv__ = arithmetic.floor_divide.reflected
-    __ifloordiv__ = arithmetic.floor_divide.inplace_operator
+    __ifloordiv__ = arithmetic.floor_divide.inplace
     __mod__ = arithmetic.remainder.operator
     __rmod__ = arithmetic.remainder.reflected
-    __imod__ = arithmetic.remainder.inplace_operator
+    __imod__ = arithmetic.remainder.inplace
 
     def __pow__(self, exponent: Any, modulo: Any = None) -> "Tensor":
         # Python's pow(x, y, modulo) calls this with three arguments.
         return NotImplemented if modulo is not None else arithmetic.pow.operator(self, exponent)
 
     __rpow__ = arithmetic.pow.reflected
-    __ipow__ = arithmetic.pow.inplace_operator
+    __ipow__ = arithmetic.pow.inplace
     __neg__ = arithmetic.neg
     __abs__ = arithmetic.abs
 
@@ -821,47 +736,41 @@ class Tensor(TensorBase):
 
     # Comparison
 
-    eq, eq_ = comparison.eq.method, comparison.eq.inplace
-    ne, ne_ = comparison.ne.method, comparison.ne.inplace
-    lt, lt_ = comparison.lt.method, comparison.lt.inplace
-    le, le_ = comparison.le.method, comparison.le.inplace
-    gt, gt_ = comparison.gt.method, comparison.gt.inplace
-    ge, ge_ = comparison.ge.method, comparison.ge.inplace
-    __eq__ = comparison.eq.operator  # type: ignore[assignment]
-    __ne__ = comparison.ne.operator  # type: ignore[assignment]
+    eq = comparison.eq
+    ne = comparison.ne
+    lt = comparison.lt
+    le = comparison.le
+    gt = comparison.gt
+    ge = comparison.ge
+    __eq__ = comparison.eq.operator
+    __ne__ = comparison.ne.operator
     __lt__ = comparison.lt.operator
     __le__ = comparison.le.operator
     __gt__ = comparison.gt.operator
     __ge__ = comparison.ge.operator
-    logical_and = comparison.logical_and.method
-    logical_and_ = comparison.logical_and.inplace
-    logical_or, logical_or_ = comparison.logical_or.method, comparison.logical_or.inplace
-    logical_xor = comparison.logical_xor.method
-    logical_xor_ = comparison.logical_xor.inplace
-    logical_not, logical_not_ = comparison.logical_not, comparison.logical_not.inplace
-    equal = functional.equal
-    isclose = functional.isclose
-    allclose = functional.allclose
+    logical_and = comparison.logical_and
+    logical_or = comparison.logical_or
+    logical_xor = comparison.logical_xor
+    logical_not = comparison.logical_not
+    equal = comparison.equal
+    isclose = comparison.isclose
+    allclose = comparison.allclose
 
     # Logic and bits
 
-    bitwise_and = bitwise.bitwise_and.method
-    bitwise_or = bitwise.bitwise_or.method
-    bitwise_xor = bitwise.bitwise_xor.method
+    bitwise_and = bitwise.bitwise_and
+    bitwise_or = bitwise.bitwise_or
+    bitwise_xor = bitwise.bitwise_xor
     bitwise_not = bitwise.bitwise_not
-    bitwise_and_ = bitwise.bitwise_and.inplace
-    bitwise_or_ = bitwise.bitwise_or.inplace
-    bitwise_xor_ = bitwise.bitwise_xor.inplace
-    bitwise_not_ = bitwise.bitwise_not.inplace
     __and__ = bitwise.bitwise_and.operator
-    __rand__ = bitwise.bitwise_and.reflected
-    __iand__ = bitwise.bitwise_and.inplace_operator
+    __rand__ = bitwise.bitwise_and.operator
+    __iand__ = bitwise.bitwise_and.inplace
     __or__ = bitwise.bitwise_or.operator
-    __ror__ = bitwise.bitwise_or.reflected
-    __ior__ = bitwise.bitwise_or.inplace_operator
+    __ror__ = bitwise.bitwise_or.operator
+    __ior__ = bitwise.bitwise_or.inplace
     __xor__ = bitwise.bitwise_xor.operator
-    __rxor__ = bitwise.bitwise_xor.reflected
-    __ixor__ = bitwise.bitwise_xor.inplace_operator
+    __rxor__ = bitwise.bitwise_xor.operator
+    __ixor__ = bitwise.bitwise_xor.inplace
     __invert__ = bitwise.bitwise_not
 
     # Writing
@@ -904,10 +813,10 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator["Tensor"]:
         if not self.shape:
             raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
-        return iter(splitting.unbind(self))
+        return iter(views.unbind(self))
 
     def __reversed__(self) -> "Tensor":
-        return arranging.flip(self, (0,)) if self.shape else self
+        return joining.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
         if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
@@ -919,7 +828,7 @@ class Tensor(TensorBase):
             return element.imag == 0 and element.real in self
         # The element comes first, as in PyTorch: so the words of an error name the sizes.
         same = element == self if isinstance(element, TensorBase) else self == element
-        return bool(reduction.any(same)._value("in"))
+        return bool(reductions.any(same)._value("in"))
 
     def is_nonzero(self) -> _bool:
         """Whether the only element is not zero: another name for ``bool(x)``."""
@@ -998,7 +907,7 @@ class Tensor(TensorBase):
     def __copy__(self) -> "Tensor":
         copied = base.view_of(self, base.layout_of(self))
         if self.requires_grad:
-            history.become_leaf(copied)
+            become_leaf(copied)
         return copied
 
     __deepcopy__ = pickling.deepcopy

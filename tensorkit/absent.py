@@ -27,9 +27,16 @@ _FAMILIES = {
     "one process (nothing is distributed)": "distributed",
     "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
+    "tk.autograd.recording()": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
+    "(x != 0).sum()": "count_nonzero",
+    "x = x.cumsum(dim)": "cumsum_",
+    "tk.bmm and +": "baddbmm baddbmm_",
+    "x = tk.addmm(x, a, b)": "addmm_",
+    "tk.linalg.inv": "inverse",
+    "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_dlpack(x)": "to_dlpack",
     "tk.arange": "range",
@@ -39,6 +46,8 @@ _FAMILIES = {
     "-tk.rand(size).log()": "exponential_",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
+    "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
+    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_ atan2_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",
@@ -51,8 +60,24 @@ _FAMILIES = {
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
+# Left out on purpose: other operations do the same.
+_FAMILIES |= {
+    "x.reshape": "unflatten",
+    "x.repeat": "tile",
+    "tk.cat of two slices": "roll",
+    "x.diagonal().sum()": "trace",
+    "x.diagonal(), or tk.eye(n) * x": "diag",
+    "x[mask]": "masked_select",
+    "x[index] = values, or index_add and scatter_add": "index_put_",
+    "x = x.tril(), x.triu()": "tril_ triu_",
+    "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
+    "swapaxes_ swapdims_ as_strided_",
+}
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
+    "tk.autograd.recording() around the forward, after which errors name its lines,": (
+        "detect_anomaly set_detect_anomaly"
+    ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
     "Unfold unfold avg_pool2d adaptive_avg_pool2d",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, dtypes
 from tensorkit.autograd.leaves import make_leaf
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
@@ -57,8 +57,7 @@ class Options(NamedTuple):
         need_tensor(self.function, x)
         dtype, shape = self.dtype or x.dtype, x._array.shape
         device = x.device if self.device is None else as_device(self.device)
-        strides = layout.dense_strides(shape, x._strides)
-        return base.place(device.backend.allocate(dtype.numpy, shape, strides), strides)
+        return base.new(device.backend.allocate(dtype.numpy, shape, x._strides))
 
     def holding(self, array: Any) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""

@@ -1,5 +1,6 @@
 """Tensors from data: numbers, nested lists, NumPy arrays, memory that another library owns."""
 
+import functools
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ from tensorkit.creation import Options, factory
 from tensorkit.devices import CPU, Device, as_device, is_array
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, message, type_name
-from tensorkit.layout import Ints, Layout
+from tensorkit.layout import Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import check_value
 from tensorkit.ops.moving import moved
@@ -40,123 +41,75 @@ def tensor(options: Options, data: Any) -> Tensor:
         )
         device = data.device if options.device is None else as_device(options.device)
         return moved(copying.converted(data, options.dtype or data.dtype), device)
-    if isinstance(data, np.generic) and not isinstance(data, (float, np.complexfloating)):
-        data = np.asarray(data)
     if isinstance(data, np.ndarray):
-        shared = _shared(data)
-        return moved(
-            copying.converted(shared, options.dtype or shared.dtype), as_device(options.device)
-        )
-    shape = _shape_of(data)
-    dtype = options.dtype or _inferred(data)
-    values: list[Any] = []
-    if 0 not in shape:
-        _collect(data, shape, 0, dtype, values)
-    return options.holding(_array_of(values, dtype).reshape(shape))
+        shared, device = _shared(data), as_device(options.device)
+        return moved(copying.converted(shared, options.dtype or shared.dtype), device)
+    found: set[DType] = set()
+    numbers = _numbers(data, found)
+    dtype = options.dtype
+    if dtype is None:
+        dtype = functools.reduce(dtypes.promote, found) if found else dtypes.get_default_dtype()
+    try:
+        return options.holding(quietly(_array_of, numbers, dtype))
+    except ValueError:  # NumPy's, of lists that make no rectangle
+        _check_lengths(numbers, 0, _first_lengths(numbers))
+        raise
 
 
-def _is_sequence(value: Any) -> bool:
-    if isinstance(value, (list, tuple, range)):
-        return True
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return isinstance(value, TensorBase) and len(value.shape) > 0
-
-
-def _holds_floats(data: Any) -> bool:
-    """Whether a sequence holds Python's floats only: most do, and then little is to be asked."""
-    return {*map(type, data)} <= {float}
-
-
-def _shape_of(data: Any) -> Ints:
-    """The sizes of nested sequences, read off the first element of each level."""
-    if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
-    shape: list[int] = []
-    while _is_sequence(data) and not (shape and isinstance(data, TensorBase)):
-        shape.append(len(data))
-        if not shape[-1]:
-            break
-        data = data[0]
-    if isinstance(data, str):
-        raise ValueError("too many dimensions 'str'")
-    return tuple(shape)
-
-
-def _inferred(data: Any) -> DType:
-    """The dtype that holds every number in nested sequences; an empty one is floating point."""
-    if _is_sequence(data) and not isinstance(data, TensorBase):
-        if isinstance(data, np.ndarray):
-            return dtypes.of_numpy(data.dtype)
-        if _holds_floats(data):  # or nothing
-            return dtypes.get_default_dtype()
-        kinds = {_inferred(part) for part in data}
-        found = kinds.pop()
-        for kind in kinds:
-            found = dtypes.promote(found, kind)
-        return found
-    if isinstance(data, np.generic):
-        return dtypes.of_numpy(data.dtype)
+def _numbers(data: Any, found: set[DType]) -> Any:
+    """``data`` as nested lists of Python's numbers; ``found`` gets the dtypes they suggest."""
     if isinstance(data, TensorBase):
-        return data.dtype
-    if isinstance(data, (bool, int, float)):
-        return dtypes.of_number(data)
-    if isinstance(data, complex):
-        dtypes.refuse("complex64")
+        data = data.device.backend.to_host(data._array, "tensor")
+    if isinstance(data, (np.ndarray, np.generic)):
+        found.add(dtypes.of_numpy(data.dtype))
+        return data.tolist()
+    if isinstance(data, (list, tuple, range)):
+        kinds = {*map(type, data)}
+        if kinds <= {float, int, bool}:  # nearly always: then little is to be asked
+            found.update(dtypes.of_number(kind()) for kind in kinds)
+            return list(data)
+        return [_numbers(each, found) for each in data]
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
-    raise DTypeError(
-        f"Could not infer dtype of {type(data).__name__}",
-        "A tensor is made of numbers, or lists of numbers.",
-    )
+    if not isinstance(data, (bool, int, float)):
+        first = f"Could not infer dtype of {type(data).__name__}"
+        raise DTypeError(first, "A tensor is made of numbers, or lists of numbers.")
+    found.add(dtypes.of_number(data))
+    return data
 
 
-def _collect(data: Any, shape: Ints, dim: int, dtype: DType, values: list[Any]) -> None:
-    """Append all numbers of nested sequences in row-major order, checking the lengths."""
-    if dim == len(shape):
-        values.append(_number(data, dtype))
-        return
-    if not _is_sequence(data):
-        raise TypeError(message("not a sequence", f"{data!r} stands where a list is expected."))
-    if len(data) != shape[dim]:
+def _array_of(numbers: Any, dtype: DType) -> Any:
+    """An array of numbers; raises for what the dtype cannot hold."""
+    if dtype.category != dtypes.INTEGER:
+        return np.array(numbers, dtype.numpy)
+    shape = np.array(numbers).shape
+    values = np.array(numbers, object).reshape(-1).tolist()
+    for value in values:
+        check_value(value, dtype, dtype.name)
+    bits = 2 ** (8 * dtype.itemsize)  # negative numbers may wrap
+    words = np.array([int(value) % bits for value in values], f"u{dtype.itemsize}")
+    return words.view(dtype.numpy).reshape(shape)
+
+
+def _first_lengths(numbers: Any) -> list[int]:
+    """The sizes of nested lists, read off the first element of each level."""
+    if not isinstance(numbers, list):
+        return []
+    return [len(numbers), *(_first_lengths(numbers[0]) if numbers else [])]
+
+
+def _check_lengths(numbers: Any, dim: int, shape: list[int]) -> None:
+    if isinstance(numbers, list) is not (dim < len(shape)):
+        raise TypeError(message("not a sequence", "A number stands beside a list."))
+    if isinstance(numbers, list) and len(numbers) != shape[dim]:
         raise ValueError(
             message(
-                f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})",
+                f"expected sequence of length {shape[dim]} at dim {dim} (got {len(numbers)})",
                 "All lists on one level must have the same length.",
             )
         )
-    if dim == len(shape) - 1 and dtype.is_floating_point and _holds_floats(data):
-        values += data
-        return
-    for part in data:
-        _collect(part, shape, dim + 1, dtype, values)
-
-
-def _number(value: Any, dtype: DType) -> Any:
-    """One element as a Python number."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Tensor):  # of one element; else these methods raise
-        value = value._only("item") if dtype.is_floating_point else value.__index__()
-    if isinstance(value, int) and not (-(2**63) <= value < 2**63 or dtype.is_floating_point):
-        raise ValueError("Overflow when unpacking long long")
-    if isinstance(value, (bool, int, float)):
-        return value
-    kind = type(value).__name__
-    if dtype.is_floating_point:
-        raise TypeError(f"must be real number, not {kind}")
-    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
-
-
-def _array_of(values: list[Any], dtype: DType) -> Any:
-    """A flat array of numbers; raises for what the dtype cannot hold."""
-    if dtype.category == dtypes.INTEGER:
-        for value in values:
-            check_value(value, dtype, dtype.name)
-        mask = 2 ** (8 * dtype.itemsize) - 1
-        words = [int(value) & mask for value in values]
-        return np.array(words, f"u{dtype.itemsize}").view(dtype.numpy)
-    return quietly(np.array, values, dtype.numpy)
+    for part in numbers if isinstance(numbers, list) else ():
+        _check_lengths(part, dim + 1, shape)
 
 
 def as_tensor(

@@ -196,20 +196,15 @@ def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
         if isinstance(where, Tensor):
             return where
     wanted = Device(device if where is None else where)
-    count = 0 if find_backend("cuda") is None else 1
-    if wanted.type != "cuda" or (wanted.index or 0) < count:
-        return whole.to(device=as_device(wanted))
-    raise MissingDeviceError(
-        f"Attempting to deserialize object on CUDA device {wanted.index} but "
-        f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to map "
-        "your storages to an existing device."
-        if count
-        else "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-        "False. If you are running on a CPU-only machine, please use torch.load with "
-        "map_location=torch.device('cpu') to map your storages to the CPU.",
-        "Nothing was loaded.",
-        repair=f"tk.load(path, map_location={'cuda:0' if count else 'cpu'!r})",
-    )
+    if wanted.type == "cuda" and find_backend("cuda") is None:
+        raise MissingDeviceError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU.",
+            "Nothing was loaded.",
+            repair="tk.load(path, map_location='cpu')",
+        )
+    return whole.to(device=as_device(wanted))
 
 
 def _restored(entry: dict[str, Any], placed: dict[str, Tensor]) -> Any:

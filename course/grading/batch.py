@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -25,14 +25,16 @@ from typing import Any
 
 from course import extras, files, paths
 from course.errors import CourseError
-from course.grading import intake, judge, sandbox, worker
+from course.grading import agreement, intake, judge, sandbox, worker
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
 from course.grading.wire import Closed, Message, Wire, WireError
 
 TRIES = 2
-"""How often a submission may end its worker."""
+"""How often a submission may end its worker, or be ungraded because of the machine."""
+MOST_FAULTS = 3
+"""Submissions in a row that the machine could not grade, after which no others are tried."""
 LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 PATIENCE = 60.0
@@ -134,7 +136,7 @@ def results(
     workers: int,
     profile: str,
     limits: Limits | None = None,
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """The result of every job, in the order in which they are done.
 
     A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
@@ -188,7 +190,12 @@ def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iter
         assert job is not None
         try:
             result = hand.finish()
-            if result is not None:
+            if result is None:
+                continue
+            if result.status == "ungraded" and job.tries + 1 < TRIES:
+                job.tries += 1
+                waiting.append(job)
+            else:
                 yield result
             continue
         except (Closed, WireError, TimeoutError, ValueError):
@@ -200,6 +207,21 @@ def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iter
             yield set_aside(job, source)
         else:  # it is not the submission's fault
             raise CourseError("A worker does not start.")
+
+
+class Ungraded(CourseError):
+    """Submissions that this machine could not grade. `results` are all others."""
+
+    def __init__(self, results: list[Result], faults: list[Result], n_not_tried: int) -> None:
+        self.results = results
+        reasons = dict.fromkeys(it.sentence.rstrip(".") for it in faults)
+        names = ", ".join(it.learner for it in faults[:20]) + ", ..." * (len(faults) > 20)
+        others = f" {n_not_tried} others were not tried." if n_not_tried else ""
+        super().__init__(
+            f"Ungraded because of this machine, not of the learners: {names}.{others} "
+            f"{'. '.join(reasons)}. They got no points and lost none. `course doctor --server` "
+            "says what this machine lacks; then run the same command again."
+        )
 
 
 def set_aside(job: Job, source: Source) -> Result:
@@ -321,7 +343,8 @@ def grade(
     cluster: the address of a scheduler, whose workers grade instead of this machine's.
     config: nbgrader's; by default that of the course.
 
-    Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook.
+    Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook;
+    Ungraded if this machine could not grade some of them, after all others are written.
     """
     from course.grading.cluster import Cluster
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
@@ -330,6 +353,7 @@ def grade(
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
     source = intake.source_of(root, chapter)
+    agreement.check_notebooks(source)
     judge.check_definitions(source)
     found = submissions(root, chapter, learners)
     if not found:
@@ -339,7 +363,7 @@ def grade(
     done: list[Result] = []
 
     with contextlib.ExitStack() as stack:
-        run: Callable[..., Iterator[Result]]
+        run: Callable[..., Generator[Result]]
         if cluster is not None:
             there = stack.enter_context(Cluster(cluster, unsafe=unsafe))
             profile, run = there.profile, there.results
@@ -371,9 +395,27 @@ def grade(
                 else:
                     yield job
 
-        for result in run(source, jobs(), limits=limits):
-            finish(result)
+        with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
+            faults = _without_faults(coming, finish)
+    if faults:
+        raise Ungraded(done, faults, len(found) - len(done) - len(faults))
     return done
+
+
+def _without_faults(coming: Iterable[Result], finish: Callable[[Result], None]) -> list[Result]:
+    """Finish what was graded; what this machine could not grade, until it is too much."""
+    faults: list[Result] = []
+    in_a_row = 0
+    for result in coming:
+        if result.status != "ungraded":
+            finish(result)
+            in_a_row = 0
+            continue
+        faults.append(result)
+        in_a_row += 1
+        if in_a_row == MOST_FAULTS:
+            break
+    return faults
 
 
 @contextlib.contextmanager

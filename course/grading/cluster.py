@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
 from course import extras
 from course.errors import CourseError
-from course.grading import batch, sandbox, session
+from course.grading import batch, sandbox
 from course.grading.batch import Hand, Job
 from course.grading.intake import Source
 from course.grading.result import Result
@@ -45,7 +45,7 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        ours = dict(session.versions())
+        ours = sandbox.versions()
         for name, (versions, _) in found.items():
             if versions != ours:
                 self.close()
@@ -64,7 +64,7 @@ class Cluster:
 
     def results(
         self, source: Source, jobs: Iterable[Job], limits: Limits | None = None
-    ) -> Iterator[Result]:
+    ) -> Generator[Result]:
         """The result of every job, in the order in which they are done.
 
         No more is sent than the workers can take soon. One that dies is replaced by another; a
@@ -131,7 +131,7 @@ def _common(profiles: list[list[str]]) -> str:
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, and the sandboxes that work on it."""
     safe = (sandbox.NAMESPACES, sandbox.LANDLOCK)
-    return dict(session.versions()), [it for it in safe if sandbox.why_not(it) is None]
+    return sandbox.versions(), [it for it in safe if sandbox.why_not(it) is None]
 
 
 def _graded(

@@ -54,7 +54,7 @@ class ChapterEntries:
         self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
         notebook = next(it for it in assignment.notebooks if it.name == chapter)
         graded = [*notebook.grade_cells, *notebook.task_cells]
-        self.most = {it.name: float(it.max_score) for it in graded}
+        self.points = {it.name: float(it.max_score) for it in graded}
         """Points that each graded cell is worth."""
         self._graded = {it.id: it.name for it in graded}
         commented = [*notebook.solution_cells, *notebook.task_cells]
@@ -162,8 +162,8 @@ class ChapterEntries:
         for cell, name in self._graded.items():
             row, by_hand = there.get(cell, (None, None))
             score = scores[name]
-            values = {"auto_score": None if score is None else min(score, self.most[name])}
-            values["needs_manual_grade"] = by_hand is not None or score is None
+            is_for_a_person = by_hand is not None or score is None
+            values = {"auto_score": score, "needs_manual_grade": is_for_a_person}
             if row is None:
                 new.append({**values, "cell_id": cell, "notebook_id": id})
             else:

@@ -25,7 +25,8 @@ from course.grading import asserts, intake
 from course.grading.intake import Cell, Handed, Refused, Source
 from course.grading.remote import Caller, run_case
 from course.grading.result import Graded, Result
-from course.grading.session import Died, Session, Warm, versions
+from course.grading.sandbox import versions
+from course.grading.session import Died, MachineFault, Session, Warm
 from course.grading.wire import Message, WireError
 from course.report import Report
 from course.runner import Budget, Outcome
@@ -45,7 +46,10 @@ def seed_of(secret: bytes, handed: Handed) -> str:
 
 
 def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
-    """The result of one submission; never raises for what a learner handed in."""
+    """The result of one submission; never raises for what a learner handed in.
+
+    Where this machine is to blame that it cannot be graded its status is "ungraded".
+    """
     begun = time.perf_counter()
     try:
         repaired = intake.repair(handed.content, source)
@@ -53,7 +57,11 @@ def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
         return replace(refused(source, handed, seed, str(refusal)), profile=warm.profile)
     read = time.perf_counter()
     play = Play(warm, source, repaired.cells, seed)
-    play.run()
+    try:
+        play.run()
+    except (MachineFault, OSError) as fault:
+        warm.stop()  # what is wrong with it may be gone when it is started again
+        return ungraded(source, handed, seed, str(fault))
     return Result(
         **_common(source, handed, seed),
         profile=warm.profile,
@@ -74,6 +82,11 @@ def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
             "total": time.perf_counter() - begun,
         },
     )
+
+
+def ungraded(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+    """The result where this machine is to blame: it gives no points and takes none."""
+    return Result(**_common(source, handed, seed), status="ungraded", sentence=sentence)
 
 
 def refused(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
@@ -500,10 +513,10 @@ def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
 
 
 def check_definitions(source: Source) -> None:
-    """Raises CourseError if the notebook gives other points than the definitions.
+    """Raises CourseError if a chapter's checks cannot be trusted.
 
-    Or if more than a tenth of them hang on what only the learner's own process can see, or if an
-    instructor's plain check could be answered by other names than those of answers.
+    That is if more than a tenth of the points hang on what only the learner's own process can see,
+    or if an instructor's plain check could be answered by other names than those of answers.
     """
     known = exercise.load(source.chapter)
     points = sum(it.points for it in known.values())
@@ -517,11 +530,6 @@ def check_definitions(source: Source) -> None:
         it = _exercise_of(cell, known) if intake.is_check(cell) else None
         if it is None and intake.is_check(cell):
             _check_asserts(cell, source)
-        if it is not None and it.points != _points(cell):
-            raise CourseError(
-                f"{it.id} is worth {it.points:g} points, and {_points(cell):g} in the notebook: "
-                f"course build {source.chapter}, then nbgrader generate_assignment."
-            )
 
 
 def _check_asserts(cell: Cell, source: Source) -> None:

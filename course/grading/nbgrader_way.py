@@ -8,6 +8,7 @@ points of `course grade`.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import secrets
@@ -24,8 +25,9 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course import extras, files, paths
-from course.grading import batch, intake, judge
+from course.grading import agreement, batch, intake, judge
 from course.grading.batch import Hand, Job
+from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
@@ -59,6 +61,11 @@ class Intake(NbGraderPreprocessor):
         """The released notebook; `Judged` fills it from the submission itself."""
         extras.needed("nh3", "teach", "Grading")
         source = _source(resources["nbgrader"]["assignment"])
+        agreement.check_notebooks(source)
+        judge.check_definitions(source)
+        entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
+        with contextlib.closing(entries):
+            agreement.check_gradebook(source, entries.points)
         return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
 
 
@@ -93,7 +100,10 @@ def _graded(root: Path, source: Source, handed: Handed) -> Result:
     earlier = stored(root, handed.learner, handed.chapter)
     if earlier is not None and batch.is_of(earlier, job, source, profile):
         return earlier
-    return batch.one(_hand(source.chapter, source.digest, profile), job)
+    result = batch.one(_hand(source.chapter, source.digest, profile), job)
+    if result.status == "ungraded":  # nbgrader enters no grade for it
+        raise batch.Ungraded([], [result], 0)
+    return result
 
 
 @cache

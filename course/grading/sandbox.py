@@ -106,7 +106,8 @@ def enter(view: View, home: str) -> int | None:
     return None
 
 
-def _limit(limits: Limits, profile: str) -> None:
+def limits_of_process(limits: Limits, profile: str) -> dict[int, int]:
+    """The kernel's limits on the process of one submission, by their RLIMIT numbers."""
     seconds = int(limits.seconds) + 1
     wanted = {
         resource.RLIMIT_AS: limits.memory,
@@ -118,9 +119,66 @@ def _limit(limits: Limits, profile: str) -> None:
     }
     if profile != UNSAFE:
         wanted[resource.RLIMIT_NPROC] = limits.threads
-    for name, value in wanted.items():
+    return wanted
+
+
+def _limit(limits: Limits, profile: str) -> None:
+    for name, value in limits_of_process(limits, profile).items():
+        _, most = resource.getrlimit(name)
+        if most != resource.RLIM_INFINITY and most < value:
+            raise OSError(
+                f"{_NAMES[name]} may be at most {most} here, and a submission is given {value}"
+            )
         resource.setrlimit(name, (value, value))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then the write raises OSError
+
+
+_NAMES = {
+    resource.RLIMIT_AS: "the address space in bytes (ulimit -v)",
+    resource.RLIMIT_CPU: "the processor's time in seconds (ulimit -t)",
+    resource.RLIMIT_FSIZE: "the size of a file in bytes (ulimit -f)",
+    resource.RLIMIT_NOFILE: "the number of open files (ulimit -n)",
+    resource.RLIMIT_NPROC: "the number of processes (ulimit -u)",
+    resource.RLIMIT_MEMLOCK: "locked memory in bytes (ulimit -l)",
+    resource.RLIMIT_MSGQUEUE: "message queues in bytes (ulimit -q)",
+}
+"""The limits as a shell names them; `ulimit -v` and `-f` count kilobytes."""
+
+
+def hello(profile: str) -> dict[str, object]:
+    """What a learner's process says of itself before anything of the learner's runs."""
+    kept = {str(name): resource.getrlimit(name)[1] for name in _NAMES}
+    return {"hello": {"profile": profile, "limits": kept, "versions": versions()}}
+
+
+def refused_hello(said: object, profile: str, limits: Limits) -> str | None:
+    """What is wrong with a process that said this; None if it is as it should be."""
+    if not isinstance(said, dict) or not isinstance(said.get("hello"), dict):
+        return "It did not say under which limits it runs"
+    told = said["hello"]
+    if told.get("profile") != profile:
+        return f"It runs under the profile {told.get('profile')}, not {profile}"
+    kept = told.get("limits")
+    for name, value in limits_of_process(limits, profile).items():
+        found = kept.get(str(name)) if isinstance(kept, dict) else None
+        if found != value:
+            return f"Of {_NAMES[name]} it has {found}, and a submission is given {value}"
+    if told.get("versions") != versions():
+        return f"It has the versions {told.get('versions')}, and the checker {versions()}"
+    return None
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    import numpy as np
+
+    import tensorkit
+
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        "tensorkit": tensorkit.__version__,
+    }
 
 
 def why_not(profile: str) -> str | None:

@@ -15,7 +15,7 @@ from course import paths
 from course.errors import CourseError
 from course.grading import landlock, sandbox
 from course.grading.sandbox import Limits
-from course.grading.session import Warm
+from course.grading.session import MachineFault, Warm
 from course.settings import settings
 
 _ASK = {
@@ -32,13 +32,15 @@ _ASK = {
 def examine(root: Path | None = None) -> Iterator[str]:
     """A sentence for each thing that grading needs, the sandboxes first."""
     yield f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
-    works = []
+    works, refused = [], []
     for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
         reason = sandbox.why_not(profile)
-        yield f"{profile}: {reason or _tried(profile)}"
-        works += [profile] if reason is None else []
+        does_work, sentence = (False, reason) if reason is not None else _tried(profile)
+        refused += [profile] if reason is not None else []
+        yield f"{profile}: {sentence}"
+        works += [profile] if does_work else []
     yield _best(works)
-    if sandbox.NAMESPACES not in works:
+    if sandbox.NAMESPACES in refused:
         yield from _asked_for()
     if works and not landlock.version():
         yield "Landlock is not switched on: add it to `lsm=` on the kernel's command line."
@@ -54,20 +56,20 @@ def _best(works: list[str]) -> str:
         return f"Grading uses {sandbox.NAMESPACES}, the stronger one."
     if works:
         return f"Grading uses {works[0]}; docs/grading.md says what it does not promise."
-    return "Nothing is graded on this machine, unless with --unsafe, which isolates nothing."
+    return "Nothing is graded on this machine, until one of these works."
 
 
-def _tried(profile: str) -> str:
-    """The sentence about a sandbox that the kernel allows: it is started and entered once."""
+def _tried(profile: str) -> tuple[bool, str]:
+    """Whether a sandbox that the kernel allows works: it is started and entered once, and why."""
     begun = time.perf_counter()
     try:
         with Warm(profile, Limits(), number=99) as warm:
             ready = time.perf_counter()
             warm.fork().end()
             forked = time.perf_counter()
-    except (CourseError, OSError) as problem:
-        return f"the kernel allows it, but it does not start: {problem}"
-    return (
+    except (CourseError, MachineFault, OSError) as problem:
+        return False, f"the kernel allows it, but it does not start: {problem}"
+    return True, (
         f"works; ready in {ready - begun:.1f} s, "
         f"a process for a submission in {1000 * (forked - ready):.0f} ms."
     )

@@ -20,7 +20,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -73,6 +73,10 @@ class Died(Exception):
         self.sentence = sentence
 
 
+class MachineFault(Exception):
+    """This machine, not the learner, is why a submission cannot be graded; the text says what."""
+
+
 class Warm:
     """The warm process of one worker.
 
@@ -101,7 +105,14 @@ class Warm:
         """Start the program and wait until it has imported everything."""
         stage = self.folder / "stage"
         if not stage.exists():
-            _lay_out(stage)
+            try:
+                _lay_out(stage)
+            except OSError as problem:
+                folder = tempfile.gettempdir()
+                raise CourseError(
+                    f"The sandbox needs some megabytes in {folder} ({_why(problem)}). "
+                    "Make room there, or set TMPDIR to a folder on another disk."
+                ) from None
         own = self.folder / "root"
         own.mkdir(exist_ok=True)
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -141,7 +152,10 @@ class Warm:
         raise CourseError(f"The sandbox {self.profile} did not start:\n{said[-2000:].strip()}")
 
     def fork(self) -> Session:
-        """A process for one submission; the warm one is started again if it is gone."""
+        """A process for one submission; the warm one is started again if it is gone.
+
+        Raises MachineFault unless it says that it runs under the limits it is given.
+        """
         for is_last in (False, True):
             if self._process is None:
                 self.start()
@@ -153,15 +167,22 @@ class Warm:
                 socket.send_fds(self._control, [home.encode()], [its.fileno()])
                 while (said := self._control.recv(100)).startswith(b"ended"):
                     pass
-                return Session(self, int(said), mine.detach(), Path(home))
+                session = Session(self, int(said), mine.detach(), Path(home))
+                session.greet()
+                return session
             except (OSError, ValueError):
                 mine.close()
                 self.stop()
                 if is_last:
-                    raise CourseError("The warm process does not fork.") from None
+                    raise MachineFault("The warm process makes no processes any more.") from None
             finally:
                 its.close()
         raise AssertionError
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether somebody ended it."""
+        return self._process is None or self._process.poll() is not None
 
     def ended(self, pid: int) -> int:
         """Wait for a process that `fork` made; how it ended, negative for a signal."""
@@ -252,6 +273,19 @@ class Session:
         self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
         self._asked = int.from_bytes(os.urandom(6), "big")
 
+    def greet(self) -> None:
+        """Hear who is there, before anything of the learner's runs. Raises MachineFault."""
+        assert self._wire is not None
+        said: Message = {}
+        with contextlib.suppress(Closed, WireError, TimeoutError):
+            said, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
+        wrong = said.get("problem") or sandbox.refused_hello(
+            said, self.warm.profile, self.warm.limits
+        )
+        if wrong is not None:
+            self.end()
+            raise MachineFault(f"The process for a submission does not start: {wrong}.")
+
     def ask(
         self,
         message: Message,
@@ -300,7 +334,12 @@ class Session:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
         except (Closed, WireError):
+            is_gone = self.warm.is_gone
             status = self.end()
+            if is_gone and self.warm.profile != sandbox.UNSAFE:  # there learners can do that
+                raise MachineFault(
+                    "The warm process was ended by somebody, and the learner's process with it."
+                ) from None
             raise Died(_how(status)) from None
 
     def _until(self, seconds: float) -> float:
@@ -372,6 +411,13 @@ def _size_without_names(pid: int) -> int:
 # what the sandbox is made of
 
 
+def _why(problem: OSError) -> str:
+    """The first reason; when it copies a folder, `shutil` collects one for each file."""
+    if isinstance(problem, shutil.Error):
+        return str(problem.args[0][0][2]).partition(":")[0]
+    return problem.strerror or str(problem)
+
+
 def _lay_out(stage: Path) -> None:
     """The packages `tensorkit` and `course` as they exist in the sandbox."""
     here = Path(__file__).parent
@@ -436,12 +482,3 @@ def _import_path() -> list[str]:
     standard = [it / name for it in _standard_library() for name in ("", "lib-dynload")]
     packages = [it.parent for it in _distributions()]
     return list(dict.fromkeys(str(it) for it in [*standard, *packages]))
-
-
-def versions() -> Mapping[str, str]:
-    """What a result depends on."""
-    return {
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": np.__version__,
-        "tensorkit": tensorkit.__version__,
-    }

@@ -105,6 +105,8 @@ def _become_learner(
     control: socket.socket, view: sandbox.View, shell: Shell, descriptor: int, home: str
 ) -> None:
     """In the forked process: into the sandbox, and on as the learner's side. Never returns."""
+    from course.grading.wire import Wire  # with NumPy, which `main` does not find at first
+
     status = 1
     try:
         os.setsid()
@@ -115,21 +117,24 @@ def _become_learner(
         if descriptor != 3:
             os.dup2(descriptor, 3)
         os.closerange(4, 1 << 16)
+        wire = Wire(3)
         child = sandbox.enter(view, home)
         if child is not None:
             os.close(3)
             _, status = os.waitpid(child, 0)
             os._exit(min(255, 128 + status if os.WIFSIGNALED(status) else status >> 8))
+        wire.send(sandbox.hello(view.profile), [])
         os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         random.seed(0)  # Python itself draws a seed for it in each process that is forked
         from course.grading.learner import Learner
-        from course.grading.wire import Wire
 
         os.dup2(0, 2)
-        Learner(Wire(3), shell).serve()
+        Learner(wire, shell).serve()
         status = 0
-    except BaseException:
+    except BaseException as problem:
         traceback.print_exc()  # to the warm process's log, as long as it is open
+        with contextlib.suppress(Exception):  # instead of `hello`; later it is no reply to anything
+            wire.send({"problem": str(problem)}, [])
     finally:
         os._exit(status)

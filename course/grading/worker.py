@@ -46,7 +46,7 @@ def main() -> None:
                 wire.send(dict(result.timings), [result.to_json().encode()])
     except Closed:
         pass
-    except CourseError as problem:
+    except (CourseError, OSError) as problem:  # a full disk, no open files left
         wire.send({"problem": str(problem)}, [])
         sys.exit(1)
 

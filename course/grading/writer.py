@@ -27,7 +27,7 @@ from traitlets.config import Config
 
 from course import files
 from course.errors import CourseError
-from course.grading import clean, intake
+from course.grading import agreement, clean, intake
 from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Cell, Source
 from course.grading.result import Graded, Result
@@ -63,6 +63,7 @@ class Writer:
         self._lock = _locked(graded_folder(root))
         try:
             self._entries = ChapterEntries(root, source.chapter, config)
+            agreement.check_gradebook(source, self._entries.points)
         except BaseException:
             os.close(self._lock)
             raise
@@ -92,9 +93,8 @@ class Writer:
     def _is_entered(self, result: Result) -> bool:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
         found = self._entries.scores.get(result.learner, {})
-        most = self._entries.most
-        return all(it.cell in found for it in result.exercises) and all(
-            found[it.cell] == min(it.report.score, most[it.cell]) for it in result.exercises
+        return all(
+            it.cell in found and found[it.cell] == it.report.score for it in result.exercises
         )
 
     def apply(self, result: Result) -> None:
@@ -146,11 +146,11 @@ class Writer:
         cells = {intake.grade_id(it): it for it in result.notebook.get("cells", [])}
         graded = {it.cell: it.report.score for it in result.exercises}
         entries = self._entries
-        names = {*entries.most, *entries.commented}
+        names = {*entries.points, *entries.commented}
         unchanged = {it for it in names if self._is_unchanged(cells.get(it))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
-        scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.most}
+        scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.points}
         silent = unchanged if result.status == "graded" else set()
         comments = {it: "No response." if it in silent else None for it in entries.commented}
         entries.enter(result.learner, result.timestamp, scores, comments)

@@ -1,30 +1,28 @@
 """Automatic differentiation: what ``tk.autograd`` offers.
 
-To be read in this order: ``modes`` says whether operations are recorded, ``rules`` what an
-operation's gradients are, ``marks`` what is known of a tensor, ``graph`` what a record looks like,
-``saved`` how it refuses what was changed, ``history`` how tensors, views and in-place writes are
-tied to it; ``engine`` walks the graph backwards.
-
-Around them: ``leaves`` (``.grad`` and what else a leaf has), ``hooks``, ``anomaly``, ``origins``
-(where tensors come from), ``function`` (operations of the user's own), ``functional`` (jacobian,
-hessian), ``differences`` (a comparison with finite differences).
+To be read in this order: ``node`` says what a record of an operation is and how it is made,
+``engine`` walks these records backwards; ``grad_mode`` says whether operations are recorded,
+``inplace`` how views and writes are tied to the graph. Around them: ``function`` (operations of the
+user's own), ``functional`` (jacobian, hessian), ``gradcheck`` (a comparison with finite
+differences), ``hooks`` (``.grad`` and what else a tensor carries), ``recording`` (where tensors
+come from).
 """
 
 from typing import Any
 
+from tensorkit import absent
+
 _HOME = {
     "Function": "function",
     "backward": "engine",
-    "detect_anomaly": "anomaly",
-    "enable_grad": "modes",
+    "enable_grad": "grad_mode",
     "grad": "engine",
-    "gradcheck": "differences",
-    "gradgradcheck": "differences",
-    "inference_mode": "modes",
-    "no_grad": "modes",
-    "recording": "origins",
-    "set_detect_anomaly": "anomaly",
-    "set_grad_enabled": "modes",
+    "gradcheck": "gradcheck",
+    "gradgradcheck": "gradcheck",
+    "inference_mode": "grad_mode",
+    "no_grad": "grad_mode",
+    "recording": "recording",
+    "set_grad_enabled": "grad_mode",
 }
 
 _MODULES = ("function", "functional")
@@ -39,7 +37,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"tensorkit.autograd.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'tensorkit.autograd' has no attribute '{name}'")
-    found = getattr(importlib.import_module(f"tensorkit.autograd.{_HOME[name]}"), name)
-    globals()[name] = found  # the next time nobody asks here
-    return found
+        raise AttributeError(absent.sentence("torch.autograd", name))
+    home = importlib.import_module(f"tensorkit.autograd.{_HOME[name]}")
+    for each in _HOME:  # the next time nobody asks here; and `gradcheck` is not its module
+        if _HOME[each] == _HOME[name]:
+            globals()[each] = getattr(home, each)
+    return globals()[name]

@@ -6,8 +6,6 @@ dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a back
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
 A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded.
-``_OnArrays`` and ``_OnTensors`` say what differs.
-
 Gradients of leaves are collected until the end and only then added to ``.grad``.
 """
 
@@ -21,17 +19,15 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.autograd import anomaly, hooks, leaves
-from tensorkit.autograd.graph import Node, Parts
-from tensorkit.autograd.history import edge_of
-from tensorkit.autograd.hooks import Attached
-from tensorkit.autograd.modes import enable_grad, state
+from tensorkit.autograd.grad_mode import enable_grad, state
+from tensorkit.autograd.hooks import retain_grad, through_hooks
+from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, device_of_array, is_array
+from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
-from tensorkit.errors import AutogradError, DeviceMismatchError, NotSupportedError, ShapeError
+from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.frames import is_ours
-from tensorkit.ops import copying, moving, reduction
+from tensorkit.ops import copying, moving, reductions
 from tensorkit.quiet import SILENT, quietly, reports
 
 
@@ -52,16 +48,12 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    if inputs is not None and not _several(inputs):
-        raise AutogradError("`inputs` argument to `backward()` cannot be empty.")
-    run = _Run(create_graph, retain_graph)
-    starts = run.starts(tensors, grad_tensors)
+    starts = _starts(tensors, grad_tensors, create_graph)
     wanted = None
     if inputs is not None:
+        wanted = _wanted(inputs, "backward")
         for x in _several(inputs):
-            _need_tensor(x)
-            leaves.retain_grad(x)  # raises where x does not require grad
-        wanted = [_wanted_edge(x) for x in _several(inputs)]
+            retain_grad(x)
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the "
@@ -70,13 +62,13 @@ def backward(
             "function, make sure to reset the .grad fields of your parameters to None after use "
             "to break the cycle and avoid the leak.",
             UserWarning,
-            stacklevel=2 + _depth_in_library(),
+            stacklevel=3 if is_ours(sys._getframe(1)) else 2,
         )
-    for leaf, gradient in run.collect(starts, wanted).values():
-        if leaf._hooks is not None:
-            run.accumulate_between_hooks(leaf, gradient)
-        elif leaf._node is not None:  # else it was told since to require grad no longer
-            run.work.accumulate(leaf, gradient)
+    run = _Run(create_graph, retain_graph)
+    run.collect(starts, wanted)
+    for key, leaf in run.leaves.items():
+        if key in run.found and leaf._node is not None:  # else it no longer requires grad
+            run.accumulate(leaf)
 
 
 def grad(
@@ -85,9 +77,8 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    only_inputs: bool = True,
+    *,
     allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
@@ -102,35 +93,13 @@ def grad(
     >>> slope.item(), curvature.item()
     (27.0, 18.0)
     """
-    xs = _several(inputs)
-    if not xs:
-        raise AutogradError("`inputs` argument to `grad()` cannot be empty.")
-    if not only_inputs:
-        warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
-            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
-            FutureWarning,
-            stacklevel=2,
-        )
-    if is_grads_batched:
-        raise NotSupportedError(
-            "tensorkit has no is_grads_batched",
-            repair="[tk.autograd.grad(y, x, g, retain_graph=True) for g in grad_outputs]",
-        )
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, "
-            "but got: allow_unused=False."
-        )
+    starts, wanted = _starts(outputs, grad_outputs, create_graph), _wanted(inputs, "grad")
     run = _Run(create_graph, retain_graph)
-    starts = run.starts(outputs, grad_outputs)
-    wanted = [_wanted_edge(x) for x in xs]
-    collected = run.collect(starts, wanted)
+    run.collect(starts, wanted)
     results: list[Any] = []
-    for place, (x, edge) in enumerate(zip(xs, wanted, strict=True)):
-        found = collected.get(id(edge)) or run.nodes.get(id(edge))
-        if found is not None:
-            results.append(run.work.result(found[1]))
+    for place, (x, edge) in enumerate(zip(_several(inputs), wanted, strict=True)):
+        if id(edge) in run.found:
+            results.append(run.result(id(edge)))
         elif materialize_grads:
             results.append(copying.filled(x, 0))
         elif allow_unused:
@@ -153,34 +122,38 @@ def _several(tensors: Any) -> tuple[Any, ...]:
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
-def _root_edge(root: Tensor, place: int) -> Any:
-    if not isinstance(root, TensorBase):
-        raise AssertionError("Expected output to be a torch.Tensor")
-    edge = edge_of(root)
-    if edge is None:
-        raise AutogradError(
-            f"element {place} of tensors does not require grad and does not have a grad_fn",
-            "No operation on a tensor that requires grad led to it.",
-            repair="x.requires_grad_()    # before y is computed from it",
-        )
-    return edge
-
-
-def _need_tensor(x: Any) -> None:
-    if not isinstance(x, TensorBase):
-        kind = type(x).__name__
-        raise AutogradError(f"all inputs have to be Tensors or GradientEdges, but got {kind}")
-
-
-def _wanted_edge(x: Any) -> Any:
-    _need_tensor(x)
-    edge = edge_of(x)
-    if edge is None:
+def _wanted(inputs: Any, function: str) -> list[Any]:
+    """The edges of ``inputs``."""
+    xs = _several(inputs)
+    if not xs:
+        raise AutogradError(f"`inputs` argument to `{function}()` cannot be empty.")
+    edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in xs]
+    if None in edges:
         raise AutogradError(
             "One of the differentiated Tensors does not require grad",
             repair="x.requires_grad_()    # before y is computed from it",
         )
-    return edge
+    return edges
+
+
+def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any]]:
+    """Where the walk begins, and the gradients there; ``given`` is None for ones."""
+    roots = _several(tensors)
+    gradients = (None,) * len(roots) if given is None else _several(given)
+    if len(roots) != len(gradients):
+        raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+    found = []
+    for place, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
+        edge = edge_of(root) if isinstance(root, TensorBase) else None
+        if edge is None:
+            raise AutogradError(
+                f"element {place} of tensors does not require grad and does not have a grad_fn",
+                "No operation on a tensor that requires grad led to it.",
+                repair="x.requires_grad_()    # before y is computed from it",
+            )
+        first = _first_gradient(root, gradient, place)
+        found.append((edge, first if create_graph else first._array))
+    return found
 
 
 def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
@@ -209,147 +182,111 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
-def _depth_in_library() -> int:
-    """How many callers of ``backward`` belong to the library: ``Tensor.backward`` is one."""
-    frame, depth = sys._getframe(2), 0
-    while frame.f_back is not None and is_ours(frame):
-        frame, depth = frame.f_back, depth + 1
-    return depth
-
-
 # Walking the graph
 
 
 class _Run:
-    """One walk."""
-
-    __slots__ = ("arrived", "create_graph", "heap", "keep", "nodes", "pending", "private", "work")
+    """One walk. With ``create_graph`` the gradients are tensors and every step is recorded."""
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
-        self.work: Any = _ON_TENSORS if create_graph else _ON_ARRAYS
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
-        self.pending: dict[Any, Any] = {}  # node -> the sum of the gradients that arrived so far
+        self.pending: dict[Any, Any] = {}  # a node, or a leaf's id -> the sum that arrived so far
         self.heap: list[tuple[int, Any]] = []  # the same nodes, the youngest first
-        self.private: set[Any] = set()  # nodes whose sum is an array that this run made
-        self.arrived: dict[int, tuple[Any, Any]] = {}  # id of a leaf -> (leaf, gradient)
-        self.nodes: dict[int, tuple[Any, Any]] = {}  # the same of nodes that are wanted
+        self.leaves: dict[int, Any] = {}  # those that a gradient has reached, by id
+        self.private: set[Any] = set()  # keys of sums that are arrays of this run's own
+        self.wanted: set[int] | None = None  # ids of leaves and nodes; None for all leaves
+        self.found: dict[int, Any] = {}  # the gradients of wanted nodes, by id
 
-    def starts(self, tensors: Any, given: Any) -> list[tuple[Any, Any]]:
-        """Where the walk begins, and the gradients there; ``given`` is None for ones."""
-        if given is None and not self.create_graph and isinstance(tensors, TensorBase):
-            node, array = tensors._node, tensors._array
-            if isinstance(node, Node) and array.size == 1:  # nearly always
-                one = backend_of(array).xp.empty(array.shape, array.dtype)
-                one.fill(1)
-                return [(node, one)]
-        roots = _several(tensors)
-        gradients = (None,) * len(roots) if given is None else _several(given)
-        if len(roots) != len(gradients):
-            raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
-        found = []
-        for place, root in enumerate(roots):
-            edge = _root_edge(root, place)
-            first = _first_gradient(root, gradients[place], place)
-            found.append((edge, self.work.start(first)))
-        return found
-
-    def collect(
-        self, starts: list[tuple[Any, Any]], wanted: list[Any] | None
-    ) -> dict[int, tuple[Any, Any]]:
-        """The gradients that arrive at leaves: id of a leaf -> (leaf, gradient)."""
-        grad_before, reports_before = state.grad, reports.set(SILENT)
-        on_arrays_before = state.on_arrays
-        state.grad, state.on_arrays = self.create_graph, not self.create_graph
+    def collect(self, starts: list[tuple[Any, Any]], wanted: list[Any] | None) -> None:
+        """Walk from ``starts``, edges with gradients, to all leaves or to the edges ``wanted``."""
+        create_graph = self.create_graph
+        before = state.grad, state.on_arrays, reports.set(SILENT)
+        state.grad, state.on_arrays = create_graph, not create_graph
         try:
-            self._walk(starts, wanted)
-            return self._found(wanted)
-        except (TypeError, ValueError) as error:
-            _look_for_moved(starts, error)
-            raise
+            needed = None
+            if wanted is not None:
+                self.wanted = {id(edge) for edge in wanted}
+                needed = _leading_to(self.wanted, [edge for edge, _ in starts])
+            self._walk(starts, needed)
+            for key, leaf in self.leaves.items():
+                if self.wanted is None or key in self.wanted:
+                    self.found[key] = self._after_hooks(leaf._hooks, self.pending.pop(key))
+                    device = device_of_array(self.found[key])
+                    if not create_graph and device is not leaf.device:
+                        raise _moved(leaf, device)
         finally:
-            state.grad, state.on_arrays = grad_before, on_arrays_before
-            reports.reset(reports_before)
+            state.grad, state.on_arrays = before[:2]
+            reports.reset(before[2])
 
-    def _walk(  # noqa: C901 - one loop, through which every node goes
-        self, passed: Any, wanted: list[Any] | None
-    ) -> None:
-        work, pending, arrived, heap = self.work, self.pending, self.arrived, self.heap
-        keep, on_arrays, careful = self.keep, not self.create_graph, state.anomaly is not None
-        dead: Any = None
-        if wanted is not None:
-            wanted_ids = {id(edge) for edge in wanted}
-            dead = _leading_nowhere(wanted_ids, [edge for edge, _ in passed])
-        node: Any = None
-        alone: Any = None  # the only node that a gradient has reached: most are, once
-        while True:
-            for edge, value in passed:
-                if edge is None:
+    def _walk(self, starts: list[tuple[Any, Any]], needed: Any) -> None:
+        """Run every node that a gradient reaches; of those only the ``needed``, if not None."""
+        pending, heap, create_graph = self.pending, self.heap, self.create_graph
+        for edge, gradient in starts:
+            self.deliver(edge, gradient)
+        while heap:
+            node = heappop(heap)[1]
+            gradient = pending.pop(node)
+            if self.wanted is not None:
+                is_end = node not in needed
+                if id(node) in self.wanted:  # as in PyTorch, only at an end after the hooks
+                    seen = self._after_hooks(node.hooks, gradient) if is_end else gradient
+                    self.found[id(node)] = seen
+                if is_end:
                     continue
-                is_node = isinstance(edge, Node)
-                if value is not None:
-                    model = edge if is_node else edge._array
-                    if (
-                        value.__class__ is not _ndarray
-                        or value.dtype is not model.dtype
-                        or value.shape != model.shape
-                    ):
-                        value = work.as_needed(value, edge)
-                # the first to arrive, without a call
-                if is_node:
-                    if alone is None:
-                        if not heap:
-                            alone, gradient = edge, value
-                            continue
-                    else:
-                        pending[alone] = gradient
-                        heappush(heap, (-alone.order, alone))
-                        alone = None
-                    if edge in pending:
-                        self._deliver(edge, value)
-                    else:
-                        pending[edge] = value
-                        heappush(heap, (-edge.order, edge))
-                elif value is not None:
-                    if id(edge) in arrived:
-                        self._deliver(edge, value)
-                    else:
-                        arrived[id(edge)] = edge, value
-            if not (keep or node is None):
-                node.release()
-            # The last reference goes before the next node runs: its memory can be used again.
-            edge = value = passed = None
-            if alone is not None:
-                node, alone = alone, None
-            elif heap:
-                node = heappop(heap)[1]
-                gradient = pending.pop(node)
-            else:
-                return
-            attached = node.hooks
-            if dead is not None:
-                is_end, is_wanted = node in dead, id(node) in wanted_ids and gradient is not None
-                if is_wanted:
-                    if is_end and attached is not None:  # as in PyTorch, only there after hooks
-                        gradient = self._after_hooks(attached, gradient)
-                    self.nodes[id(node)] = node, gradient
-                if is_end:  # if it is not wanted, its hooks are not called either
-                    node, passed = None, ()
-                    continue
-            if attached is not None and gradient is not None:
-                gradient = self._after_hooks(attached, gradient)
-            if gradient is None:  # a user's function gave None on every way here
-                passed = ((edge, None) for edge in node.edges)
-            elif careful or attached is not None:
-                run = node.gradients if on_arrays else node.tensor_gradients
-                passed = zip(node.edges, self._with_care(node, run, gradient), strict=False)
-            elif not on_arrays:
-                passed = zip(node.edges, node.tensor_gradients(gradient), strict=False)
-            elif node.rule.part is not None:
+            if node.hooks is not None:
+                gradient = self._after_hooks(node.hooks, gradient)
+            if node.rule.part is not None and not create_graph:
                 self._add_to_part(node, gradient)
-                passed = ()
             else:
-                passed = zip(node.edges, node.gradients(gradient), strict=False)
+                values = node.rule.gradients(node, gradient, create_graph)
+                gradient = None  # its memory can be used again
+                for edge, value in zip(node.edges, values, strict=False):
+                    if edge is not None and value is not None:
+                        self.deliver(edge, value)
+                edge = value = values = None
+            if not self.keep:
+                node.release()
+
+    def deliver(self, edge: Any, value: Any) -> None:
+        """Add a gradient to what has arrived at an edge, in the shape and dtype that it has there.
+
+        The first is kept as it is: others may hold it. The second makes an array of this run's
+        own, to which all later ones are added.
+        """
+        pending, is_node = self.pending, edge.__class__ is Node
+        key, model = (edge, edge) if is_node else (id(edge), edge._array)
+        if value.__class__ is not _ndarray or (
+            value.dtype is not model.dtype or value.shape != model.shape
+        ):
+            value = self._as_needed(value, model)
+        have = pending.get(key)
+        if have is None:
+            pending[key] = value
+            if is_node:
+                heappush(self.heap, (-edge.order, edge))
+            else:
+                self.leaves[key] = edge
+        elif key in self.private:
+            have += value
+        else:
+            total = have + value
+            pending[key] = np.asarray(total) if isinstance(total, np.generic) else total
+            if total.__class__ is not Outputs and not self.create_graph:
+                self.private.add(key)
+
+    def _as_needed(self, value: Any, model: Any) -> Any:
+        """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
+        if value.__class__ is Outputs:
+            return value
+        if not (self.create_graph or is_array(value)):
+            value = np.asarray(value)
+        if tuple(value.shape) != model.shape:
+            value = reductions.sum_to_shape(value, to=model.shape)
+        if self.create_graph:
+            dtype = of_numpy(model.dtype)
+            return value if value.dtype is dtype else copying.to_dtype(value, dtype)
+        return value if value.dtype == model.dtype else value.astype(model.dtype)
 
     def _add_to_part(self, node: Node, gradient: Any) -> None:
         """Add the gradient of a view to its part of the gradient of the whole.
@@ -357,272 +294,97 @@ class _Run:
         So the gradients of a hundred rows need one array, not a hundred.
         """
         edge: Any = node.edges[0]
-        is_leaf = isinstance(edge, TensorBase)
-        key, model = (id(edge), edge._array) if is_leaf else (edge, edge)
-        if not is_leaf and edge not in self.pending:
-            self._deliver(edge, None)
-        have: Any = self.arrived.get(key, (edge, None))[1] if is_leaf else self.pending.get(key)
+        key, model = (edge, edge) if isinstance(edge, Node) else (id(edge), edge._array)
+        have = self.pending.get(key)
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
         if key not in self.private or not have.flags.c_contiguous:
             if have is None:
                 have = backend_of(gradient).xp.zeros(model.shape, model.dtype)
+                self.deliver(edge, have)
             else:
-                have = have.copy(order="C")
+                have = self.pending[key] = have.copy(order="C")
             self.private.add(key)
-            if is_leaf:
-                self.arrived[key] = (edge, have)
-            else:
-                self.pending[key] = have
-        part: Any = node.rule.part(have, *map(node.value, node.rule.options))  # type: ignore[misc]
+        options = dict(zip(node.rule.keeps, node.saved, strict=True))
+        part: Any = node.rule.part(have, *map(options.get, node.rule.options))  # type: ignore[misc]
         part += gradient
 
-    def _deliver(self, edge: Any, value: Any) -> None:
-        """Add a gradient to what has arrived; it may be None for a node, which is then visited.
-
-        The first is kept as it is, the second makes an array of this run's own, to which all later
-        ones are added.
-        """
-        work = self.work
-        if isinstance(edge, TensorBase):
-            key = id(edge)
-            have = self.arrived.get(key)
-            if have is None:
-                self.arrived[key] = (edge, value)
-            else:
-                add = work.add_into if key in self.private else work.add
-                self.arrived[key] = (edge, add(have[1], value))
-                self.private.add(key)
-        elif edge not in self.pending:
-            self.pending[edge] = value
-            heappush(self.heap, (-edge.order, edge))
-        elif value is not None:
-            have = self.pending[edge]
-            if have is not None:
-                value = (work.add_into if edge in self.private else work.add)(have, value)
-                self.private.add(edge)
-            self.pending[edge] = value
-
-    def _after_hooks(self, attached: Attached, gradient: Any) -> Any:
+    def _after_hooks(self, hooks: Hooks | None, gradient: Any) -> Any:
         """A gradient that has arrived, as the hooks of its tensor leave it."""
-        if not (attached.of_tensor or attached.retained):
+        if hooks is None or not (hooks.tensor or hooks.retained):
             return gradient
-        shown = self.work.result(gradient)
-        return self.work.start(hooks.through_tensor_hooks(attached, shown))
+        shown = gradient if self.create_graph else base.new(gradient.copy())
+        shown = through_hooks(hooks, shown)
+        return shown if self.create_graph else shown._array
 
-    def _with_care(self, node: Node, run: Any, gradient: Any) -> tuple[Any, ...]:
-        """The gradients from a node with hooks of its own, or in anomaly mode."""
-        work, attached = self.work, node.hooks
-        if attached is not None and attached.before:
-            given = hooks.before_node(attached, work.result(gradient))
-            gradient = work.start(given)
-        results = anomaly.watched(node, run, gradient) if state.anomaly else run(gradient)
-        if attached is None or not attached.after:
-            return tuple(results)
-        edges = [None if node.is_option(place) else edge for place, edge in enumerate(node.edges)]
-        shown = tuple(
-            None if edge is None or value is None else work.result(work.as_needed(value, edge))
-            for edge, value in zip(edges, results, strict=False)
-        )
-        changed = hooks.after_node(attached, shown, work.result(gradient))
-        return tuple(None if each is None else work.start(each) for each in changed)
+    def result(self, key: int) -> Tensor:
+        """A gradient that was found, as a tensor on memory of its own."""
+        if self.create_graph:
+            return self.found[key]  # type: ignore[no-any-return]
+        gradient = self._owned(key)
+        return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
-    def _found(self, wanted: list[Any] | None) -> dict[int, tuple[Any, Any]]:
-        """The gradients of leaves that are wanted, after their hooks."""
-        found = self.arrived
-        if wanted is not None:
-            keys = {id(edge) for edge in wanted}
-            found = {key: pair for key, pair in found.items() if key in keys}
-        for key, (leaf, gradient) in found.items():
-            device = leaf.device
-            if gradient.__class__ is _ndarray:
-                if device is not CPU:
-                    raise _moved(leaf, "cpu")
-            elif not self.create_graph and backend_of(gradient) is not device.backend:
-                raise _moved(leaf, f"cuda:{backend_of(gradient).index}")
-            attached = leaf._hooks
-            if attached is not None:
-                found[key] = (leaf, self._after_hooks(attached, gradient))
-        return found
+    def accumulate(self, leaf: Tensor) -> None:
+        """Add what was found to the ``.grad`` of a leaf, and call the hooks that wait for it."""
+        have, key = leaf._grad, id(leaf)
+        if self.create_graph:
+            with enable_grad():
+                leaf._grad = self.found[key].clone() if have is None else have + self.found[key]
+        elif have is not None:
+            quietly(have._xp.add, have._array, self.found[key], out=have._array)
+            base.storage_of(have).version += 1
+        else:
+            gradient = self._owned(key)
+            if gradient.strides == leaf._array.strides:
+                leaf._grad = base.new(gradient)
+            else:  # it lies in memory as the leaf does
+                shape, strides = gradient.shape, leaf._strides
+                is_dense = layout.is_dense(shape, strides)
+                strides = strides if is_dense else layout.contiguous_strides(shape)
+                leaf._grad = base.place(gradient, strides)
+        for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
+            hook(leaf)
 
-    def accumulate_between_hooks(self, leaf: Any, gradient: Any) -> None:
-        """Add to the gradient of a leaf and tell its hooks before and after."""
-        work, attached = self.work, leaf._hooks
-        if attached.before:
-            given = hooks.before_node(attached, work.result(gradient))
-            gradient = work.start(given)
-        if leaf._node is not None:
-            work.accumulate(leaf, gradient)
-        hooks.after_accumulation(attached, leaf)
-        if attached.after:
-            hooks.after_node(attached, (), work.result(gradient))
+    def _owned(self, key: int) -> Any:
+        """A gradient that was found, copied if anybody else sees its memory."""
+        gradient = self.found[key]
+        if gradient.__class__ is not _ndarray:
+            # held by the dictionary, by this function, by the one that asks and by getrefcount
+            is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
+        else:
+            whole = gradient.base  # held by its view, by this function and by getrefcount
+            is_alone = sys.getrefcount(gradient) <= 3 and (
+                whole is None
+                or (
+                    whole.__class__ is _ndarray
+                    and whole.size == gradient.size
+                    and sys.getrefcount(whole) <= 3
+                )
+            )
+        return gradient if is_alone else gradient.copy()
 
 
 _ndarray = np.ndarray
 
 
-def _leading_nowhere(wanted: set[int], starts: list[Any]) -> set[Any] | None:
-    """The nodes from which no edge in ``wanted`` can be reached, itself not counted.
-
-    None if there are none, and no node is wanted itself.
-    """
-    found: dict[Any, Any] = {}  # read once: who looks from another thread changes them
-    ends: set[int] = set()
-    waiting: list[Any] = list(starts)
-    for edge in waiting:  # which grows meanwhile
-        if isinstance(edge, Node):
-            if edge not in found:
-                found[edge] = edge.edges
-                waiting += found[edge]
-        elif edge is not None:
-            ends.add(id(edge))
-    if ends == wanted:
-        return None
+def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any]:
+    """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
+    found = dict.fromkeys(starts)
+    waiting = [edge for edge in found if isinstance(edge, Node)]
+    for node in waiting:  # grows while it is walked
+        new = [it for it in node.edges if isinstance(it, Node) and it not in found]
+        found.update(dict.fromkeys(new))
+        waiting += dict.fromkeys(new)
     leading: set[Any] = set()
-    for node in sorted(found, key=_ORDER):
-        for edge in found[node]:
-            if edge is not None and (
-                id(edge) in wanted or (isinstance(edge, Node) and edge in leading)
-            ):
-                leading.add(node)
-                break
-    return found.keys() - leading
+    for node in sorted(waiting, key=attrgetter("order")):
+        if any(id(edge) in wanted or edge in leading for edge in node.edges if edge is not None):
+            leading.add(node)
+    return leading
 
 
-_ORDER = attrgetter("order")
-
-
-def _look_for_moved(starts: list[Any], error: Exception) -> None:
-    """Raise if a leaf is no longer on the device on which an operation used it."""
-    seen = set()
-    for start, gradient in starts:
-        array = gradient._array if isinstance(gradient, TensorBase) else gradient
-        device, waiting = device_of_array(array), [start]
-        for edge in waiting:  # which grows meanwhile
-            if isinstance(edge, TensorBase) and edge.device is not device:
-                raise _moved(edge, str(device)) from error
-            is_new = isinstance(edge, Node) and edge not in seen
-            if is_new and edge.rule.node not in _BETWEEN_DEVICES:
-                seen.add(edge)
-                waiting += edge.edges
-
-
-_BETWEEN_DEVICES = "ToCopyBackward0", "CopyBackwards"
-
-
-def _moved(leaf: TensorBase, device: str) -> DeviceMismatchError:
+def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:
     return DeviceMismatchError(
         "Expected all tensors to be on the same device, but found at least two devices, "
         f"{leaf.device} and {device}!",
         f"A leaf of shape {tuple(leaf.shape)} was moved after it had been computed with.",
         repair="model.to(device) first, then the forward pass and backward()",
     )
-
-
-# The two kinds of work
-
-
-class _OnArrays:
-    """A plain backward: gradients are arrays, nothing is recorded."""
-
-    def start(self, gradient: Tensor) -> Any:
-        return gradient._array
-
-    def as_needed(self, value: Any, edge: Any) -> Any:
-        """``value`` in the shape and dtype that ``edge`` has: here broadcasting is undone."""
-        if value.__class__ is Parts:
-            return value
-        model = edge if isinstance(edge, Node) else edge._array
-        if not is_array(value):
-            value = np.asarray(value)
-        if value.shape != model.shape:
-            value = reduction.sum_to_shape(value, to=model.shape)
-        return value if value.dtype == model.dtype else value.astype(model.dtype)
-
-    def add(self, have: Any, value: Any) -> Any:
-        total = have + value
-        return np.asarray(total) if isinstance(total, np.generic) else total
-
-    def add_into(self, have: Any, value: Any) -> Any:
-        have += value
-        return have
-
-    def result(self, gradient: Any) -> Tensor:
-        """A gradient as a tensor, on memory of its own."""
-        device = device_of_array(gradient)
-        # held by the run's dictionary, by this function and by getrefcount
-        if gradient.__class__ is not _ndarray:
-            if not device.backend.is_alone(gradient, 4):
-                gradient = gradient.copy()
-        elif gradient.base is not None or sys.getrefcount(gradient) > 3:
-            gradient = gradient.copy()
-        return base.new(base.contiguous(gradient, device))
-
-    def accumulate(self, leaf: Tensor, gradient: Any) -> None:
-        have = leaf._grad
-        if have is not None:
-            quietly(have._xp.add, have._array, gradient, out=have._array)
-            base.storage_of(have).version += 1
-            return
-        # held by the dictionary, by the caller, by this function and by getrefcount
-        if gradient.__class__ is not _ndarray:
-            alone = leaf.device.backend.is_alone(gradient, 5)
-        else:
-            alone = sys.getrefcount(gradient) <= 4 and (
-                gradient.base is None or _is_only_view(gradient)
-            )
-        if not alone:
-            gradient = gradient.copy()
-        if leaf._array.strides == gradient.strides and gradient.flags.c_contiguous:
-            leaf._grad = base.new(gradient)
-        else:
-            leaf._grad = base.place(gradient, _grad_strides(leaf))
-
-
-def _is_only_view(array: Any) -> bool:
-    """Whether a view sees all of its memory and nobody else sees any."""
-    whole = array.base
-    # held by the view, by this function and by getrefcount
-    return whole.__class__ is _ndarray and whole.size == array.size and sys.getrefcount(whole) == 3
-
-
-class _OnTensors:
-    """A backward with ``create_graph``: gradients are tensors, every step is recorded."""
-
-    def start(self, gradient: Tensor) -> Any:
-        return gradient
-
-    def as_needed(self, value: Any, edge: Any) -> Any:
-        """``value`` in the shape and dtype that ``edge`` has."""
-        if value.__class__ is Parts:
-            return value
-        model = edge if isinstance(edge, Node) else edge._array
-        if value._array.shape != model.shape:
-            value = reduction.sum_to_shape(value, to=model.shape)
-        same = value._array.dtype == model.dtype
-        return value if same else copying.to_dtype(value, of_numpy(model.dtype))
-
-    def add(self, have: Any, value: Any) -> Any:
-        return have + value
-
-    add_into = add
-
-    def result(self, gradient: Tensor) -> Tensor:
-        return gradient
-
-    def accumulate(self, leaf: Tensor, gradient: Tensor) -> None:
-        have = leaf._grad
-        with enable_grad():
-            leaf._grad = (
-                copying.laid_out(gradient, _grad_strides(leaf)) if have is None else have + gradient
-            )
-
-
-_ON_ARRAYS, _ON_TENSORS = _OnArrays(), _OnTensors()
-
-
-def _grad_strides(leaf: TensorBase) -> Any:
-    """How the gradient of a leaf lies in memory: like the leaf if that is dense."""
-    shape, strides = leaf._array.shape, leaf._strides
-    if layout.is_dense(shape, strides):
-        return strides
-    return layout.contiguous_strides(shape)

@@ -1,48 +1,42 @@
 """``autograd.Function``: operations of the user's own, with a backward of their own.
 
-``forward`` works on ordinary tensors and is not recorded; what it gives gets a ``FunctionNode``,
-which calls ``backward``. Where there are several outputs each has an ``OutputNode`` of its own;
-these hand their gradients on as ``Parts``.
+``forward`` works on ordinary tensors and is not recorded; what it gives gets a node, whose rule
+calls ``backward``. Where there are several outputs each has a node of its own, which hands its
+gradient on to that one with its number: see ``node.Outputs``.
 """
 
-import functools
-import weakref
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tensorkit import base
-from tensorkit.autograd import history
-from tensorkit.autograd.graph import Node, Parts, next_order
-from tensorkit.autograd.marks import INFERENCE, LEAF
-from tensorkit.autograd.modes import no_grad, state
-from tensorkit.autograd.rules import Rule
-from tensorkit.autograd.saved import (
-    FREED,
-    as_it_was,
-    maker_of,
-    refuse_freed,
+from tensorkit.autograd.grad_mode import no_grad, state
+from tensorkit.autograd.inplace import version_of
+from tensorkit.autograd.node import (
+    INFERENCE,
+    OUTPUT,
+    Node,
+    Outputs,
+    Rule,
+    edge_of,
     refuse_inference,
-    refuse_stale,
-    version_of,
 )
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
-from tensorkit.errors import AutogradError, NotSupportedError, message, sizes
-from tensorkit.ops import copying, moving, views
+from tensorkit.errors import AutogradError, NotSupportedError, ShapeError, message, sizes
+from tensorkit.layout import broadcast_shapes
+from tensorkit.ops import moving, views
 
 
 class Context:
     """What ``forward`` and ``backward`` share, their first argument. It takes any attribute."""
 
     needs_input_grad: tuple[bool, ...]  # for each argument of forward
+    saved_tensors: tuple[Any, ...] = ()  # what ``save_for_backward`` was given; in backward
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self._kept: tuple[Any, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
         self._constant: tuple[Any, ...] = ()
         self._materialize = True
-        self._node: Callable[[], FunctionNode | None] = lambda: None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors, or None, for backward, where ``saved_tensors`` gives them.
@@ -60,15 +54,9 @@ class Context:
                 )
         self._kept = tensors
 
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` was given."""
-        node = self._node()
-        return self._kept if node is None else node.saved_tensors
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Tell that forward writes to these arguments; they must be among its results."""
-        self._dirty = tensors
+    def mark_dirty(self, *tensors: Any) -> NoReturn:
+        """Refuse: forward does not write to its arguments."""
+        raise NotSupportedError("A Function returns new tensors", repair="x.clone()")
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Tell that these results have no gradient."""
@@ -133,315 +121,141 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call ``forward`` on the arguments, and record it."""
-        edges = [history.edge_of(x) if isinstance(x, TensorBase) else None for x in args]
-        ctx = Context(tuple(edge is not None for edge in edges))
+        edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in args]
+        ctx = Context(tuple([edge is not None for edge in edges]))
         with no_grad():
             if cls.setup_context is Function.setup_context:
-                results = cls.forward(ctx, *args)
+                given = cls.forward(ctx, *args)
             else:
-                results = cls.forward(*args)
-                cls.setup_context(ctx, args, results)
-        several = results if isinstance(results, tuple) else (results,)
-        for x in ctx._dirty:
-            _check_dirty(x, several)
-        node = None
+                given = cls.forward(*args)
+                cls.setup_context(ctx, args, given)
+        several = given if isinstance(given, tuple) else (given,)
+        results = tuple(views.alias(x) if any(x is arg for arg in args) else x for x in several)
         if state.grad and any(ctx.needs_input_grad):
-            node = FunctionNode(cls, ctx, args, edges, several)
-        finished = tuple(
-            _finished(each, place, node, ctx, args) for place, each in enumerate(several)
-        )
-        if node is not None:
-            node.keep(ctx, finished)
-        return finished if isinstance(results, tuple) else finished[0]
+            _record(cls, ctx, args, edges, several, results)
+        for x in results:
+            if isinstance(x, TensorBase):
+                if state.inference:
+                    x._node = INFERENCE
+                if base.watch is not None:
+                    base.watch.made(x)
+        return results if isinstance(given, tuple) else results[0]
 
 
-def _check_dirty(x: Any, results: tuple[Any, ...]) -> None:
-    if not isinstance(x, TensorBase):
-        raise TypeError(f"mark_dirty can only accept variables, but got {type(x).__name__}")
-    if not any(x is each for each in results):
-        raise AutogradError(
-            "Some elements marked as dirty during the forward method were not returned as output. "
-            "The inputs that are modified inplace must all be outputs of the Function."
-        )
-
-
-def _finished(
-    result: Any, place: int, node: "FunctionNode | None", ctx: Context, args: tuple[Any, ...]
-) -> Any:
-    """A result of forward, tied to the graph."""
-    if not isinstance(result, TensorBase):
-        return result
-    if any(result is x for x in ctx._dirty):
-        _written(result, place, node, args)
-        return result
-    is_constant = any(result is x for x in ctx._constant)
-    if any(result is x for x in args):
-        result = views.alias(result)
-    if state.inference:
-        result._node = INFERENCE
-    elif node is not None and (is_constant or not result.dtype.is_floating_point):
-        result._node = None
-    elif node is not None:
-        if history.is_view(result):
-            node.views.add(place)
-        result._node = node.output(place)
-    if base.watch is not None:
-        base.watch.made(result)
-    return result
-
-
-def _written(x: TensorBase, place: int, node: "FunctionNode | None", args: tuple[Any, ...]) -> None:
-    """Record the write of forward to its argument ``x``."""
-    if x._node is LEAF and node is not None:
-        raise AutogradError(
-            "a leaf Variable that requires grad has been used in an in-place operation.",
-            repair="F.apply(x.clone())",
-        )
-    history.written(x, "mark_dirty")
-    if node is None:
+def _record(
+    cls: type[Function], ctx: Context, args: Any, edges: list[Any], given: Any, results: Any
+) -> None:
+    """Give the results a node, and let it save what ``forward`` asked for."""
+    rule = Application(cls, ctx, args, given)
+    like = next((x for x in results if isinstance(x, TensorBase)), None)
+    if like is None:
         return
-    if history.is_view(x) and x is not args[0]:
-        raise NotSupportedError(
-            "tensorkit records a Function's write to a view only if the view is the first argument",
-            repair="x = x.clone()    # before",
-        )
-    history.rebase(x, node.output(place))
+    saved, versions = [], []
+    for x, name in zip(ctx._kept, rule.keeps, strict=True):
+        refuse_inference(x)
+        saved.append(base.same_memory(x) if name.startswith("output") else x)
+        versions.append(0 if x is None else version_of(x))
+    edges = [edges[place] for place in rule.places_of_tensors]
+    node = Node(rule, like, tuple(edges), tuple(saved), tuple(versions))
+    if base.watch is not None:
+        base.watch.node(node)
+    memory = {id(base.storage_of(x)) for x in args if isinstance(x, TensorBase)}
+    for place, (x, result) in enumerate(zip(given, results, strict=True)):
+        is_constant = any(x is each for each in ctx._constant)
+        rule.models.append(None)
+        if isinstance(result, TensorBase):
+            array = result._array
+            rule.models[-1] = array.shape, array.dtype, result.device
+            rule.is_view = rule.is_view or id(base.storage_of(result)) in memory
+            result._node = None
+            if array.dtype.kind == "f" and not is_constant:
+                result._node = node
+                if len(results) > 1:
+                    result._node = Node(OUTPUT, result, (node,), (place,))
+    ctx._kept = ctx._constant = ()
 
 
-class FunctionNode(Node):
-    """One application of a Function; in backward it calls the Function's ``backward``.
+class Application(Rule):
+    """The rule of one application of a Function: its gradients are what ``backward`` gives.
 
-    What the user set on ``ctx`` can be read here, too.
+    ``keeps`` says of each saved tensor which argument or output it is, if any.
     """
 
-    __slots__ = ("__weakref__", "ctx", "function", "models", "places", "views")
-
-    edges: Any  # of the arguments that are tensors
-    saved: Any
-
-    def __init__(
-        self,
-        function: type[Function],
-        ctx: Context,
-        args: tuple[Any, ...],
-        edges: list[Any],
-        results: tuple[Any, ...],
-    ) -> None:
-        self.rule = Rule(function.__name__, f"{function.__name__}Backward", (), {})
-        self.hooks, self.order = None, next_order()
+    def __init__(self, function: type[Function], ctx: Context, args: Any, given: Any) -> None:
+        super().__init__(function.__name__, f"{function.__name__}Backward", (), {})
         self.function, self.ctx = function, ctx
-        # the arguments that are tensors have edges
-        self.places = [place for place, x in enumerate(args) if isinstance(x, TensorBase)]
-        self.edges = tuple(edges[place] for place in self.places)
-        # shape, dtype and device of each result
-        self.models = [
-            (each._array.shape, each._array.dtype, each.device)
-            if isinstance(each, TensorBase)
-            else None
-            for each in results
+        self.models: list[Any] = []  # shape, dtype and device of each output
+        self.places_of_tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
+        self.inputs = tuple([f"argument {place}" for place in self.places_of_tensors])
+        known = [("output", given), ("argument", args)]
+        names = [
+            [f"{what} {n}" for what, several in known for n, x in enumerate(several) if x is kept]
+            for kept in ctx._kept
         ]
-        self.shape, self.dtype, self.device = next(
-            (x for x in self.models if x is not None), ((), None, None)
-        )
-        self.saved, self.versions = (), 0
-        self.views: set[int] = set()  # the results that share memory with an argument
-        if base.watch is not None:
-            base.watch.node(self)
+        self.keep(tuple([*(each[0] if each else "tensor" for each in names)]))
 
-    def keep(self, ctx: Context, results: tuple[Any, ...]) -> None:
-        """Save what ``forward`` asked for; results without a reference back to them."""
-        kept: list[Any] = []
-        for x in ctx._kept:
-            place = next((place for place, each in enumerate(results) if each is x), None)
-            if x is None:
-                kept.append(None)
-            elif place is not None:
-                base.storage_of(x)
-                kept.append((base.same_memory(x), version_of(x), place))
-            else:
-                refuse_inference(x)
-                kept.append((x, version_of(x), history.edge_of(x)))
-        self.saved = kept
-        ctx._kept = ctx._dirty = ctx._constant = ()
-        ctx._node = weakref.ref(self)
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``ctx.save_for_backward`` was given."""
-        if self.saved is FREED:
-            refuse_freed()
-        return tuple(each and self._unpacked(*each) for each in self.saved)
-
-    def _unpacked(self, x: Any, version: int, where: Any) -> Any:
-        is_result = where.__class__ is int
-        if version_of(x) != version:
-            name, maker = ("out", self) if is_result else ("x", maker_of(x))
-            refuse_stale(self, name, x, version, maker)
-        if not is_result:
-            return as_it_was(x, where)
-        result = base.same_memory(x)
-        result._node = self.output(where)
+    def with_history(self, node: Node, at: int) -> Any:
+        """A saved tensor with its history; an output comes from this node."""
+        what, _, place = self.keeps[at].partition(" ")
+        if what != "output":
+            return super().with_history(node, at)
+        result = base.same_memory(node.saved[at])
+        several = len(self.models) > 1
+        result._node = Node(OUTPUT, result, (node,), (int(place),)) if several else node
         return result
 
-    def output(self, place: int) -> Node:
-        """The node of one result."""
-        return self if len(self.models) == 1 else OutputNode(self, place)
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradients for the edges, as arrays."""
-        given = [
-            None
-            if part is None or model is None
-            else base.new(base.contiguous(part, device_of_array(part)))
-            for part, model in self._parts(g)
-        ]
-        return tuple(None if each is None else each._array for each in self._backward(given))
-
-    def tensor_gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradients for the edges, recorded."""
-        return self._backward([part for part, _ in self._parts(g)])
-
-    def _parts(self, g: Any) -> list[tuple[Any, Any]]:
-        parts = g.values if isinstance(g, Parts) else {0: g}
-        return [(parts.get(place), model) for place, model in enumerate(self.models)]
-
-    def _backward(self, given: list[Any]) -> tuple[Any, ...]:
-        if self.saved is FREED:
-            refuse_freed()
-        if self.ctx._materialize:
-            given = [
-                base.new(model[2].backend.xp.zeros(*model[:2]))
-                if part is None and model is not None
-                else part
-                for part, model in zip(given, self.models, strict=True)
-            ]
-        answer = self.function.backward(self.ctx, *given)
-        answers = list(answer) if isinstance(answer, tuple) else [answer]
-        n_args = len(self.ctx.needs_input_grad)
-        while len(answers) > n_args and answers[-1] is None:
-            del answers[-1]
-        if len(answers) != n_args:
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        """What ``backward`` gives, checked."""
+        parts = g if isinstance(g, Outputs) else {0: g}
+        given = [parts.get(place) for place in range(len(self.models))]
+        for place, model in enumerate(self.models):
+            if given[place] is None:
+                if self.ctx._materialize and model is not None:
+                    shape, dtype, device = model
+                    given[place] = base.new(device.backend.xp.zeros(shape, dtype))
+            elif not as_tensors:
+                array = given[place]
+                given[place] = base.new(base.contiguous(array, device_of_array(array)))
+        self.ctx.saved_tensors = tuple(map(node.value, range(len(node.saved))))
+        try:
+            answer = self.function.backward(self.ctx, *given)
+        finally:
+            del self.ctx.saved_tensors
+        answers, expected = [answer], len(self.ctx.needs_input_grad)
+        if isinstance(answer, tuple):
+            answers = [x for n, x in enumerate(answer) if n < expected or x is not None]
+        if len(answers) != expected:
             raise AutogradError(
-                f"function {self.rule.node} returned an incorrect number of gradients "
-                f"(expected {n_args}, got {len(answers)})",
+                f"function {self.node} returned an incorrect number of gradients "
+                f"(expected {expected}, got {len(answers)})",
                 "Backward gives one gradient, or None, for each argument of forward.",
             )
-        answers = [self._checked(place, each) for place, each in enumerate(answers)]
-        return tuple(answers[place] for place in self.places)
+        found = {place: self._checked(node, place, x) for place, x in enumerate(answers)}
+        gradients = [found[place] for place in self.places_of_tensors]
+        return [x if x is None or as_tensors else x._array for x in gradients]
 
-    def _checked(self, place: int, answer: Any) -> Any:
+    def _checked(self, node: Node, place: int, answer: Any) -> Any:
         if answer is None:
             return None
-        if place not in self.places:
+        if place not in self.places_of_tensors:
             raise AutogradError(
-                f"function {self.rule.node} returned a gradient different than None at "
+                f"function {self.node} returned a gradient different than None at "
                 f"position {place + 1}, but the corresponding forward input was not a Variable",
                 repair="return None in its place",
             )
         if not isinstance(answer, TensorBase):
             raise AutogradError(f"expected Variable or None (got {type(answer).__name__})")
-        number = self.places.index(place)
-        edge = self.edges[number]
-        if edge is None or isinstance(edge, OutputNode):
+        number = self.places_of_tensors.index(place)
+        edge = node.edges[number]
+        if edge is None or (isinstance(edge, Node) and edge.rule is OUTPUT):
             return answer
-        wanted, got = tuple(edge.shape), tuple(answer.shape)
-        lead = len(got) - len(wanted)
-        if lead < 0 or any(
-            size not in (1, other) for size, other in zip(wanted, got[lead:], strict=True)
-        ):
+        try:
+            fits = broadcast_shapes(tuple(edge.shape), tuple(answer.shape)) == answer.shape
+        except ShapeError:
+            fits = False
+        if not fits:
             raise AutogradError(
-                f"Function {self.rule.node} returned an invalid gradient at index {number} - got "
-                f"{sizes(got)} but expected shape compatible with {sizes(wanted)}"
+                f"Function {self.node} returned an invalid gradient at index {number} - got "
+                f"{sizes(answer.shape)} but expected shape compatible with {sizes(edge.shape)}"
             )
-        return moving.at_home(
-            answer, edge.device, number, f"Function {self.rule.node} returned an "
-        )
-
-    def allow_write(self, place: int = 0) -> None:
-        """Raise if the result shares memory with an argument."""
-        if place in self.views:
-            raise AutogradError(
-                f"Output {place} of {self.rule.name} is a view and is being modified inplace. "
-                "This view was created inside a custom Function (or because an input was "
-                "returned as-is) and the autograd logic to handle view+inplace would override "
-                "the custom backward associated with the custom Function, leading to "
-                "incorrect gradients. This behavior is forbidden. You can fix this by cloning "
-                "the output of the custom Function.",
-                repair="y = F.apply(x).clone()",
-            )
-
-    def release(self) -> None:
-        """Forget the saved tensors."""
-        if self.saved:
-            self.saved = FREED
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"'{self.rule.node}' object has no attribute '{name}'")
-        return getattr(self.ctx, name)
-
-
-class OutputNode(Node):
-    """One of several results of a FunctionNode."""
-
-    __slots__ = ("function", "output_nr")
-
-    def __init__(self, function: FunctionNode, place: int) -> None:
-        self.rule, self.hooks = function.rule, None
-        self.shape, self.dtype, self.device = function.models[place]  # type: ignore[misc]
-        self.saved, self.versions = (), 0
-        self.order = next_order()
-        self.function, self.output_nr = function, place
-
-    @property
-    def whole(self) -> Node:
-        """The node of the application."""
-        return self.function
-
-    @property
-    def edges(self) -> tuple[Any, ...]:
-        """The node of the application."""
-        return (self.function,)
-
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The gradient, marked as that of this result."""
-        return (Parts({self.output_nr: g}),)
-
-    tensor_gradients = gradients
-
-    def allow_write(self, place: int = 0) -> None:
-        """Raise if the result shares memory with an argument."""
-        self.function.allow_write(self.output_nr)
-
-
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for a ``backward`` that must not be differentiated: its results say so."""
-
-    @functools.wraps(backward)
-    def inside(ctx: Any, *gradients: Any) -> Any:
-        with no_grad():
-            answer = backward(ctx, *gradients)
-        if not any(isinstance(g, TensorBase) and history.requires_grad(g) for g in gradients):
-            return answer
-        answers = answer if isinstance(answer, tuple) else (answer,)
-        refused = tuple(
-            None if x is None else _Refused.apply(copying.filled(x, 0).requires_grad_(), x)
-            for x in answers
-        )
-        return refused if isinstance(answer, tuple) else refused[0]
-
-    return inside
-
-
-class _Refused(Function):
-    """A value whose gradient is an error."""
-
-    @staticmethod
-    def forward(ctx: Any, start: Any, x: Any) -> Any:
-        return x
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        raise AutogradError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
+        return moving.at_home(answer, edge.device, number, f"Function {self.node} returned an ")

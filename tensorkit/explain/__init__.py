@@ -1,11 +1,13 @@
 """Answers to the questions that tensors raise. Nothing in the library imports this package.
 
-Each function returns an explanation: sentences with the numbers in question, and repairs as code.
+Each function returns an explanation: sentences with the numbers in question, and repairs as code;
+``source`` shows the lines of the library themselves.
 """
 
 from tensorkit.explain._broadcast import broadcast
 from tensorkit.explain._inplace import inplace
 from tensorkit.explain._no_grad import no_grad
+from tensorkit.explain._source import Source, source
 from tensorkit.explain.explanation import Explanation
 
-__all__ = ["Explanation", "broadcast", "inplace", "no_grad"]
+__all__ = ["Explanation", "Source", "broadcast", "inplace", "no_grad", "source"]

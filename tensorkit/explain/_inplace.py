@@ -89,8 +89,9 @@ def _leaf_changed(first: str) -> Explanation:
 
 def _changed(error: Any, known: dict[str, Any]) -> Explanation:
     title = error.node.name().rpartition(":")[2]
-    is_result = error.saved == "_saved_result"
+    is_result = error.saved == "result"
     what = "result" if is_result else "input"
+    name = what if error.saved == what else f"{what} ({error.saved})"
     line = autograd_graph.line_of(error.node)
     unknown = "at which line is not known, run it inside `with tk.autograd.recording():`"
     where = unknown if line is None else words.code_line(*line)
@@ -98,7 +99,7 @@ def _changed(error: Any, known: dict[str, Any]) -> Explanation:
     since = words.count(error.version - error.expected, "write")
     writer = f"{operation} ({words.code_line(file, number)})" if file else operation
     sentences = [
-        f"{title} saved its {what} ({error.saved}) at version {error.expected} ({where}).",
+        f"{title} saved its {name} at version {error.expected} ({where}).",
         f"Since then {since} changed it; the last was {writer}.",
         "Backward needs the values as they were, so it refuses.",
     ]

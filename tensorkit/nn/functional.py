@@ -1,32 +1,35 @@
-"""The layers and losses as functions: what modules compute, without their parameters."""
+"""The layers and losses as functions: what modules compute, without their parameters.
+
+``reduction`` of a loss is "none" (one number per item), "mean" or "sum".
+"""
 
 import warnings
-from math import nan
+from math import nan, prod
 from typing import Any, NoReturn
 
-from tensorkit import absent, base, creation, layout
+import numpy as np
+
+from tensorkit import absent, creation, layout
 from tensorkit._tensor import Tensor
-from tensorkit.devices import CPU
-from tensorkit.dtypes import int32, int64, promote_types, uint8
-from tensorkit.errors import (
-    DTypeError,
-    IndexRangeError,
-    ShapeError,
-    message,
-    must_be,
-    sizes,
-)
-from tensorkit.ops import elementary, layers, losses, normalising, products, results, views
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, refuse_options, sizes
+from tensorkit.layout import Ints
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
-from tensorkit.ops.along import first_of_rows
-from tensorkit.ops.arguments import as_scalar, need_sizes, need_tensor, no_kernel, read
-from tensorkit.ops.copying import to_dtype
-from tensorkit.ops.gathering import first_outside, gather
-from tensorkit.ops.linear import linear as product_and_sum
-from tensorkit.ops.notation import planned
+from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.blocks import by_rows
+from tensorkit.ops.elementary import log, sigmoid, sqrt
+from tensorkit.ops.elementary import relu as _relu
+from tensorkit.ops.elementary import tanh as tanh
+from tensorkit.ops.gathering import first_outside
+from tensorkit.ops.nn_ops import log_softmax as log_softmax
+from tensorkit.ops.nn_ops import softmax as softmax
+from tensorkit.ops.products import addmm, matmul, refuse_sizes
+from tensorkit.ops.reductions import mean, total, wide
+from tensorkit.ops.selection import where
+from tensorkit.ops.views import expand, t, unsqueeze, view
 
 # Layers
 
@@ -39,24 +42,27 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[11., 18.]])
     """
     try:
-        shape = input.shape
-    except AttributeError:
-        raise must_be("linear", "input", 1, "Tensor", input) from None
-    if not shape:
-        raise ShapeError(
-            f"both arguments to linear need to be at least 1D, but they are 0D and {weight.dim()}D",
-            a_shape=(),
-            b_shape=tuple(weight.shape),
-        )
-    if bias is None:
-        need_tensor("linear", weight, "weight", 2)
-        return products.matmul(input, views.t(weight))
-    if len(shape) == 2:
-        return product_and_sum(input, weight, bias)
-    if not input._is_contiguous:
-        return products.matmul(input, views.t(weight)) + bias
-    rows = views.view(input, (-1, shape[-1]))
-    return views.view(product_and_sum(rows, weight, bias), (*shape[:-1], weight.shape[0]))
+        if bias is None:
+            return matmul(input, t(weight))
+        if len(input.shape) == 2:
+            return addmm(bias, input, t(weight))
+        if not input.is_contiguous():
+            return matmul(input, t(weight)) + bias
+        rows = view(input, (-1, input.shape[-1]))
+        return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
+    except (AttributeError, TypeError, IndexError, ShapeError):
+        given = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
+        for at, (name, x) in enumerate(given.items(), 1):
+            need_tensor("linear", x, name, at)
+        if not input.dim():
+            raise ShapeError(
+                f"both arguments to linear need to be at least 1D, but they are 0D and "
+                f"{weight.dim()}D"
+            ) from None
+        if weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
+            rows = prod(input.shape[:-1]), input.shape[-1]
+            refuse_sizes(rows, (weight.shape[1], weight.shape[0]), of_layer=True)
+        raise
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -68,33 +74,53 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     tensor([[3., 4.],
             [3., 4.]])
     """
-    need_tensor("embedding", weight, "weight")
-    if weight.dim() != 2:
-        raise ShapeError("'weight' must be 2-D", a_shape=tuple(weight.shape))
-    need_tensor("embedding", input, "indices", 2)
-    if input.dtype not in (int64, int32):
-        raise DTypeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar "
-            f"types: Long, Int; but got torch.{input.dtype.word}Tensor instead (while checking "
-            "arguments for embedding)",
-            repair="input.long()",
-        )
-    n_rows = weight.shape[0]
     if padding_idx is not None:
-        if not -n_rows <= padding_idx < n_rows:
+        if not -weight.shape[0] <= padding_idx < weight.shape[0]:
             raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= n_rows
-    positions = input._array
-    if input.device is not CPU:
-        first_outside(positions, n_rows)
-    elif positions.size and not (positions.min() >= 0 and positions.max() < n_rows):
+        padding_idx %= weight.shape[0]
+    return _embedding(weight, input, padding_idx)
+
+
+@op(tensors=2, ndim={"weight": 2}, dtypes={"weight": "any", "indices": "integral"})
+def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int | None) -> Any:
+    wrong = first_outside(indices, len(weight))
+    if wrong is not None:
         raise IndexRangeError(
             "index out of range in self",
-            f"Positions 0 to {n_rows - 1} have a row; the input holds {int(positions.min())} "
-            f"to {int(positions.max())}.",
-            size=n_rows,
+            f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}.",
+            size=len(weight),
         )
-    return layers.embedding(weight, input, padding_idx=padding_idx)
+    return weight.take(indices, axis=0)
+
+
+@op(tensors=2, dtypes={"g": "any", "indices": "integral"})
+def _embedding_dense_backward(
+    xp: Any, g: Any, indices: Any, size: Ints, padding_idx: int | None
+) -> Any:
+    """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
+    rows, values = indices.reshape(-1), g.reshape(indices.size, *size[1:])
+    if padding_idx is not None:
+        values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
+    result = xp.zeros(size, g.dtype)
+    xp.add.at(result, rows, values)
+    return result
+
+
+def _without_padding(g: Any, indices: Any, padding_idx: int | None) -> Any:
+    found = _embedding(g, indices, padding_idx)
+    return (
+        found if padding_idx is None else where(unsqueeze(indices == padding_idx, -1), 0.0, found)
+    )
+
+
+_embedding.grad(
+    weight=lambda g, indices, shape, padding_idx: _embedding_dense_backward(
+        g, indices, shape, padding_idx
+    ),
+)
+_embedding_dense_backward.grad(
+    g=lambda g, indices, padding_idx: _without_padding(g, indices, padding_idx),
+)
 
 
 def layer_norm(
@@ -106,47 +132,64 @@ def layer_norm(
 ) -> Tensor:
     """``input`` with mean 0 and variance 1 along its last dimensions, times weight, plus bias.
 
+    Source: Ba, Kiros and Hinton 2016.
+
     >>> tk.nn.functional.layer_norm(tk.tensor([1., 3.]), (2,))
     tensor([-1.0000,  1.0000])
     """
-    if weight is not None and bias is not None:
-        return _scaled_layer_norm(input, weight, bias, normalized_shape, eps)
-    operation, tensors, known = _layer_norm(input, weight, bias, normalized_shape, eps)
-    return operation(*tensors, **known)
-
-
-def _layer_norm(input: Tensor, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
     need_tensor("layer_norm", input)
-    shape = tuple(input.shape)
-    own = need_sizes("layer_norm", "normalized_shape", 2, normalized_shape)
-    number = as_scalar(eps)
-    if number is None:
-        raise must_be("layer_norm", "eps", 5, "float", eps)
-    eps = float(number)
-    if not own:
-        raise ShapeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-            "element, but got normalized_shape = []"
-        )
-    for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None and given.shape != own:
-            raise ShapeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{sizes(given.shape)} and normalized_shape = {sizes(own)}"
-            )
-    if shape[-len(own) :] != own:
+    own = tuple(normalized_shape)
+    shapes = [tuple(x.shape) for x in (weight, bias) if x is not None]
+    if not own or input.shape[-len(own) :] != own or any(each != own for each in shapes):
         wanted = ", ".join(["*", *map(str, own)])
         raise ShapeError(
             f"Given normalized_shape={sizes(own)}, expected input with shape [{wanted}], but got "
-            f"input of size{sizes(shape)}",
-            a_shape=shape,
+            f"input of size{sizes(input.shape)}",
+            f"Weight and bias have the shapes {shapes}; they need normalized_shape.",
+            a_shape=tuple(input.shape),
         )
-    _need_floating("LayerNormKernelImpl", input)
-    dims = tuple(range(len(shape) - len(own), len(shape)))
-    return layers.native_layer_norm, (input, weight, bias), {"dims": dims, "eps": eps}
+    return _native_layer_norm(input, weight, bias, tuple(range(-len(own), 0)), eps)
 
 
-_scaled_layer_norm = planned(3)(_layer_norm)
+@op(tensors=3, dtypes="floating", kernel="LayerNormKernelImpl")
+def _native_layer_norm(
+    xp: Any, input: Any, weight: Any = None, bias: Any = None, dims: Ints = (), eps: float = 1e-5
+) -> Any:
+    n = prod(input.shape[dim] for dim in dims)
+    if not input.size:
+        return input.copy()
+
+    def kernel(xp: Any, x: Any, axis: int) -> Any:
+        result = x - total(xp, x, axis, True) / n
+        result /= xp.sqrt(total(xp, result * result, axis, True) / n + x.dtype.type(eps))
+        if weight is not None:
+            result *= weight.reshape(-1)
+        if bias is not None:
+            result += bias.reshape(-1)
+        return result
+
+    rows = wide(xp, input).reshape(-1, n)
+    return by_rows(xp, kernel, 1, rows).reshape(input.shape).astype(input.dtype, copy=False)
+
+
+def _standard(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
+    """``x`` with mean 0 and variance 1, and the deviation it was divided by."""
+    centred = x - mean(x, dims, True)
+    deviation = sqrt(mean(centred * centred, dims, True) + eps)
+    return centred / deviation, deviation
+
+
+def _slope_of_norm(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
+    standard, deviation = _standard(x, dims, eps)
+    g = g if weight is None else g * weight
+    return (g - mean(g, dims, True) - standard * mean(g * standard, dims, True)) / deviation
+
+
+_native_layer_norm.grad(
+    input=lambda g, input, weight, dims, eps: _slope_of_norm(g, input, weight, dims, eps),
+    weight=lambda g, input, dims, eps: g * _standard(input, dims, eps)[0],
+    bias=lambda g: g,
+)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -163,10 +206,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0 or not input.numel():
         return input
     if p == 1:
-        nothing = creation.zeros((), dtype=input.dtype, device=input.device)
-        return input.mul_(nothing) if inplace else input * nothing
-    kept = creation.empty_like(input)
-    kept.bernoulli_(1 - p).div_(1 - p)
+        kept = creation.zeros((), dtype=input.dtype, device=input.device)
+    else:
+        kept = creation.empty_like(input).bernoulli_(1 - p).div_(1 - p)
     return input.mul_(kept) if inplace else input * kept
 
 
@@ -178,93 +220,61 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             [0, 0, 1]])
     """
     need_tensor("one_hot", tensor)
-    if tensor.dtype is not int64:
+    if str(tensor.dtype) != "torch.int64":
         raise DTypeError(
             "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
         )
-    classes, num_classes = tensor._array, read(num_classes)
-    count = classes.size
-    if 0 < count * num_classes <= _FEW and tensor.device is CPU and not base.watch:
-        flat = classes.reshape(-1)
-        if _xp.maximum.reduce(flat.view(_xp.uint64)) < num_classes:  # negative ones are huge
-            rows = _xp.zeros((*classes.shape, num_classes), _xp.int64)
-            rows.reshape(-1)[first_of_rows(count, num_classes) + flat] = 1
-            return results.contiguous_result(rows, CPU)
-    if not classes.size:
-        if num_classes <= 0:
-            raise ShapeError("Can not infer total number of classes from empty tensor.")
-        return creation.zeros((*tensor.shape, num_classes), dtype=int64, device=tensor.device)
-    largest = tensor.max()._value("one_hot") if num_classes == -1 else num_classes - 1
-    if tensor.device is not CPU:
-        first_outside(classes, largest + 1)
-    elif classes.min() < 0:
-        raise DTypeError("Class values must be non-negative.")
-    elif classes.max() > largest:
-        raise DTypeError(
-            "Class values must be smaller than num_classes.",
-            f"The largest is {int(classes.max())}.",
-        )
-    columns = creation.arange(largest + 1, device=tensor.device)
-    return (tensor.unsqueeze(-1) == columns).long()
-
-
-_FEW = 2**16
-_xp = CPU.backend.xp
-
-
-# Activations
+    if not tensor.numel() and num_classes <= 0:
+        raise ShapeError("Can not infer total number of classes from empty tensor.")
+    size = int(tensor.max()) + 1 if num_classes == -1 else num_classes
+    wrong = first_outside(tensor._array, size)
+    if wrong is not None:
+        kind = "non-negative" if wrong < 0 else "smaller than num_classes"
+        raise DTypeError(f"Class values must be {kind}.", f"One of them is {wrong}.")
+    return (tensor.unsqueeze(-1) == creation.arange(size, device=tensor.device)).long()
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Each element where it is positive, 0 elsewhere."""
-    return elementary.relu.inplace(input) if inplace else elementary.relu(input)
-
-
-tanh, sigmoid = elementary.tanh, elementary.sigmoid
-
-
-def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """``exp(x)`` divided by its sum along ``dim``."""
-    return normalising.softmax(input, _implied_dim("softmax", input, dim), dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The logarithm of ``softmax``."""
-    return normalising.log_softmax(input, _implied_dim("log_softmax", input, dim), dtype)
-
-
-def _implied_dim(name: str, x: Tensor, dim: int | None) -> int:
-    if dim is not None:
-        return dim
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
-        "dim=X as an argument.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return 0 if x.dim() in (0, 1, 3) else 1
+    return input.relu_() if inplace else _relu(input)
 
 
 # Losses
 
+_REDUCTIONS = ("none", "mean", "sum")
 
-def _check_reduction(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
+
+def _explain(input: Tensor, target: Tensor, reduction: str, **others: Any) -> None:
+    """Raise for a reduction that does not exist, and for sizes that differ."""
+    if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if input.shape != target.shape:
+        raise ValueError(
+            message(
+                f"Target size ({target.shape!r}) must be the same as input size ({input.shape!r})",
+                repair="target.view_as(input)",
+            )
+        )
 
 
-def _need_floating(kernel: str, x: Tensor) -> None:
-    if not x.is_floating_point():
-        raise no_kernel(kernel, x.dtype, "x.float()")
+def _reduced(xp: Any, items: Any, reduction: str) -> Any:
+    if reduction not in _REDUCTIONS:
+        raise ValueError
+    if reduction == "none":
+        return items
+    sums = total(xp, wide(xp, items))
+    sums = sums / items.size if reduction == "mean" else sums
+    return sums.astype(items.dtype, copy=False)
 
 
-def _reduced(items: Tensor, reduction: str) -> Tensor:
-    _check_reduction(reduction)
-    return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
+def _for_each(g: Any, shape: Ints, reduction: str, factor: float = 1) -> Any:
+    """The gradient that each item gets, times ``factor``."""
+    share = factor / max(prod(shape), 1) if reduction == "mean" else factor
+    return g if share == 1 else g * share
 
 
-def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in one shape, with a warning if they did not have it."""
+def _in_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both broadcast, with a warning if they did not have one shape."""
     if input.size() == target.size():
         return input, target
     warnings.warn(
@@ -272,26 +282,35 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         f"({input.shape!r}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
     shape = layout.broadcast_shapes(tuple(input.shape), tuple(target.shape))
-    return views.expand(input, shape), views.expand(target, shape)
+    return expand(input, shape), expand(target, shape)
 
 
-@planned(2)
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The mean of the squared differences; their sum, or each of them.
 
     >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
     tensor(2.)
     """
-    x, y = _broadcast(input, target)
-    _check_reduction(reduction)
-    if x.dtype is not y.dtype:
-        dtype = promote_types(x.dtype, y.dtype)
-        x, y = (each if each.dtype is dtype else to_dtype(each, dtype) for each in (x, y))
-    _need_floating("mse_cpu", x)
-    return losses.mse_loss, (x, y), {"reduction": reduction}
+    return _mse_loss(*_in_one_shape(input, target), reduction)
+
+
+@op(tensors=2, promote=True, dtypes="floating", kernel="mse_cpu", explain=_explain)
+def _mse_loss(xp: Any, input: Any, target: Any, reduction: str) -> Any:
+    difference = xp.asarray(input - target)
+    return _reduced(xp, difference * difference, reduction)
+
+
+_mse_loss.grad(
+    input=lambda g, input, target, shape, reduction: (
+        _for_each(g, shape, reduction, 2) * (input - target)
+    ),
+    target=lambda g, input, target, shape, reduction: (
+        _for_each(g, shape, reduction, 2) * (target - input)
+    ),
+)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -300,15 +319,93 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     >>> tk.nn.functional.l1_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
     tensor(1.)
     """
-    x, y = _broadcast(input, target)
-    return _reduced((x - y).abs(), reduction)
+    x, y = _in_one_shape(input, target)
+    _explain(x, y, reduction)
+    items = (x - y).abs()
+    return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
 
 
-@planned(2)
+def _explain_classes(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, **others: Any
+) -> None:
+    """Raise for classes that do not fit the scores."""
+    shape, own = tuple(input.shape), tuple(target.shape)
+    _explain(target, target, reduction)
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(shape) > 1 and (not own or shape[0] != own[0]):
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size "
+            f"({own[0] if own else 0})."
+        )
+    if len(shape) == 1 and not _fit(shape, own):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {own[0]}")
+    if not _fit(shape, own):
+        raise ShapeError(
+            "0D or 1D target tensor expected, multi-target not supported"
+            if len(shape) < 3
+            else f"Expected target size {sizes(_items(shape))}, got {sizes(own)}",
+            f"The target has shape {own}: one class number per item is expected, {_items(shape)}.",
+            a_shape=shape,
+            b_shape=own,
+        )
+    if str(target.dtype) not in ("torch.int64", "torch.uint8"):
+        raise DTypeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
+            "The target holds class numbers.",
+            repair="target.long()",
+        )
+    n_classes = shape[min(len(shape) - 1, 1)]
+    if weight is not None and tuple(weight.shape) != (n_classes,):
+        raise ShapeError(
+            f"weight tensor should be defined either for all {n_classes} classes or no classes but "
+            f"got weight tensor of shape: {sizes(weight.shape)}",
+            b_shape=tuple(weight.shape),
+        )
+
+
+def _items(shape: Ints) -> Ints:
+    """The shape without that of the classes: (N, C, ...) gives (N, ...), (C,) gives ()."""
+    return (*shape[:1], *shape[2:]) if len(shape) > 1 else ()
+
+
+def _fit(shape: Ints, target: Ints) -> bool:
+    return target == _items(shape) or (len(shape) == 1 and target == (1,))
+
+
+def _rows(xp: Any, x: Any) -> Any:
+    """Scores (N, C, ...) or (C,) as a table: a row per item."""
+    if x.ndim == 2:
+        return x
+    return x[None] if x.ndim == 1 else xp.moveaxis(x, 1, -1).reshape(-1, x.shape[1])
+
+
+def _counted(xp: Any, target: Any, weight: Any, ignored: int, n_classes: int, like: Any) -> Any:
+    """The class of each item and how much the item counts: 0 for both where it is ignored."""
+    left_out = target == ignored
+    kept = xp.where(left_out, 0, target)
+    wrong = first_outside(kept, n_classes)
+    if wrong is not None:
+        raise IndexRangeError(
+            f"Target {wrong} is out of bounds.",
+            f"There are {n_classes} classes, 0 to {n_classes - 1}.",
+            index=wrong,
+            size=n_classes,
+        )
+    counts = xp.where(left_out, 0, 1 if weight is None else weight[kept])
+    return kept, counts.astype(like.dtype, copy=False)
+
+
+@op(
+    tensors=3,
+    dtypes={"target": "any", "input": "floating", "weight": "floating"},
+    explain=_explain_classes,
+)
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
+    xp: Any,
+    input: Any,
+    target: Any,
+    weight: Any = None,
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Any:
@@ -320,52 +417,54 @@ def nll_loss(
     >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
     tensor(2.)
     """
-    _check_reduction(reduction)
-    need_tensor("nll_loss_nd", input)
-    need_tensor("nll_loss_nd", target, "target", 2)
-    shape, own = tuple(input.shape), tuple(target.shape)
-    if not shape:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(shape) == 1 and own == (1,):  # one item, its class as a vector
-        target, own = target.squeeze(0), ()
-    elif len(shape) == 1 and own:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {own[0]}")
-    elif len(shape) > 1 and (not own or shape[0] != own[0]):
-        raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({own[0] if own else 0})."
-        )
-    elif len(shape) == 2 and len(own) > 1:
-        raise ShapeError(
-            "0D or 1D target tensor expected, multi-target not supported",
-            f"The target has shape {own}: one class number per item is expected, {shape[:1]}.",
-            a_shape=shape,
-            b_shape=own,
-        )
-    elif (*shape[:1], *shape[2:]) != own and len(shape) > 1:
-        raise ShapeError(
-            f"Expected target size {sizes((*shape[:1], *shape[2:]))}, got {sizes(own)}",
-            a_shape=shape,
-            b_shape=own,
-        )
-    if target.dtype not in (int64, uint8):
-        raise DTypeError(
-            f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
-            "The target holds class numbers.",
-            repair="target.long()",
-        )
-    n_classes = shape[1] if len(shape) > 1 else shape[0]
-    if weight is not None and tuple(weight.shape) != (n_classes,):
-        raise ShapeError(
-            f"weight tensor should be defined either for all {n_classes} classes or no classes but "
-            f"got weight tensor of shape: {sizes(weight.shape)}",
-            b_shape=tuple(weight.shape),
-        )
-    loss = losses.nll_loss if len(shape) < 3 else losses.nll_loss2d
-    if not shape:
-        raise ShapeError("input tensor should be 1D or 2D")
-    tensors = (input, target) if weight is None else (input, target, weight.detach())
-    return loss, tensors, {"reduction": reduction, "ignore_index": int(ignore_index)}
+    rows, classes = _rows(xp, input), target.reshape(-1)
+    n_classes = rows.shape[1]
+    if not _fit(input.shape, target.shape) or target.dtype not in (np.int64, np.uint8):
+        raise ValueError
+    if reduction not in _REDUCTIONS or (weight is not None and weight.shape != (n_classes,)):
+        raise ValueError
+    kept, counts = _counted(xp, classes, weight, ignore_index, n_classes, rows)
+    items = -rows[xp.arange(kept.size), kept]
+    items = xp.where(counts == 0, rows.dtype.type(0), items * counts)
+    if reduction == "none":
+        return items.reshape(_items(input.shape))
+    sums = total(xp, wide(xp, items))
+    sums = sums / total(xp, wide(xp, counts)) if reduction == "mean" else sums
+    return sums.astype(input.dtype, copy=False)
+
+
+@op(tensors=3, dtypes={"g": "floating", "target": "any", "weight": "floating"})
+def _nll_loss_backward(
+    xp: Any,
+    g: Any,
+    target: Any,
+    weight: Any = None,
+    size: Ints = (),
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Any:
+    """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
+    result = xp.zeros(size, g.dtype)
+    rows = _rows(xp, result)
+    kept, counts = _counted(xp, target.reshape(-1), weight, ignore_index, rows.shape[1], g)
+    slope = -g / total(xp, wide(xp, counts)) if reduction == "mean" else -g.reshape(-1)
+    slope = xp.where(counts == 0, g.dtype.type(0), slope * counts)
+    rows[xp.arange(kept.size), kept] = slope
+    if len(size) > 2:
+        return xp.moveaxis(rows.reshape(*_items(size), size[1]), -1, 1)
+    return result
+
+
+nll_loss.grad(
+    input=lambda g, target, weight, shape, reduction, ignore_index: _nll_loss_backward(
+        g, target, weight, shape, reduction, ignore_index
+    ),
+)
+_nll_loss_backward.grad(
+    g=lambda g, target, weight, reduction, ignore_index: nll_loss(
+        g, target, weight, ignore_index, reduction
+    ),
+)
 
 
 def cross_entropy(
@@ -378,130 +477,133 @@ def cross_entropy(
 ) -> Tensor:
     """``nll_loss`` of ``log_softmax``: input (N, C, ...) are scores, target (N, ...) classes.
 
-    A target of the input's shape holds probabilities. ``label_smoothing`` spreads that part of
-    each target evenly over all classes.
+    A target of the input's shape holds probabilities.
 
     >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
     need_tensor("cross_entropy_loss", input)
     need_tensor("cross_entropy_loss", target, "target", 2)
+    has = "weight, ignore_index, reduction"
+    refuse_options("cross_entropy", has, {"label_smoothing": label_smoothing})
     class_dim = 0 if len(input.shape) == 1 else 1
-    is_plain = weight is None and ignore_index == -100 and reduction == "mean"
-    if is_plain and not label_smoothing and input.shape != target.shape:
-        return nll_loss(normalising.log_softmax(input, class_dim), target)
-    _check_reduction(reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise DTypeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if input.shape == target.shape:
-        return _against_probabilities(input, target, weight, reduction, label_smoothing)
-    scores = normalising.log_softmax(input, class_dim)
-    nll = nll_loss(scores, target, weight, ignore_index, reduction)
-    if not label_smoothing:
-        return nll
-    counted = scores if weight is None else scores * _per_class(weight, scores)
-    ignored = target == ignore_index
-    spread = (-counted.sum(class_dim)).masked_fill_(ignored, 0.0)
-    if reduction != "none":
-        spread = spread.sum()
-    if reduction == "mean":
-        kept = ~ignored
-        if weight is not None:
-            each = gather(weight, 0, target.masked_fill(ignored, 0).view(-1))
-            kept = each.masked_fill(ignored.view(-1), 0)
-        spread = spread / kept.sum()
-    return (1 - label_smoothing) * nll + spread * (label_smoothing / input.shape[class_dim])
-
-
-def _per_class(weight: Tensor, scores: Tensor) -> Tensor:
-    """Weights (C,) ready to broadcast with scores (N, C, ...)."""
-    return weight if scores.dim() == 1 else weight.view(1, -1, *[1] * (scores.dim() - 2))
-
-
-def _against_probabilities(
-    x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
-) -> Tensor:
+    if input.shape != target.shape:
+        return nll_loss(log_softmax(input, class_dim), target, weight, ignore_index, reduction)
     if not target.is_floating_point():
         raise DTypeError(
             "Expected floating point type for target with class probabilities, got "
             f"{target.dtype.word}"
         )
-    class_dim = 0 if x.dim() == 1 else 1
-    n_classes = (x.shape[class_dim] if x.dim() else 1) or nan
-    scores = normalising.log_softmax(x, class_dim)
-    if smoothing:
-        target = target * (1 - smoothing) + smoothing / n_classes
-    items = scores * target
-    if weight is not None:
-        items = items * _per_class(weight, scores)
-    if reduction == "none":
-        return -items.sum(class_dim)
-    return -items.sum() if reduction == "sum" else -items.sum() / (x.numel() / n_classes)
+    refuse_options("cross_entropy of probabilities", "reduction", {"weight": weight is not None})
+    _explain(input, target, reduction)
+    items = -(log_softmax(input, class_dim) * target).sum(class_dim)
+    if reduction != "mean":
+        return items if reduction == "none" else items.sum()
+    return items.sum() / (input.numel() / (input.shape[class_dim] or nan))
 
 
+@op(tensors=3, dtypes="floating", explain=_explain)
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
-    """``-(y log x + (1 - y) log(1 - x))`` of probabilities x and targets y.
+    xp: Any, input: Any, target: Any, weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """``-(y log x + (1 - y) log(1 - x))`` of probabilities x and targets y; times ``weight``.
+
+    The logarithms are not below -100.
 
     >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
     tensor(0.6931)
     """
-    _check_reduction(reduction)
-    if input.size() != target.size():
-        raise ValueError(
-            message(
-                f"Using a target size ({target.shape!r}) that is different to the input size "
-                f"({input.shape!r}) is deprecated. Please ensure they have the same size.",
-                repair="target.view_as(input)",
-            )
-        )
-    if input.dtype is not target.dtype:
-        raise DTypeError(
-            f"Found dtype {target.dtype.word} but expected {input.dtype.word}",
-            repair=f"target.to(tk.{input.dtype.name})",
-        )
-    inside = (input._array >= 0) & (input._array <= 1)
-    if input.device is not CPU:
-        input.device.backend.expect(inside, "The input of this loss was no probability")
-    elif not inside.all():
+    if input.shape != target.shape:
+        raise ValueError
+    if not ((input >= 0) & (input <= 1)).all():
         raise DTypeError(
             "all elements of input should be between 0 and 1",
             "The input of this loss is a probability.",
             repair="binary_cross_entropy_with_logits(input, target)",
         )
-    spread = None if weight is None else views.expand(weight.detach(), tuple(input.shape))
-    return losses.binary_cross_entropy(input, target, spread, reduction=reduction)
+    least = input.dtype.type(-100)
+    yes, no = xp.maximum(xp.log(input), least), xp.maximum(xp.log1p(-input), least)
+    items = xp.asarray((target - 1) * no - target * yes)
+    return _reduced(xp, items if weight is None else items * weight, reduction)
 
 
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
-    """``binary_cross_entropy(sigmoid(x), y)`` without overflow; ``pos_weight`` counts the ones.
+def _weighted(g: Any, weight: Any, shape: Ints, reduction: str) -> Any:
+    g = _for_each(g, shape, reduction)
+    return g if weight is None else g * weight
 
-    >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
-    tensor(0.6931)
-    """
-    _check_reduction(reduction)
-    if input.size() != target.size():
-        raise ValueError(
-            message(
-                f"Target size ({target.shape!r}) must be the same as input size ({input.shape!r})",
-                repair="target.view_as(input)",
-            )
-        )
+
+def _at_least(x: Any, least: float) -> Any:
+    return where(x > least, x, least)
+
+
+binary_cross_entropy.grad(
+    input=lambda g, input, target, weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction)
+        * ((input - target) / _at_least((1 - input) * input, 1e-12))
+    ),
+    target=lambda g, input, weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * (log(1 - input) - log(input))
+    ),
+)
+
+
+def _explain_logits(input: Tensor, target: Tensor, reduction: str, **others: Any) -> None:
+    _explain(input, target, reduction)
     if not target.is_floating_point():
         raise DTypeError(
             f"result type {input.dtype.word} can't be cast to the desired output type "
             f"{target.dtype.word}",
             repair="target.float()",
         )
-    given = [None if w is None else w.detach() for w in (weight, pos_weight)]
-    return losses.bce_with_logits(input, target, *given, reduction=reduction)
+
+
+# words that differ: these dtypes may
+_DTYPES = {"input": "floating", "target": "numeric", "weight": "any", "pos_weight": "any"}
+
+
+@op(tensors=4, dtypes=_DTYPES, explain=_explain_logits)
+def binary_cross_entropy_with_logits(
+    xp: Any,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    pos_weight: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """``binary_cross_entropy(sigmoid(x), y)`` without overflow; ``pos_weight`` counts the ones.
+
+    >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    if input.shape != target.shape or target.dtype.kind != "f":
+        raise ValueError
+    # softplus(-x), which is -log(sigmoid(x))
+    miss = xp.log1p(xp.exp(-xp.absolute(input))) + xp.maximum(-input, input.dtype.type(0))
+    if pos_weight is not None:
+        miss = miss * ((pos_weight - 1) * target + 1)
+    items = xp.asarray((1 - target) * input + miss)
+    items = items if weight is None else items * weight
+    return _reduced(xp, items.astype(target.dtype, copy=False), reduction)
+
+
+def _slope_of_logits(x: Any, y: Any, pos_weight: Any) -> Any:
+    if pos_weight is None:
+        return sigmoid(x) - y
+    return (1 - y) - ((pos_weight - 1) * y + 1) * sigmoid(-x)
+
+
+def _slope_of_target(x: Any, pos_weight: Any) -> Any:
+    return -x if pos_weight is None else (1 - pos_weight) * log(sigmoid(x)) - x
+
+
+binary_cross_entropy_with_logits.grad(
+    input=lambda g, input, target, weight, pos_weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * _slope_of_logits(input, target, pos_weight)
+    ),
+    target=lambda g, input, weight, pos_weight, shape, reduction: (
+        _weighted(g, weight, shape, reduction) * _slope_of_target(input, pos_weight)
+    ),
+)
 
 
 def __getattr__(name: str) -> NoReturn:

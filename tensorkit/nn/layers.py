@@ -1,7 +1,7 @@
 """Modules that compute one function each: layers, activations, losses."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from tensorkit._tensor import Tensor
 from tensorkit.creation import empty
@@ -155,56 +155,57 @@ class LayerNorm(Module):
 
 
 class _Function(Module):
-    """A function of ``nn.functional`` that is called with settings; tensors of them are buffers."""
+    """A function of ``nn.functional`` as a module, with the settings that it is called with."""
 
     function: Any
+    settings: ClassVar[dict[str, Any]]  # their names, in order, and defaults
 
-    def __init__(self, **settings: Any) -> None:
+    def __init_subclass__(cls, function: Any = None, **settings: Any) -> None:
+        if function is not None:
+            cls.function, cls.settings = staticmethod(function), settings
+
+    def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__()
-        self._settings = tuple(settings)
-        for name, value in settings.items():
-            if name in ("weight", "pos_weight"):
-                self.register_buffer(name, value)
+        name, has = type(self).__name__, ", ".join(self.settings) or "no settings"
+        if len(args) > len(self.settings):
+            raise TypeError(f"{name} has {has}; {len(args)} were given")
+        others = {each: value for each, value in named.items() if each not in self.settings}
+        refuse_options(name, has, others)
+        own = {**self.settings, **dict(zip(self.settings, args, strict=False)), **named}
+        for setting, value in own.items():
+            if setting in ("weight", "pos_weight"):
+                self.register_buffer(setting, value)
             else:
-                setattr(self, name, value)
+                setattr(self, setting, value)
 
     def forward(self, *tensors: Tensor) -> Tensor:
         """What the function gives."""
         own = self.__dict__
-        return self.function(*tensors, **{name: own[name] for name in self._settings})
+        return type(self).function(*tensors, **{name: own[name] for name in self.settings})
 
     def extra_repr(self) -> str:
         """The settings, but for those that say no."""
-        own = self.__dict__
-        return ", ".join(
-            f"{name}={own[name]!r}" for name in self._settings if own[name] is not False
-        )
+        own = {name: getattr(self, name) for name in self.settings}
+        return ", ".join(f"{name}={x!r}" for name, x in own.items() if x is not False)
 
 
-class Flatten(_Function):
+class Flatten(_Function, function=Tensor.flatten, start_dim=1, end_dim=-1):
     """Dimensions ``start_dim`` to ``end_dim`` as one; the first, the batch, stays."""
 
-    function = staticmethod(Tensor.flatten)
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__(start_dim=start_dim, end_dim=end_dim)
-
-
-class Dropout(_Function):
+class Dropout(_Function, function=F.dropout, p=0.5, inplace=False):
     """In training, each element zero with probability ``p``, the others scaled up.
 
     >>> tk.nn.Dropout(0.5).eval()(tk.ones(2))
     tensor([1., 1.])
     """
 
-    function = staticmethod(F.dropout)
     p: float
     inplace: bool
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__(p=p, training=True, inplace=inplace)
-        if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    def forward(self, *tensors: Tensor) -> Tensor:
+        """What is left of the input."""
+        return F.dropout(tensors[0], self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -214,171 +215,102 @@ class Dropout(_Function):
 # Activations
 
 
-class Tanh(_Function):
+class Tanh(_Function, function=F.tanh):
     """The hyperbolic tangent."""
 
-    function = staticmethod(F.tanh)
 
-
-class Sigmoid(_Function):
+class Sigmoid(_Function, function=F.sigmoid):
     """``1 / (1 + exp(-x))``."""
 
-    function = staticmethod(F.sigmoid)
 
-
-class ReLU(_Function):
+class ReLU(_Function, function=F.relu, inplace=False):
     """Each element where it is positive, 0 elsewhere."""
 
-    function = staticmethod(F.relu)
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace=inplace)
-
-
-class LeakyReLU(_Function):
+class LeakyReLU(_Function, function=F.leaky_relu, negative_slope=0.01, inplace=False):
     """Each element where it is positive, ``negative_slope`` times it elsewhere."""
 
-    function = staticmethod(F.leaky_relu)
 
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(negative_slope=negative_slope, inplace=inplace)
-
-
-class GELU(_Function):
+class GELU(_Function, function=F.gelu, approximate="none"):
     """``x`` times the part of a normal distribution below ``x``."""
 
-    function = staticmethod(F.gelu)
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__(approximate=approximate)
-
-
-class SiLU(_Function):
+class SiLU(_Function, function=F.silu):
     """``x * sigmoid(x)``."""
 
-    function = staticmethod(F.silu)
 
-
-class Softplus(_Function):
+class Softplus(_Function, function=F.softplus, beta=1.0, threshold=20.0):
     """``log(1 + exp(beta * x)) / beta``."""
 
-    function = staticmethod(F.softplus)
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__(beta=beta, threshold=threshold)
-
-
-class Softmax(_Function):
+class Softmax(_Function, function=F.softmax, dim=None):
     """``exp(x)`` divided by its sum along ``dim``."""
 
-    function = staticmethod(F.softmax)
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim=dim)
-
-
-class LogSoftmax(Softmax):
+class LogSoftmax(_Function, function=F.log_softmax, dim=None):
     """The logarithm of ``Softmax``."""
-
-    function = staticmethod(F.log_softmax)
 
 
 # Losses
 
 
 class _Loss(_Function):
-    """A loss of an input and a target.
+    """A loss of an input and a target; only ``weight`` may be given without a name."""
 
-    ``given`` came without a name, where PyTorch has options that are no longer to be used.
-    """
-
-    def __init__(self, *given: Any, **settings: Any) -> None:
+    def __init__(self, *args: Any, **named: Any) -> None:
         name = type(self).__name__
-        if any(isinstance(each, Tensor) for each in given):
+        others = args[1:] if "weight" in self.settings else args
+        if any(isinstance(each, Tensor) for each in others):
             raise ShapeError(
                 "Boolean value of Tensor with more than one value is ambiguous",
                 "A loss is made with its settings and then called with input and target.",
                 repair=f"tk.nn.{name}()(input, target)",
             )
-        if given:
+        if others:
             raise TypeError(message(f"{name} takes its settings by name", repair='reduction="sum"'))
-        super().__init__(**settings)
+        super().__init__(*args, **named)
 
     def extra_repr(self) -> str:
         """Losses show no settings."""
         return ""
 
 
-class MSELoss(_Loss):
+class MSELoss(_Loss, function=F.mse_loss, reduction="mean"):
     """The mean of the squared differences.
 
     >>> tk.nn.MSELoss()(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
     tensor(2.)
     """
 
-    function = staticmethod(F.mse_loss)
 
-    def __init__(self, *given: Any, reduction: str = "mean") -> None:
-        super().__init__(*given, reduction=reduction)
-
-
-class L1Loss(MSELoss):
+class L1Loss(_Loss, function=F.l1_loss, reduction="mean"):
     """The mean of the absolute differences."""
 
-    function = staticmethod(F.l1_loss)
+
+_OF_CLASSES = {"weight": None, "ignore_index": -100, "reduction": "mean"}
 
 
-class NLLLoss(_Loss):
+class NLLLoss(_Loss, function=F.nll_loss, **_OF_CLASSES):
     """Minus the log-probability of each item's class."""
 
-    function = staticmethod(F.nll_loss)
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *given: Any,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(*given, weight=weight, ignore_index=ignore_index, reduction=reduction)
-
-
-class CrossEntropyLoss(NLLLoss):
+class CrossEntropyLoss(_Loss, function=F.cross_entropy, **_OF_CLASSES):
     """Minus the log-probability of each item's class, from scores.
 
     >>> tk.nn.CrossEntropyLoss()(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
 
-    function = staticmethod(F.cross_entropy)
 
-    def __init__(
-        self, weight: Tensor | None = None, *given: Any, label_smoothing: float = 0.0, **named: Any
-    ) -> None:
-        super().__init__(weight, *given, **named)
-        has = "weight, ignore_index, reduction"
-        refuse_options("CrossEntropyLoss", has, {"label_smoothing": label_smoothing})
-
-
-class BCELoss(_Loss):
+class BCELoss(_Loss, function=F.binary_cross_entropy, weight=None, reduction="mean"):
     """Binary cross entropy of probabilities."""
 
-    function = staticmethod(F.binary_cross_entropy)
 
-    def __init__(self, weight: Tensor | None = None, *given: Any, reduction: str = "mean") -> None:
-        super().__init__(*given, weight=weight, reduction=reduction)
-
-
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(
+    _Loss,
+    function=F.binary_cross_entropy_with_logits,
+    weight=None,
+    reduction="mean",
+    pos_weight=None,
+):
     """Binary cross entropy of scores, of which it takes the sigmoid."""
-
-    function = staticmethod(F.binary_cross_entropy_with_logits)
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *given: Any,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ) -> None:
-        super().__init__(*given, weight=weight, reduction=reduction, pos_weight=pos_weight)

@@ -3,68 +3,53 @@
 import math
 from typing import Any
 
-from tensorkit import dtypes, kernels
-from tensorkit.base import Tensor
+import numpy as np
+
+from tensorkit import dtypes
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dtypes import DType
+from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
-from tensorkit.kernels import Kernel
-from tensorkit.ops.arguments import check_value, need_tensor, no_kernel
+from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import log
-from tensorkit.ops.notation import op
-from tensorkit.ops.operands import Operand
+from tensorkit.ops.operands import promoted_dtype
 from tensorkit.ops.selection import where, zeros_as
-from tensorkit.rounding import multiply_add
-
-Operands = tuple[Operand, ...]
 
 
-def _check_alpha(_: Operands, promoted: DType, *, alpha: Any = 1) -> None:
-    if isinstance(alpha, bool) and promoted is not dtypes.bool_:
-        raise DTypeError("Boolean alpha only supported for Boolean results.")
+def _check_sum(input: Any, other: Any, alpha: Any) -> None:
+    promoted = promoted_dtype(input, other)
     if isinstance(alpha, float) and not promoted.is_floating_point:
         raise DTypeError(
             "For integral input tensors, argument alpha must not be a floating point number.",
             f"The result would have dtype {promoted}; alpha is {alpha}.",
             repair="x.float()",
         )
+    as_number(alpha)  # raises where it is too large
     check_value(alpha, promoted)
 
 
-def _check_difference(operands: Operands, promoted: DType, *, alpha: Any = 1) -> None:
-    if all(operand.dtype is dtypes.bool_ for operand in operands):
+def _check_difference(input: Any, other: Any, alpha: Any) -> None:
+    are_bools = [promoted_dtype(each) is dtypes.bool_ for each in (input, other)]
+    if all(are_bools):
         raise DTypeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. "
             "Use the `^` or `logical_xor()` operator instead."
         )
-    if any(operand.dtype is dtypes.bool_ for operand in operands):
+    if any(are_bools):
         raise DTypeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
             "trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )
-    _check_alpha(operands, promoted, alpha=alpha)
+    _check_sum(input, other, alpha)
 
 
-def _plus_scaled(xp: Any, x: Any, y: Any, alpha: Any) -> Any:
-    """``x + alpha * y``; for floating point rounded once, as PyTorch's kernels do."""
-    dtype = y.dtype
-    if dtype.kind != "f":
-        return xp.add(x, xp.multiply(y, CPU.backend.xp.asarray(alpha).astype(dtype)[()]))
-    alpha = dtype.type(alpha)
-    if math.fabs(math.frexp(alpha)[0]) == 0.5:  # a power of two: products with it are exact
-        if math.fabs(alpha) <= 1:
-            return xp.add(x, xp.multiply(y, alpha))
-        # y * alpha may overflow; a factor below 0 would make -0. of a difference that is 0
-        size, combine = dtype.type(math.fabs(alpha)), xp.add if alpha > 0 else xp.subtract
-        return xp.multiply(combine(xp.multiply(x, 1 / size), y), size)
-    if dtype.char == "f":  # in float64 the product is exact, and the sum has digits to spare
-        return xp.add(y.astype(xp.float64) * float(alpha), x).astype(dtype)
-    return multiply_add(xp, y, alpha, x, dtype)
+def _scaled(xp: Any, x: Any, alpha: Any) -> Any:
+    return x if alpha == 1 else xp.multiply(x, np.asarray(alpha).astype(x.dtype)[()])
 
 
-@op(kind="binary", symbol="+", ufunc="add", refuse=_check_alpha, direct="fdlihbB?")
-def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+@op(promote=True, symbol="+", ufunc="add", explain=_check_sum)
+def add(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     """Sum ``x + alpha * y``, element by element; shapes broadcast.
 
     >>> tk.add(tk.tensor([1, 2]), 10)
@@ -72,62 +57,62 @@ def add(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
     >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
     tensor([1.5000, 2.5000])
     """
-    return xp.add(x, y) if alpha == 1 else _plus_scaled(xp, x, y, alpha)
+    return xp.add(input, _scaled(xp, other, alpha))
 
 
 add.grad(
-    x=lambda g: g,
-    y=lambda g, alpha: g if alpha == 1 else g * alpha,
+    input=lambda g: g,
+    other=lambda g, alpha: g if alpha == 1 else g * alpha,
 )
 
 
-@op(kind="binary", symbol="-", ufunc="subtract", refuse=_check_difference, direct="fdlihbB")
-def sub(xp: Any, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+@op(promote=True, symbol="-", ufunc="subtract", dtypes="numeric", explain=_check_difference)
+def sub(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
 
     >>> tk.sub(tk.tensor([3., 5.]), tk.tensor([1., 1.]))
     tensor([2., 4.])
     """
-    return xp.subtract(x, y) if alpha == 1 else _plus_scaled(xp, x, y, -alpha)
+    return xp.subtract(input, _scaled(xp, other, alpha))
 
 
 sub.grad(
-    x=lambda g: g,
-    y=lambda g, alpha: -g if alpha == 1 else -g * alpha,
+    input=lambda g: g,
+    other=lambda g, alpha: -g if alpha == 1 else -g * alpha,
 )
-sub.grad(number="reflected", node="RsubBackward1", option=True, y=lambda g: -g)
+sub.grad(number="input", node="RsubBackward1", other=lambda g: -g)
 
 
-@op(kind="binary", symbol="*", ufunc="multiply", exact_number=True)
-def mul(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="*", ufunc="multiply")
+def mul(xp: Any, input: Any, other: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
     >>> tk.mul(tk.tensor([1., 2., 3.]), 10)
     tensor([10., 20., 30.])
     """
-    return xp.multiply(x, y)
+    return xp.multiply(input, other)
 
 
 mul.grad(
-    x=lambda g, y: g * y,
-    y=lambda g, x: g * x,
+    input=lambda g, other: g * other,
+    other=lambda g, input: g * input,
 )
 
 
-@op(kind="binary", symbol="/", ufunc="divide", result="floating", exact_number=True)
-def div(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True)
+def true_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
     >>> tk.tensor([1, 2]) / 2
     tensor([0.5000, 1.0000])
     """
-    return xp.divide(x, y)
+    return xp.divide(input, other)
 
 
-_DIVISOR_SLOPE = Kernel("divisor_slope", "T g, T x, T y", "T slope", "slope = -g * ((x / y) / y);")
-div.grad(
-    x=lambda g, y: g / y,
-    y=kernels.formula(_DIVISOR_SLOPE, lambda g, x, y: -g * ((x / y) / y)),
+true_divide.grad(
+    node="DivBackward0",
+    input=lambda g, other: g / other,
+    other=lambda g, input, other: -g * ((input / other) / other),
 )
 
 
@@ -145,15 +130,8 @@ def _check_divisor(x: Any, y: Any) -> None:
         )
 
 
-@op(
-    kind="binary",
-    symbol="//",
-    dtypes="numeric",
-    kernel="div_floor_cpu",
-    takes="overloads",
-    exact_number=True,
-)
-def floor_divide(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="//", dtypes="numeric", kernel="div_floor_cpu")
+def floor_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 
     Raises RuntimeError where integers are divided by zero.
@@ -163,7 +141,7 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.floor_divide(tk.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return _floor_of_quotient(xp, x, y)
+    return _floor_of_quotient(xp, input, other)
 
 
 floor_divide.grad(node="NotImplemented")
@@ -202,56 +180,79 @@ def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(rest.dtype)
 
 
-@op(kind="binary", dtypes="numeric", kernel="div_floor_cpu")
-def floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, dtypes="numeric", kernel="div_floor_cpu")
+def floor_of_quotient(xp: Any, input: Any, other: Any) -> Any:
     """``floor_divide`` with a derivative, which is 0. Public as ``div(rounding_mode=)``.
 
     >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
     """
-    return _floor_of_quotient(xp, x, y)
+    return _floor_of_quotient(xp, input, other)
 
 
 floor_of_quotient.grad(
     node="DivBackward2",
-    x=lambda g: zeros_as(g),
-    y=lambda g: zeros_as(g),
+    input=lambda g: zeros_as(g),
+    other=lambda g: zeros_as(g),
 )
 
 
-@op(kind="binary", dtypes="numeric", kernel="div_trunc_cpu", exact_number=True)
-def trunc_divide(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, dtypes="numeric", kernel="div_trunc_cpu")
+def trunc_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded towards zero; keeps integer dtypes. Public as ``div(rounding_mode=)``.
 
     >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="trunc")
     tensor([ 3, -3])
     """
-    _check_divisor(x, y)
-    if y.dtype.kind in "iu":
-        towards_minus_infinity = xp.floor_divide(x, y)
-        inexact = towards_minus_infinity * y != x
-        return towards_minus_infinity + (inexact & ((x < 0) != (y < 0)))
-    return xp.trunc(xp.divide(x, y))
+    _check_divisor(input, other)
+    if other.dtype.kind in "iu":
+        towards_minus_infinity = xp.floor_divide(input, other)
+        inexact = towards_minus_infinity * other != input
+        return towards_minus_infinity + (inexact & ((input < 0) != (other < 0)))
+    return xp.trunc(xp.divide(input, other))
 
 
 trunc_divide.grad(
     node="DivBackward2",
-    x=lambda g: zeros_as(g),
-    y=lambda g: zeros_as(g),
+    input=lambda g: zeros_as(g),
+    other=lambda g: zeros_as(g),
 )
 
 
-@op(kind="binary", symbol="%", dtypes="numeric", takes="one tensor")
-def remainder(xp: Any, x: Any, y: Any) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient, element by element; ``rounding_mode`` is None, "trunc" or "floor".
+
+    Without rounding, integers give the default dtype; with it they stay integers.
+
+    >>> tk.div(tk.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    divisions = {None: true_divide, "floor": floor_of_quotient, "trunc": trunc_divide}
+    if rounding_mode not in divisions:
+        raise DTypeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
+            f"but found '{rounding_mode}'"
+        )
+    return divisions[rounding_mode](input, other)
+
+
+@op(promote=True, symbol="%", dtypes="numeric")
+def remainder(xp: Any, input: Any, other: Any) -> Any:
     """What is left of ``x`` after ``floor_divide``; it has the sign of ``y``.
 
     >>> tk.remainder(tk.tensor([7, -7]), 3)
     tensor([1, 2])
     """
-    _check_divisor(x, y)
-    if y.dtype.kind in "iu":
-        return xp.remainder(x, y)
-    return in_blocks(xp, _rest, x, y) if x.shape == y.shape else _rest(xp, x, y)
+    _check_divisor(input, other)
+    if other.dtype.kind in "iu":
+        return xp.remainder(input, other)
+    return (
+        in_blocks(xp, _rest, input, other)
+        if input.shape == other.shape
+        else _rest(xp, input, other)
+    )
 
 
 def _rest(xp: Any, x: Any, y: Any) -> Any:
@@ -264,36 +265,32 @@ def _rest(xp: Any, x: Any, y: Any) -> Any:
 
 remainder.grad(
     node="RemainderBackward1",
-    x=lambda g: g,
-    y=lambda g, x, y: -g * floor_of_quotient(x, y),
+    input=lambda g: g,
+    other=lambda g, input, other: -g * floor_of_quotient(input, other),
 )
-remainder.grad(number="y", node="RemainderBackward0", option=True, x=lambda g: g)
-remainder.grad(number="x", node="NotImplemented")
+remainder.grad(number="other", node="RemainderBackward0", input=lambda g: g)
+remainder.grad(number="input", node="NotImplemented")
 
 
-def _check_exponent(operands: Operands, promoted: DType) -> None:
-    exponent = operands[1]
-    if promoted is dtypes.bool_ and not exponent.is_number:
+def _check_exponent(input: Any, exponent: Any) -> None:
+    promoted = promoted_dtype(input, exponent)
+    is_number = not isinstance(exponent, TensorBase)
+    if promoted is dtypes.bool_ and not is_number:
         raise no_kernel("pow", promoted, "x.int()")
-    if not exponent.is_number:
+    if not is_number:
         return
-    if not promoted.is_floating_point and exponent.array < 0:
+    if not promoted.is_floating_point and exponent < 0:
         raise DTypeError(
             "Integers to negative integer powers are not allowed.",
             f"The result would have dtype {promoted}, which holds no fractions.",
-            repair=f"x.float() ** {exponent.array}",
+            repair=f"x.float() ** {exponent}",
         )
     if not promoted.is_floating_point or promoted is dtypes.float16:
-        check_value(exponent.array, promoted)
+        check_value(exponent, promoted)
 
 
-@op(
-    kind="binary",
-    symbol="** or pow()",
-    refuse=_check_exponent,
-    takes="exponent",
-)
-def pow(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="** or pow()", explain=_check_exponent)
+def pow(xp: Any, input: Any, exponent: Any) -> Any:
     """Power ``x ** y``, element by element.
 
     Raises RuntimeError for an integer tensor with a negative integer number as exponent.
@@ -301,25 +298,20 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.pow(tk.tensor([1., 2., 3.]), 2)
     tensor([1., 4., 9.])
     """
-    if y.dtype.kind == "b":  # only with the numbers True and False as exponents
-        return xp.logical_or(x, xp.logical_not(y))
-    if y.dtype.kind in "iu":
-        if x.dtype.kind != "f":
-            return _integer_power(xp, x, y)
-        y = y.astype(x.dtype)  # the exponent of a gradient, as it was given
-    is_number = isinstance(y, xp.generic)  # not a tensor
-    # for a number on a GPU the host would have to wait
-    is_here = is_number or xp.__name__ == "numpy"
-    if is_here and y.ndim == 0:
-        exact = _EXACT_POWERS.get(float(y))
+    is_number = isinstance(exponent, np.generic)  # not a tensor
+    if is_number and input.dtype.kind == "b":  # the numbers True and False
+        return xp.logical_or(input, xp.logical_not(exponent))
+    if input.dtype.kind in "biu":
+        if input.dtype.kind == "b" or (is_number and exponent < 0):
+            raise TypeError
+        return _integer_power(xp, input, exponent)
+    if is_number:
+        exact = _EXACT_POWERS.get(float(exponent))
         if exact is not None:
-            return exact(xp, x)
-    if y.size == 1 and (not is_here or float(y.reshape(())) in _ROOTS):
-        if is_number:
-            return _ROOTS[float(y)](xp, x)
-        # NumPy, too, would take a root, but here -inf and -0. count as positive.
-        y = xp.full(xp.broadcast_shapes(x.shape, y.shape), y)
-    return xp.power(x, y)
+            return exact(xp, input)
+    elif exponent.size == 1:  # NumPy would take a root, but here -inf and -0. count as positive
+        exponent = xp.full(xp.broadcast_shapes(input.shape, exponent.shape), exponent)
+    return xp.power(input, exponent)
 
 
 # Exponents for which a product is both faster and exact to the last digit.
@@ -329,8 +321,6 @@ _EXACT_POWERS = {
     3.0: lambda xp, x: x * x * x,
     -2.0: lambda xp, x: 1 / (x * x),
     -1.0: lambda xp, x: 1 / x,
-}
-_ROOTS = {
     0.5: lambda xp, x: xp.sqrt(x),
     -0.5: lambda xp, x: 1 / xp.sqrt(x),
 }
@@ -346,33 +336,32 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     return result
 
 
-def _slope(g: Any, x: Any, y: Any) -> Any:
-    return zeros_as(g) if y == 0 else g * (y * (x if y == 2 else pow(x, y - 1)))
+def _slope(g: Any, input: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return zeros_as(g)
+    return g * (exponent * (input if exponent == 2 else pow(input, exponent - 1)))
 
 
-def _exponent_slope(g: Any, x: Any, y: Any, out: Any) -> Any:
+def _exponent_slope(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     # 0 ** y is 0 for every y > 0, and counts as flat at y = 0
-    return where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
+    return where((input == 0) & (exponent >= 0), 0.0, g * (out * log(input)))
 
 
-def _exponent_slope_of_number(g: Any, x: float, y: Any, out: Any) -> Any:
-    if x == 0:
-        return where(y >= 0, 0.0, g * (out * -math.inf))
-    return g * (out * (math.log(x) if x > 0 else math.nan))
+def _exponent_slope_of_number(g: Any, input: float, exponent: Any, out: Any) -> Any:
+    if input == 0:
+        return where(exponent >= 0, 0.0, g * (out * -math.inf))
+    return g * (out * (math.log(input) if input > 0 else math.nan))
 
 
 pow.grad(
     node="PowBackward1",
-    x=lambda g, x, y: where(y == 0, 0.0, g * (y * pow(x, y - 1))),
-    y=_exponent_slope,
+    input=lambda g, input, exponent: where(
+        exponent == 0, 0.0, g * (exponent * pow(input, exponent - 1))
+    ),
+    exponent=_exponent_slope,
 )
-pow.grad(number="y", node="PowBackward0", option=True, x=_slope)
-pow.grad(
-    number="x",
-    node="PowBackward2",
-    option=True,
-    y=_exponent_slope_of_number,
-)
+pow.grad(number="exponent", node="PowBackward0", input=_slope)
+pow.grad(number="input", node="PowBackward2", exponent=_exponent_slope_of_number)
 
 
 def square(input: Tensor) -> Tensor:
@@ -385,65 +374,65 @@ def square(input: Tensor) -> Tensor:
     return pow(input, 2)
 
 
-@op(kind="unary", result="floating")
-def reciprocal(xp: Any, x: Any) -> Any:
+@op(to_floating=True)
+def reciprocal(xp: Any, input: Any) -> Any:
     """``1 / x``, element by element; integers give the default dtype.
 
     >>> tk.reciprocal(tk.tensor([1., 2., 4.]))
     tensor([1.0000, 0.5000, 0.2500])
     """
-    return xp.divide(x.dtype.type(1), x)
+    return xp.divide(input.dtype.type(1), input)
 
 
-reciprocal.grad(x=lambda g, out: -g * (out * out))
+reciprocal.grad(input=lambda g, out: -g * (out * out))
 
 
-def _check_negation(operands: Operands, promoted: DType) -> None:
-    if promoted is dtypes.bool_:
+def _check_negation(input: Tensor) -> None:
+    if input.dtype is dtypes.bool_:
         raise DTypeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
             "invert a mask, use the `~` or `logical_not()` operator instead."
         )
 
 
-@op(kind="unary", symbol="-", ufunc="negative", refuse=_check_negation)
-def neg(xp: Any, x: Any) -> Any:
+@op(ufunc="negative", dtypes="numeric", explain=_check_negation)
+def neg(xp: Any, input: Any) -> Any:
     """Each element with the other sign.
 
     >>> tk.neg(tk.tensor([1, -2]))
     tensor([-1,  2])
     """
-    return xp.negative(x)
+    return xp.negative(input)
 
 
-neg.grad(x=lambda g: -g)
+neg.grad(input=lambda g: -g)
 
 
-@op(kind="unary")
-def sign(xp: Any, x: Any) -> Any:
+@op(elementwise=True)
+def sign(xp: Any, input: Any) -> Any:
     """-1, 0 or 1: the sign of each element; 0 for nan.
 
     >>> tk.sign(tk.tensor([3., 0., -3.]))
     tensor([ 1.,  0., -1.])
     """
-    if xp.__name__ == "numpy" and x.dtype.kind != "b":
-        signs = xp.sign(x)
+    if xp.__name__ == "numpy" and input.dtype.kind != "b":
+        signs = xp.sign(input)
         if not xp.count_nonzero(signs != signs):  # no nan: nearly always
             return signs
-    return ((x > 0).view(xp.int8) - (x < 0).view(xp.int8)).astype(x.dtype)
+    return ((input > 0).view(xp.int8) - (input < 0).view(xp.int8)).astype(input.dtype)
 
 
-sign.grad(x=lambda g: zeros_as(g))
+sign.grad(input=lambda g: zeros_as(g))
 
 
-@op(kind="unary", dtypes="numeric", ufunc="absolute")
-def abs(xp: Any, x: Any) -> Any:
+@op(dtypes="numeric", ufunc="absolute")
+def abs(xp: Any, input: Any) -> Any:
     """Absolute value of each element.
 
     >>> tk.abs(tk.tensor([1, -2]))
     tensor([1, 2])
     """
-    return xp.absolute(x)
+    return xp.absolute(input)
 
 
-abs.grad(x=lambda g, x: g * sign(x))
+abs.grad(input=lambda g, input: g * sign(input))

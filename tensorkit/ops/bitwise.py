@@ -2,44 +2,43 @@
 
 from typing import Any
 
-from tensorkit.dtypes import DType
+from tensorkit.base import Tensor
+from tensorkit.dispatch import op
 from tensorkit.errors import message
-from tensorkit.ops.notation import op
-from tensorkit.ops.operands import Operand
 
 
-@op(kind="binary", symbol="&", dtypes="integral", takes="one tensor")
-def bitwise_and(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="&", dtypes="integral")
+def bitwise_and(xp: Any, input: Any, other: Any) -> Any:
     """And: of bools, or of the bits of integers.
 
     >>> tk.tensor([True, True]) & tk.tensor([True, False])
     tensor([ True, False])
     """
-    return xp.bitwise_and(x, y)
+    return xp.bitwise_and(input, other)
 
 
-@op(kind="binary", symbol="|", dtypes="integral", takes="one tensor")
-def bitwise_or(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="|", dtypes="integral")
+def bitwise_or(xp: Any, input: Any, other: Any) -> Any:
     """Or: of bools, or of the bits of integers.
 
     >>> tk.tensor([4, 2]) | 1
     tensor([5, 3])
     """
-    return xp.bitwise_or(x, y)
+    return xp.bitwise_or(input, other)
 
 
-@op(kind="binary", symbol="^", dtypes="integral", takes="one tensor")
-def bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
+@op(promote=True, symbol="^", dtypes="integral")
+def bitwise_xor(xp: Any, input: Any, other: Any) -> Any:
     """Exclusive or: of bools, or of the bits of integers.
 
     >>> tk.tensor([True, True]) ^ tk.tensor([True, False])
     tensor([False,  True])
     """
-    return xp.bitwise_xor(x, y)
+    return xp.bitwise_xor(input, other)
 
 
-def _check_inversion(operands: tuple[Operand, ...], promoted: DType) -> None:
-    if promoted.is_floating_point:
+def _check_inversion(input: Tensor) -> None:
+    if input.dtype.is_floating_point:
         raise TypeError(
             message(
                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
@@ -48,11 +47,11 @@ def _check_inversion(operands: tuple[Operand, ...], promoted: DType) -> None:
         )
 
 
-@op(kind="unary", symbol="~", refuse=_check_inversion)
-def bitwise_not(xp: Any, x: Any) -> Any:
+@op(ufunc="invert", dtypes="integral", explain=_check_inversion)
+def bitwise_not(xp: Any, input: Any) -> Any:
     """Not: of bools, or of the bits of integers.
 
     >>> ~tk.tensor([True, False])
     tensor([False,  True])
     """
-    return xp.invert(x)
+    return xp.invert(input)

@@ -3,122 +3,174 @@
 from functools import partial
 from typing import Any
 
-from tensorkit.autograd.rules import Rule
-from tensorkit.ops.notation import op
-from tensorkit.ops.selection import zeros_as
+from tensorkit import layout
+from tensorkit.base import Tensor
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError
+from tensorkit.ops.arguments import need_two
 
-_logic = partial(op, kind="binary", result="bool", takes="tensors")
-_comparison = partial(op, kind="binary", result="bool", takes="tensor first")
+_logic = partial(op, promote=True, numbers=False)
+_comparison = partial(op, promote=True)
 
 
 @_comparison(symbol="==", ufunc="equal")
-def eq(xp: Any, x: Any, y: Any) -> Any:
+def eq(xp: Any, input: Any, other: Any) -> Any:
     """Whether elements are equal. A nan is equal to nothing.
 
     >>> tk.eq(tk.tensor([1, 2]), 2)
     tensor([False,  True])
     """
-    return xp.equal(x, y)
+    return xp.equal(input, other)
 
 
 @_comparison(symbol="!=", ufunc="not_equal")
-def ne(xp: Any, x: Any, y: Any) -> Any:
+def ne(xp: Any, input: Any, other: Any) -> Any:
     """Whether elements differ.
 
     >>> tk.ne(tk.tensor([1, 2]), 2)
     tensor([ True, False])
     """
-    return xp.not_equal(x, y)
+    return xp.not_equal(input, other)
 
 
 @_comparison(symbol="<", ufunc="less")
-def lt(xp: Any, x: Any, y: Any) -> Any:
+def lt(xp: Any, input: Any, other: Any) -> Any:
     """Whether ``x`` is less than ``y``, element by element.
 
     >>> tk.lt(tk.tensor([1, 2]), 2)
     tensor([ True, False])
     """
-    return xp.less(x, y)
+    return xp.less(input, other)
 
 
 @_comparison(symbol="<=", ufunc="less_equal")
-def le(xp: Any, x: Any, y: Any) -> Any:
+def le(xp: Any, input: Any, other: Any) -> Any:
     """Whether ``x`` is less than or equal to ``y``, element by element.
 
     >>> tk.le(tk.tensor([1, 2, 3]), 2)
     tensor([ True,  True, False])
     """
-    return xp.less_equal(x, y)
+    return xp.less_equal(input, other)
 
 
 @_comparison(symbol=">", ufunc="greater")
-def gt(xp: Any, x: Any, y: Any) -> Any:
+def gt(xp: Any, input: Any, other: Any) -> Any:
     """Whether ``x`` is greater than ``y``, element by element.
 
     >>> tk.gt(tk.tensor([1, 2, 3]), 2)
     tensor([False, False,  True])
     """
-    return xp.greater(x, y)
+    return xp.greater(input, other)
 
 
 @_comparison(symbol=">=", ufunc="greater_equal")
-def ge(xp: Any, x: Any, y: Any) -> Any:
+def ge(xp: Any, input: Any, other: Any) -> Any:
     """Whether ``x`` is greater than or equal to ``y``, element by element.
 
     >>> tk.ge(tk.tensor([1, 2, 3]), 2)
     tensor([False,  True,  True])
     """
-    return xp.greater_equal(x, y)
-
-
-def _forgets(definition: Any, number: str | None, overload: int) -> None:
-    """In place the answers, 0 and 1, replace numbers, on which they do not depend smoothly."""
-    node = f"{definition.name.title()}Backward{overload}"
-    zeros: Any = dict.fromkeys("xy", lambda g: zeros_as(g))
-    rule = Rule(definition.name, node, ("x", "y"), zeros, number)
-    definition.write_rules[number] = rule
-
-
-for _each in (eq, ne, lt, le, gt, ge):
-    _forgets(_each.definition, "y", 0)
-    _forgets(_each.definition, None, 1)
+    return xp.greater_equal(input, other)
 
 
 @_logic(ufunc="logical_and")
-def logical_and(xp: Any, x: Any, y: Any) -> Any:
+def logical_and(xp: Any, input: Any, other: Any) -> Any:
     """Whether both elements are true, that is, not zero.
 
     >>> tk.logical_and(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([ True, False])
     """
-    return xp.logical_and(x, y)
+    return xp.logical_and(input, other)
 
 
 @_logic(ufunc="logical_or")
-def logical_or(xp: Any, x: Any, y: Any) -> Any:
+def logical_or(xp: Any, input: Any, other: Any) -> Any:
     """Whether one of the elements, or both, are true, that is, not zero.
 
     >>> tk.logical_or(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([True, True])
     """
-    return xp.logical_or(x, y)
+    return xp.logical_or(input, other)
 
 
 @_logic(ufunc="logical_xor")
-def logical_xor(xp: Any, x: Any, y: Any) -> Any:
+def logical_xor(xp: Any, input: Any, other: Any) -> Any:
     """Whether exactly one of the elements is true, that is, not zero.
 
     >>> tk.logical_xor(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([False,  True])
     """
-    return xp.logical_xor(x, y)
+    return xp.logical_xor(input, other)
 
 
-@op(kind="unary", result="bool")
-def logical_not(xp: Any, x: Any) -> Any:
+@op(elementwise=True)
+def logical_not(xp: Any, input: Any) -> Any:
     """Whether each element is zero.
 
     >>> tk.logical_not(tk.tensor([0., 2.]))
     tensor([ True, False])
     """
-    return xp.logical_not(x) if x.dtype.kind == "b" else xp.equal(x, 0)  # which is faster
+    return (
+        xp.logical_not(input) if input.dtype.kind == "b" else xp.equal(input, 0)
+    )  # which is faster
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same values (one answer, not one each).
+
+    >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
+    True
+    """
+    need_two("equal", input, other)
+    return input.shape == other.shape and _all(eq(input, other), "equal")
+
+
+def _all(answers: Tensor, why: str) -> bool:
+    return bool(answers.device.backend.item(answers._array.all(), why))
+
+
+def _check_tolerances(
+    input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool
+) -> None:
+    layout.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+
+
+@op(explain=_check_tolerances, elementwise=True)
+def isclose(
+    xp: Any,
+    input: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    """Whether ``|input - other| <= atol + rtol * |other|``, element by element.
+
+    >>> tk.isclose(tk.tensor([1., 2.]), tk.tensor([1., 2.1]))
+    tensor([ True, False])
+    """
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError
+    close = xp.equal(input, other)
+    if input.dtype.kind == "b":
+        return close
+    if equal_nan:
+        close = close | ((input != input) & (other != other))
+    if input.dtype.kind != "f":
+        input, other = input.astype(xp.float64), other.astype(xp.float64)
+    allowed = other.dtype.type(atol) + xp.absolute(other.dtype.type(rtol) * other)
+    return close | (xp.isfinite(other) & (xp.absolute(input - other) <= allowed))
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether ``isclose`` holds for all elements.
+
+    >>> tk.allclose(tk.tensor([0.1]) + 0.2, tk.tensor([0.3]))
+    True
+    """
+    return _all(isclose(input, other, rtol, atol, equal_nan), "allclose")

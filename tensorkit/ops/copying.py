@@ -7,7 +7,6 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd import history
 from tensorkit.autograd.history import record
-from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device
@@ -32,12 +31,12 @@ def clone(input: Tensor) -> Tensor:
     tensor([1, 2])
     """
     need_tensor("clone", input)
-    return _recorded(_CLONE, converted(input, input.dtype), input)
+    return record(_CLONE, converted(input, input.dtype), {"x": input})
 
 
 def to_dtype(x: Tensor, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype."""
-    return _recorded(_CONVERSION, converted(x, dtype), x)
+    return record(_CONVERSION, converted(x, dtype), {"x": x})
 
 
 def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False) -> Tensor:
@@ -48,39 +47,35 @@ def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False
     if device is not x.device:
         # PyTorch converts where the data are, then moves them
         return moved(x if dtype is x.dtype else to_dtype(x, dtype), device)
-    return _recorded(_CONVERSION, converted(x, dtype), x)
+    return to_dtype(x, dtype)
 
 
 def laid_out(x: Tensor, strides: Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
-    return _recorded(_CLONE, converted(x, x.dtype, strides), x)
+    copied = x.device.backend.allocate(x._array.dtype, x._array.shape, strides)
+    copied[...] = x._array
+    return record(_CLONE, base.place(copied, strides), {"x": x})
 
 
 # The engine casts a gradient to the dtype it is needed in, so a cast has the formula of a copy.
 _CLONE = Rule("clone", "CloneBackward0", ("x",), {"x": lambda g: g})
 _CONVERSION = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g: g})
-_COPY = Rule("copy_", "CopyBackwards", ("x", "y"), {"x": lambda g: zeros_as(g), "y": lambda g: g})
-_ZERO = Rule("zero_", "ZeroBackward0", ("x",), {"x": lambda g: zeros_as(g)})
-_FILLS = {
-    node: Rule("fill_", node, ("x", "y"), {"x": lambda g: zeros_as(g), "y": lambda g: g}, option)
-    for node, option in (("FillBackward2", "y"), ("FillBackward3", None))
+_WRITES = {
+    node: Rule(name, node, ("x", "y"), {"x": lambda g: zeros_as(g), "y": lambda g: g}, option)
+    for name, node, option in (
+        ("copy_", "CopyBackwards", None),
+        ("zero_", "ZeroBackward0", "y"),
+        ("fill_", "FillBackward2", "y"),
+        ("fill_", "FillBackward3", None),
+    )
 }
 
 
-def _recorded(rule: Rule, result: Tensor, x: TensorBase) -> Tensor:
-    return results.finished(result) if x._node is None else record(rule, result, {"x": x})
-
-
-def converted(x: TensorBase, dtype: DType, strides: Ints | None = None) -> Tensor:
-    """A copy of ``x`` with this dtype and, unless ``strides`` are given, the same memory order."""
+def converted(x: TensorBase, dtype: DType) -> Tensor:
+    """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
     array = x._array
-    if strides is None:
-        if array.__class__ is np.ndarray and array.flags.c_contiguous:
-            return base.new(results.run(array.astype, dtype.numpy, "K"))
-        strides = layout.dense_strides(array.shape, x._strides)
-    copied = x.device.backend.allocate(dtype.numpy, array.shape, strides)
-    quietly(x._xp.copyto, copied, array, casting="unsafe")
-    return base.place(copied, strides)
+    order = "C" if 0 in array.strides else "K"
+    return base.new(results.run(array.astype, dtype.numpy, order))
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -99,19 +94,10 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         number = as_number(source)
         if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
-        rule = _COPY if history.check_write(target) else None
+        history.check_write(target)
         writing.check_overlap(target)
         # cast as a tensor would be, without a check
-        writing.write(target, np.asarray(number), "copy", rule, {"x": target, "y": number})
-        return target
-    if (
-        (source._node is None or not state.grad)
-        and (source._storage is None or target._storage is None)
-        and (target.shape == source.shape or not source.shape)
-        and target.device is source.device
-        and writing.write_plainly(target, source._array, "copy_")
-    ):
-        return target
+        return _written(target, np.asarray(number), number, "copy", node)
     tracked = history.check_write(target, source)
     if target.device is not source.device:
         alike = target._is_contiguous and target.shape == source.shape
@@ -126,26 +112,16 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         writing.check_overlap(target, source)
     own, other = tuple(target.shape), tuple(source.shape)
     writing.check_output_shape(own, layout.broadcast_shapes(own, other))
-    rule = {"CopyBackwards": _COPY, **_FILLS}[node] if tracked else None
-    writing.write(target, source._array, "copy", rule, {"x": target, "y": source})
-    return target
-
-
-_NOUGHT = np.zeros((), np.uint8)
+    return _written(target, source._array, source, "copy", node)
 
 
 def zero_(target: Tensor) -> Tensor:
     """Set every element of ``target`` to zero."""
-    if writing.write_plainly(target, _NOUGHT, "zero_"):
-        return target
-    rule = _ZERO if history.check_write(target) else None
-    writing.write(target, stored(0, target.dtype), "zero", rule, {"x": target})
-    return target
+    return _written(target, stored(0, target.dtype), 0, "zero", "ZeroBackward0")
 
 
 def fill_(target: Tensor, value: Any) -> Tensor:
     """Set every element of ``target`` to one value: a number or a 0-d tensor."""
-    tracked = history.check_write(target, value)
     if isinstance(value, TensorBase):
         if value.shape:
             n_dims = len(value.shape)
@@ -156,26 +132,23 @@ def fill_(target: Tensor, value: Any) -> Tensor:
                 a_shape=(),
                 b_shape=tuple(value.shape),
             )
-        rule = _FILLS["FillBackward3"] if tracked else None
         array = value._array
         if value.device is not CPU and value.device is not target.device:
             array = value.device.backend.to_host(array, "fill_")
-        writing.write(target, array, "fill", rule, {"x": target, "y": value})
-        return target
+        return _written(target, array, value, "fill", "FillBackward3")
     number = as_number(value)
     if number is None:
-        raise TypeError(
-            "fill_() received an invalid combination of arguments - got "
-            f"({type(value).__name__}), but expected one of:\n"
-            " * (Tensor value)\n * (Number value)"
-        )
-    dtype = target.dtype
-    if dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut for one element
-        check_value(number, dtype)
-    if writing.write_plainly(target, stored(number, dtype), "fill_"):
-        return target
-    rule = _FILLS["FillBackward2"] if tracked else None
-    writing.write(target, stored(number, dtype), "fill", rule, {"x": target, "y": value})
+        raise must_be("fill_", "value", 1, "Tensor or a number", value)
+    if target.dtype is not float16 or target._array.size != 1:  # PyTorch's shortcut
+        check_value(number, target.dtype)
+    return _written(target, stored(number, target.dtype), number, "fill", "FillBackward2")
+
+
+def _written(target: Tensor, array: Any, value: Any, operation: str, node: str) -> Tensor:
+    """Write an array, that of ``value``, into ``target``."""
+    tracked = history.check_write(target, value)
+    rule = _WRITES[node] if tracked else None
+    writing.write(target, array, operation, rule, {"x": target, "y": value})
     return target
 
 
@@ -188,17 +161,12 @@ def filled(x: TensorBase, number: float) -> Tensor:
 
 def assign_number(target: Tensor, number: Number) -> None:
     """``target[...] = number``, which has been checked."""
-    tracked = history.check_write(target)
     writing.check_overlap(target)
-    rule = _FILLS["FillBackward3"] if tracked else None
-    values = stored(number, target.dtype)
-    writing.write(target, values, "fill", rule, {"x": target, "y": number})
+    _written(target, stored(number, target.dtype), number, "fill", "FillBackward3")
 
 
 def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
-    if dtype.is_floating_point and -60_000 < number < 60_000:  # nearly always
-        return np.array(number, dtype.numpy)
     if dtype.category == 1 and isinstance(number, float):
         number = int(number)
     return quietly(number_array, number, dtype)

@@ -10,7 +10,7 @@ from tensorkit.devices import CPU, refuse_mix
 from tensorkit.errors import DTypeError, ShapeError, TensorkitError
 from tensorkit.ops import results
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.arithmetic import mul, neg
+from tensorkit.ops.arithmetic import neg
 from tensorkit.ops.notation import Operation, op
 from tensorkit.ops.products import matmul
 from tensorkit.ops.views import transpose, unsqueeze
@@ -92,16 +92,6 @@ def _if_regular(A: Tensor, *call: Any) -> Tensor | None:
     return None
 
 
-def det(A: Tensor) -> Tensor:
-    """The determinant of each matrix; A: (..., n, n), out: (...).
-
-    >>> tk.linalg.det(tk.tensor([[2., 1.], [1., 3.]]))
-    tensor(5.)
-    """
-    _check("linalg_det", "linalg.det", A)
-    return _det(A)
-
-
 @op(kind="function")
 def _solve(xp: Any, x: Any, y: Any, *, is_vector: bool) -> Any:
     return xp.linalg.solve(x, y[..., None])[..., 0] if is_vector else xp.linalg.solve(x, y)
@@ -110,11 +100,6 @@ def _solve(xp: Any, x: Any, y: Any, *, is_vector: bool) -> Any:
 @op(kind="function")
 def _inv(xp: Any, x: Any) -> Any:
     return xp.linalg.inv(x)
-
-
-@op(kind="function")
-def _det(xp: Any, x: Any) -> Any:
-    return xp.linalg.det(x)
 
 
 def _outer_of(x: Any, y: Any, is_vector: bool) -> Any:
@@ -134,10 +119,6 @@ _solve.grad(
 _inv.grad(
     node="LinalgInvExBackward0",
     x=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
-)
-_det.grad(
-    node="LinalgDetBackward0",
-    x=lambda g, x, out: mul(unsqueeze(unsqueeze(g * out, -1), -1), transpose(_inv(x), -2, -1)),
 )
 
 

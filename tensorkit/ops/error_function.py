@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import kernels
-from tensorkit.kernels import Kernel
+from tensorkit.dispatch import op
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.notation import op
 
 # numerator and denominator, or a polynomial: lowest coefficient first
 # fmt: off
@@ -40,25 +38,20 @@ _SINGLE = tuple(np.array(each, np.float32) for each in (  # arrays are added fas
 # fmt: on
 
 
-_ERF = Kernel("erf", "T x", "T y", "y = erf(x);")
-
-
-@op(kind="unary", result="floating")
-def erf(xp: Any, x: Any) -> Any:
+@op(to_floating=True)
+def erf(xp: Any, input: Any) -> Any:
     """The error function: how much of a normal distribution lies within ``x * sqrt(2)``.
 
     >>> tk.erf(tk.tensor([0., 1., 10.]))
     tensor([0.0000, 0.8427, 1.0000])
     """
-    if x.dtype.char == "e":
-        return erf.definition.forward(xp, x.astype(xp.float32)).astype(x.dtype)
-    if kernels.are_for(xp, x):
-        return _ERF(xp, x)
-    kernel = _single if x.dtype.char == "f" else _double
-    return in_blocks(xp, kernel, x)
+    if input.dtype.char == "e":
+        return erf.definition.forward(xp, input.astype(xp.float32)).astype(input.dtype)
+    kernel = _single if input.dtype.char == "f" else _double
+    return in_blocks(xp, kernel, input)
 
 
-erf.grad(x=lambda g, x: 2 / sqrt(pi) * g * exp(-x * x))
+erf.grad(input=lambda g, input: 2 / sqrt(pi) * g * exp(-input * input))
 
 
 def _fraction(z: Any, coefficients: Any) -> Any:

@@ -1,11 +1,9 @@
-"""Picking along one dimension at the positions that a tensor holds; always copies.
+"""Reading, writing and adding along one dimension at the positions that a tensor holds.
 
-``index_select`` picks whole slices. For ``gather`` and its relatives the index has as many
-dimensions as the input and replaces the position along one of them.
+``index_select`` and ``index_add`` name whole slices. For ``gather``, ``scatter`` and their
+relatives the index has as many dimensions as the tensor and replaces the position along one.
 """
 
-from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,99 @@ import numpy as np
 from tensorkit import dtypes, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of, is_array
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import views
-from tensorkit.ops.arguments import need_int, need_tensor
+from tensorkit.ops import copying, views, writing
+from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_int, need_tensor
 from tensorkit.ops.arithmetic import remainder
-from tensorkit.ops.notation import op, planned
-from tensorkit.ops.places import Places, add_places, add_rows, outside, refuse_position
+from tensorkit.ops.indexing import outside, refuse_position
 
-# Whole slices along one dimension
+# Where the elements are: an index of the array for each kind of positions
+
+
+def _slices(index: Any, dim: int) -> tuple[Any, ...]:
+    """The slices at ``index`` along ``dim``."""
+    return (*[slice(None)] * dim, index)
+
+
+def _elements(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+    """The elements that ``gather`` reads: ``index`` along ``dim``, all places along the others."""
+    ones = (1,) * (index.ndim - 1)
+    return tuple(
+        index if place == dim else xp.arange(size).reshape((*ones[:place], size, *ones[place:]))
+        for place, size in enumerate(index.shape)
+    )
+
+
+def _added(total: Any, index: Any, values: Any) -> Any:
+    """``total``, to which ``values`` were added at ``index``; positions may repeat."""
+    backend_of(total).add_at(total, index, values)
+    return total
+
+
+# Checks
+
+
+def _prepared(function: str, x: Any, dim: Any, index: Any, name: str = "index") -> int:
+    """``dim`` counted from the front, if ``index`` is a tensor of integers."""
+    need_tensor(function, x)
+    need_tensor(function, index, name, 3)
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        first = f"{function}(): Expected dtype int32/int64 for index"
+        raise DTypeError(first, repair=f"{name}.long()")
+    return layout.wrap_dim(need_int(function, "dim", 2, dim), x.dim())
+
+
+def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> int:
+    """``dim``, if ``index`` lies inside of ``x`` and, along all dimensions, of ``src``."""
+    dim = _prepared(function, x, dim, index)
+    shape = tuple(index.shape)
+    if src is not None and src.dtype is not x.dtype:
+        raise DTypeError(
+            f"{function}(): Expected self.dtype to be equal to src.dtype",
+            repair=f"src.to(tk.{x.dtype.name})",
+        )
+    if not index.numel():
+        return dim
+    for name, other in (("self", x), ("src", src)):
+        if other is None:
+            continue
+        own = tuple(other.shape)
+        if len(own) != len(shape):
+            raise ShapeError(
+                f"Index tensor must have the same number of dimensions as {name} tensor",
+                a_shape=own,
+                b_shape=shape,
+            )
+        for place, (size, most) in enumerate(zip(shape, own, strict=True)):
+            if size > most and (place != dim or name == "src"):
+                raise ShapeError(
+                    f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
+                    f"from dimension {dim}",
+                    a_shape=own,
+                    b_shape=shape,
+                )
+    _refuse_outside(x, dim, index)
+    return dim
+
+
+def _refuse_outside(x: Tensor, dim: int, index: Tensor) -> None:
+    position = first_outside(index._array, x.shape[dim])
+    if position is not None:
+        refuse_position(position, dim, x.shape[dim], error=ShapeError)
+
+
+def first_outside(index: Any, size: int) -> int | None:
+    """The first position that is negative or not below ``size``; a device tells it later."""
+    if is_array(index) and index.__class__ is not np.ndarray:
+        backend_of(index).expect_inside(index, 0, size, outside(size))
+        return None
+    bad = index[(index < 0) | (index >= size)]
+    return int(bad[0]) if bad.size else None
+
+
+# Reading
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -31,52 +113,27 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([[5, 6],
             [1, 2]])
     """
-    return _selected(input, index, dim)
-
-
-@planned(2)
-def _selected(input: Tensor, index: Any, dim: Any) -> Any:
-    need_tensor("index_select", input)
-    dim = layout.wrap_dim(need_int("index_select", "dim", 2, dim), max(input.dim(), 1))
-    need_index("index_select", index, 3)
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise DTypeError("index_select(): Expected dtype int32 or int64 for index")
-    if len(index.shape) > 1:
+    dim = _prepared("index_select", input, dim, index)
+    if index.dim() > 1:
         raise IndexRangeError("index_select(): Index is supposed to be a vector")
-    size = input.shape[dim] if input.shape else 1
-    if not input.shape and index._array.size != 1:
-        raise ShapeError(
-            f"index_select(): Index to scalar can have only 1 value, got {index._array.size} "
-            "value(s)"
-        )
-    if first_outside(index._array, size) is not None:
-        raise IndexRangeError("index out of range in self", f"Valid positions are 0 to {size - 1}.")
-    return take_slices(input, index, dim=dim)
+    if first_outside(index._array, input.shape[dim]) is not None:
+        detail = f"Valid positions are 0 to {input.shape[dim] - 1}."
+        raise IndexRangeError("index out of range in self", detail)
+    return _index_select(input, index, dim=dim)
 
 
-@op(kind="function")
-def take_slices(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
-    """The slices of ``x`` along ``dim`` at the positions ``index``."""
-    return x.take(index.reshape(-1), axis=dim) if x.ndim else x.copy()
+@op(dtypes={"input": "any", "index": "integral"})
+def _index_select(xp: Any, input: Any, index: Any, *, dim: int) -> Any:
+    return xp.asarray(input[_slices(index.reshape(-1), dim)], order="C")
 
 
-@op(kind="function")
-def add_slices(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
-    """Zeros of shape ``size`` to which slices are added along ``dim``."""
-    if not size:
-        return x.copy()
-    places = (*[slice(None)] * dim, index.reshape(-1))
-    return add_places.definition.forward(xp, x, places=places, size=size)
+@op(dtypes={"input": "any", "index": "integral"})
+def _add_slices(xp: Any, input: Any, index: Any, *, dim: int, size: Ints) -> Any:
+    return _added(xp.zeros(size, input.dtype), _slices(index.reshape(-1), dim), input)
 
 
-take_slices.grad(
-    node="IndexSelectBackward0",
-    x=lambda g, index, shape, dim: add_slices(g, index, dim=dim, size=shape),
-)
-add_slices.grad(x=lambda g, index, dim: take_slices(g, index, dim=dim))
-
-
-# One position for each element
+_index_select.grad(input=lambda g, index, shape, dim: _add_slices(g, index, dim=dim, size=shape))
+_add_slices.grad(input=lambda g, index, dim: _index_select(g, index, dim=dim))
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -89,136 +146,27 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([[2],
             [3]])
     """
-    return _gathered(input, index, dim)
-
-
-@planned(2)
-def _gathered(input: Tensor, index: Any, dim: Any) -> Any:
-    need_tensor("gather", input)
-    dim = layout.wrap_dim(need_int("gather", "dim", 2, dim), max(input.dim(), 1))
-    _check_index("gather", input, dim, index)
+    dim = _fitting("gather", input, dim, index)
     return take_along(input, index, dim=dim)
 
 
-@op(kind="function")
-def take_along(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
+@op(dtypes={"input": "any", "index": "integral"})
+def take_along(xp: Any, input: Any, index: Any, *, dim: int) -> Any:
     """``gather`` on arrays."""
-    if not index.size:
-        return xp.zeros(index.shape, x.dtype)
-    if not x.ndim:
-        return xp.broadcast_to(x, index.shape).copy()
-    if not index.ndim or x.flags.c_contiguous:  # two thirds of the time of an index for each dim
-        return x.reshape(-1).take(numbers_along(xp, x.shape, index, dim))
-    return x[coordinates(xp, index, dim)]
+    return input[_elements(xp, index, dim)] if index.size else xp.zeros(index.shape, input.dtype)
 
 
-@op(kind="function")
-def add_along(xp: Any, x: Any, index: Any, *, dim: int, size: Ints) -> Any:
-    """Zeros of shape ``size`` to which ``x`` is added where ``gather`` would read."""
-    if not index.size:
-        return xp.zeros(size, x.dtype)
-    if not size:
-        return xp.asarray(x.sum(dtype=x.dtype))
-    values = x[tuple(map(slice, index.shape))]
-    rows = numbers_along(xp, size, index, dim)
-    return add_rows(xp, rows.reshape(-1), values.reshape(-1, 1), prod(size)).reshape(size)
-
-
-def numbers_along(xp: Any, size: Ints, index: Any, dim: int) -> Any:
-    """The positions that ``gather`` reads as numbers in a row-major tensor of shape ``size``."""
-    step = prod(size[dim + 1 :])
-    own = index if step == 1 else index * step
-    if index.size <= _FEW and xp.__name__ == "numpy":
-        return own + _begins(size, index.shape, dim)
-    for begin in _parts_of_begins(xp, size, index.shape, dim):
-        own = own + begin
-    return own
-
-
-def _parts_of_begins(xp: Any, size: Ints, shape: Ints, dim: int) -> list[Any]:
-    """Position 0 along ``dim`` as a number: a part for each other dimension, to be added up."""
-    steps, n_dims = layout.contiguous_strides(size), len(shape)
-    return [
-        (xp.arange(n) * steps[place]).reshape((n, *(1,) * (n_dims - 1 - place)))
-        for place, n in enumerate(shape)
-        if place != dim
-    ]
-
-
-@lru_cache(100)
-def _begins(size: Ints, shape: Ints, dim: int) -> Any:
-    """The same as one array, not to be written to."""
-    return np.asarray(sum(_parts_of_begins(np, size, shape, dim), np.int64(0)))
-
-
-_FEW = 2**12  # positions, for which this is kept
+@op(dtypes={"input": "any", "index": "integral"})
+def add_along(xp: Any, input: Any, index: Any, *, dim: int, size: Ints) -> Any:
+    """Zeros of shape ``size`` to which ``input`` is added where ``gather`` would read."""
+    return _scatter_add.definition.forward(xp, xp.zeros(size, input.dtype), index, input, dim=dim)
 
 
 take_along.grad(
     node="GatherBackward0",
-    x=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),
+    input=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),
 )
-add_along.grad(x=lambda g, index, dim: take_along(g, index, dim=dim))
-
-
-def coordinates(xp: Any, index: Any, dim: int) -> Places:
-    """For each dimension the positions that ``gather`` reads, ready to broadcast."""
-    ones = (1,) * (index.ndim - 1)
-    return tuple(
-        index if place == dim else xp.arange(size).reshape((*ones[:place], size, *ones[place:]))
-        for place, size in enumerate(index.shape)
-    )
-
-
-def need_index(function: str, index: Any, position: int) -> None:
-    need_tensor(function, index, "index", position)
-
-
-def _check_index(function: str, x: TensorBase, dim: int, index: Any) -> None:
-    """Raise unless ``index`` is one that ``gather`` and its relatives can use on ``x``."""
-    need_index(function, index, 3)
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise DTypeError(
-            f"{function}(): Expected dtype int32/int64 for index", repair="index.long()"
-        )
-    own, shape = tuple(x.shape) or (1,), tuple(index.shape) or (1,)
-    if not index._array.size:
-        return
-    if len(own) != len(shape):
-        raise ShapeError(
-            "Index tensor must have the same number of dimensions as input tensor",
-            a_shape=own,
-            b_shape=shape,
-        )
-    for place, (size, most) in enumerate(zip(shape, own, strict=True)):
-        if place != dim and size > most:
-            raise ShapeError(
-                f"Size does not match at dimension {place} expected index {sizes(shape)} to be "
-                f"no larger than self {sizes(own)} apart from dimension {dim}",
-                a_shape=own,
-                b_shape=shape,
-            )
-    position = first_outside(index._array, own[dim])
-    if position is not None:
-        refuse_position(position, dim, own[dim], ShapeError)
-
-
-def first_outside(index: Any, size: int) -> int | None:
-    """The first position that is negative or not below ``size``; a device tells it later."""
-    if is_array(index) and index.__class__ is not np.ndarray:
-        backend_of(index).expect_inside(index, 0, size, outside(size))
-        return None
-    if not index.size or _all_below(index, size):
-        return None
-    flat = index.reshape(-1)
-    return int(flat[(flat < 0) | (flat >= size)][0])
-
-
-def _all_below(index: Any, size: int) -> bool:
-    """Whether all positions, on the CPU, are at least 0 and below ``size``."""
-    if index.itemsize == 8 and index.size <= _FEW:
-        return np.maximum.reduce(index.view(np.uint64), None) < size  # negative ones are huge
-    return bool(index.min() >= 0 and index.max() < size)
+add_along.grad(input=lambda g, index, dim: take_along(g, index, dim=dim))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -229,30 +177,131 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     tensor([[2],
             [4]])
     """
-    need_tensor("take_along_dim", input)
-    need_tensor("take_along_dim", indices, "indices", 2)
-    if indices.dtype is not dtypes.int64:
-        raise DTypeError(
-            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.word}",
-            repair="indices.long()",
-        )
     if dim is None:
         return gather(views.reshape(input, (-1,)), 0, views.reshape(indices, (-1,)))
+    dim = _prepared("take_along_dim", input, dim, indices, "indices")
     if input.dim() != indices.dim():
         raise ShapeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
             f"but got {input.dim()} dimensions for input, and {indices.dim()} dimensions for "
             "indices"
         )
-    dim = layout.wrap_dim(need_int("take_along_dim", "dim", 3, dim), max(input.dim(), 1))
-    own, other = tuple(input.shape), tuple(indices.shape)
-    if not own:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    indices = remainder(indices, own[dim])  # -1 is the last; PyTorch wraps all others, too
-    if input._node is None and own[:dim] == other[:dim] and own[dim + 1 :] == other[dim + 1 :]:
-        return gather(input, dim, indices)
-    shape = layout.broadcast_shapes(
-        (*own[:dim], 1, *own[dim + 1 :]), (*other[:dim], 1, *other[dim + 1 :])
-    )
-    kept, wanted = ((*shape[:dim], size, *shape[dim + 1 :]) for size in (own[dim], other[dim]))
-    return gather(views.expand(input, kept), dim, views.expand(indices, wanted))
+    own, other = list(input.shape), list(indices.shape)
+    n_own, n_other = own[dim], other[dim]
+    own[dim] = other[dim] = 1
+    shape = layout.broadcast_shapes(tuple(own), tuple(other))
+    kept, wanted = ((*shape[:dim], size, *shape[dim + 1 :]) for size in (n_own, n_other))
+    # -1 is the last; PyTorch wraps all others, too
+    indices = views.expand(remainder(indices, n_own), wanted)
+    return gather(views.expand(input, kept), dim, indices)
+
+
+# Writing and adding
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
+    """A copy of ``input`` with elements of ``src`` at the positions that ``index`` names.
+
+    For two dimensions and ``dim=1``: ``out[i, index[i, j]] = src[i, j]``. ``src`` is a tensor of
+    the dtype of ``input``, or one number (``value=``). Where positions repeat, one of them wins.
+
+    >>> tk.zeros(2, 3).scatter(1, tk.tensor([[2], [0]]), 1.)
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
+    """
+    if "reduce" in more:
+        raise NotSupportedError(
+            "tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)"
+        )
+    src = more.get("value", src)
+    number = None if isinstance(src, TensorBase) else as_number(src)
+    if number is None:
+        need_tensor("scatter", src, "src", 4)
+        return _scatter(input, index, src, dim=_fitting("scatter", input, dim, index, src))
+    dim = _fitting("scatter", input, dim, index)
+    check_value(number, input.dtype)
+    value = copying.stored(number, input.dtype)[()]
+    return _scatter_number(input, index, dim=dim, value=value)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` to which elements of ``src`` are added; positions may repeat.
+
+    >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
+    tensor([1., 0., 5.])
+    """
+    need_tensor("scatter_add", src, "src", 4)
+    return _scatter_add(input, index, src, dim=_fitting("scatter_add", input, dim, index, src))
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """A copy of ``input`` to whose slices at ``index`` those of ``source`` are added.
+
+    >>> tk.zeros(3).index_add(0, tk.tensor([0, 0]), tk.tensor([1., 2.]))
+    tensor([3., 0., 0.])
+    """
+    need_tensor("index_add", source, "source", 4)
+    dim = _prepared("index_add", input, dim, index)
+    if input.dtype is not source.dtype:
+        raise DTypeError(
+            f"index_add(): self ({input.dtype.word}) and source ({source.dtype.word}) must have "
+            "the same scalar type",
+            repair=f"source.to(tk.{input.dtype.name})",
+        )
+    wanted = (*input.shape[:dim], index.numel(), *input.shape[dim + 1 :])
+    if source.shape != wanted:
+        raise ShapeError(
+            f"index_add(): source should have shape {sizes(wanted)}, that of the tensor with the "
+            f"number of indices along dimension {dim}, but its shape is {sizes(source.shape)}",
+            a_shape=wanted,
+            b_shape=tuple(source.shape),
+        )
+    _refuse_outside(input, dim, index)
+    return _index_add(input, index, source, dim=dim, alpha=as_scalar(alpha))
+
+
+scatter_, scatter_add_, index_add_ = map(writing.in_place, (scatter, scatter_add, index_add))
+
+
+@op(dtypes={"input": "any", "index": "integral", "src": "any"})
+def _scatter(xp: Any, input: Any, index: Any, src: Any, *, dim: int) -> Any:
+    copy = input.copy()
+    if index.size:
+        copy[_elements(xp, index, dim)] = src[tuple(map(slice, index.shape))]
+    return copy
+
+
+@op(dtypes={"input": "any", "index": "integral"})
+def _scatter_number(xp: Any, input: Any, index: Any, *, dim: int, value: Any) -> Any:
+    copy = input.copy()
+    if index.size:
+        copy[_elements(xp, index, dim)] = value
+    return copy
+
+
+@op(dtypes={"input": "any", "index": "integral", "src": "any"})
+def _scatter_add(xp: Any, input: Any, index: Any, src: Any, *, dim: int) -> Any:
+    if not index.size:
+        return input.copy()
+    return _added(input.copy(), _elements(xp, index, dim), src[tuple(map(slice, index.shape))])
+
+
+@op(dtypes={"input": "any", "index": "integral", "src": "any"})
+def _index_add(xp: Any, input: Any, index: Any, src: Any, *, dim: int, alpha: Any) -> Any:
+    src = src if alpha == 1 else src * src.dtype.type(alpha)
+    return _added(input.copy(), _slices(index.reshape(-1), dim), src)
+
+
+_scatter.grad(
+    input=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
+    src=lambda g, index, dim: take_along(g, index, dim=dim),
+)
+_scatter_number.grad(
+    node="ScatterBackward1",
+    input=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
+)
+_scatter_add.grad(input=lambda g: g, src=lambda g, index, dim: take_along(g, index, dim=dim))
+_index_add.grad(
+    input=lambda g: g,
+    src=lambda g, index, dim, alpha: _index_select(g, index, dim=dim) * alpha,
+)

@@ -1,487 +1,129 @@
-"""Indexing: ``x[index]`` and ``x[index] = value``.
+"""Reading and writing by index: ``x[index]`` and ``x[index] = value``.
 
-An index is read once from left to right. Integers, slices, ``...`` and ``None`` turn the layout so
-far into the next one, and a single view is made at the end. Masks, lists and tensors of positions
-are noted on the way, as *picks*, and then pick from that view; their result is a copy.
+An index is read from left to right. Integers, slices and ``None`` make one view after the other, as
+in PyTorch. Masks, lists and tensors of positions are collected on the way; at the end they pick
+elements of that view, and what is picked is a copy.
 """
 
 import operator
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, layout
 from tensorkit.autograd import history
+from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, backend_of, is_array, refuse_mix
-from tensorkit.dtypes import DType, bool_, float16
+from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
+from tensorkit.dispatch import op
+from tensorkit.dtypes import DType, float16
 from tensorkit.errors import (
     DeviceMismatchError,
     DTypeError,
     IndexRangeError,
+    ShapeError,
     message,
-    must_be,
     sizes,
     type_name,
 )
-from tensorkit.layout import Layout
-from tensorkit.ops import copying, places, views, writing
-from tensorkit.ops.arguments import check_value, need_tensor, need_tensors
+from tensorkit.layout import Ints
+from tensorkit.ops import copying, views, writing
+from tensorkit.ops.arguments import check_value
 from tensorkit.ops.moving import moved
-from tensorkit.ops.notation import Operation
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
-Step = tuple[Operation, tuple[Any, ...]]  # a part of an index: a view operation, its arguments
+_VIEWS = frozenset((int, slice, type(None), type(...)))
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
-    array, kind = x._array, index.__class__
-    if array.__class__ is np.ndarray and array.size:
-        view = _by_integers(x, index if kind is tuple else (index,))
-        if view is not x:
-            return view
-    if array.ndim and (kind is tuple or isinstance(index, TensorBase)):
-        found = _positions(index if kind is tuple else (index,), array.ndim)
-        if found is not None:
-            return places.pick(x, _on(x.device, found))
-    steps: list[Step] = []
     picks: Picks = {}
-    shape = locate(Layout(array.shape, x._strides, 0), index, steps, picks).shape
-    target = _viewed(x, steps, aliased=not picks)
-    return places.pick(target, _on(x.device, _places(shape, picks))) if picks else target
-
-
-def _by_integers(x: Tensor, parts: tuple[Any, ...]) -> Tensor:
-    """The view for integers and slices, one operation after the other, as in PyTorch.
-
-    ``x`` itself where other questions are to be asked: of other parts, of an index outside.
-    """
-    result, dim = x, 0
-    for part in parts:
-        array: Any = result._array
-        if dim >= array.ndim:
-            return x
-        size, lead = array.shape[dim], (_ALL,) * dim
-        if part.__class__ is int:
-            if not -size <= part < size:
-                return x
-            known: dict[str, Any] = {"dim": dim, "index": part}
-            result = history.view(result, array[(*lead, part, ...)], _SELECT, known)
-        elif part.__class__ is slice and _is_known(part) and (part.step or 1) > 0:
-            start, stop, step = part.indices(size)
-            if stop <= start:
-                return x
-            if stop - start < size or step > 1 or len(parts) == 1:
-                known = {"dim": dim, "start": start, "end": stop, "step": step}
-                result = history.view(result, array[(*lead, part)], _SLICE, known)
-            dim += 1
-        else:
-            return x
-    return result
-
-
-_ALL = slice(None)
-_SELECT, _SLICE = views.select.definition.rules[None], views.slice.definition.rules[None]
-
-
-def _viewed(x: Tensor, steps: list[Step], aliased: bool = True) -> Tensor:
-    """The view that an index means: one operation after the other, as in PyTorch."""
-    for operation, arguments in steps:
-        x = operation(x, *arguments)
-    return views.alias(x) if aliased and not steps else x
-
-
-def _positions(index: tuple[Any, ...], most: int) -> tuple[Any, ...] | None:
-    """The arrays of an index of at most so many tensors of positions, of one shape and dtype."""
-    if not 0 < len(index) <= most or not isinstance(index[0], TensorBase):
-        return None
-    first = index[0]._array
-    if first.dtype != np.int64 or not first.ndim:
-        return None
-    for part in index:
-        if not isinstance(part, TensorBase) or part.device is not index[0].device:
-            return None
-        if part._array.shape != first.shape or part._array.dtype != first.dtype:
-            return None
-    return tuple([part._array for part in index])
-
-
-def _is_known(part: Any) -> bool:
-    """Whether a part of an index says by itself which view it means."""
-    if part.__class__ is slice:
-        return {part.start.__class__, part.stop.__class__, part.step.__class__} <= _BOUNDS
-    return part.__class__ in _BOUNDS or part is Ellipsis
-
-
-_BOUNDS = frozenset((int, type(None)))  # what the ends of a slice may be
+    target = _viewed(x, index, picks)
+    if picks:
+        found = _as_arrays(target, picks)
+        return picked(target, index=found if target._node is None else _own(found))
+    return views.alias(x) if target is x else target
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
-    if isinstance(value, np.integer):
-        value = int(value)
     if not isinstance(value, TensorBase):
-        _check_assigned(x.dtype, value)
-    if _assigned_plainly(x, index, value):
-        return
+        value = _checked_number(x.dtype, value)
     if index is False:
         return
-    source = base.layout_of(x)
-    steps: list[Step] = []
     picks: Picks = {}
-    part = locate(source, index, steps, picks)
+    target = _viewed(x, index, picks, for_writing=True)
     if picks:
-        target = _viewed(x, steps, aliased=False)
-        _put(target, _places(part.shape, picks), value)
-        return
-    target = x if part == source else getitem(x, index)
-    if isinstance(value, TensorBase):
-        wanted = tuple(target.shape)
-        shape = tuple(value.shape)
-        while shape and shape[0] == 1:  # leading dimensions of 1 do not count
-            shape = shape[1:]
-        word = value.dtype.word
-        kind = "CPUBoolType" if word == "Bool" else f"torch.{word}Tensor"
-        strides = value._strides[len(value.shape) - len(shape) :]
-        layout.expand(Layout(shape, strides, 0), wanted, kind)  # raises where it does not fit
-        if not value.shape:
-            copying.copy_(target, value, "FillBackward3")
-        elif tuple(value.shape) == wanted:
-            copying.copy_(target, value)
-        else:
-            fitting = views.view(value, shape) if len(shape) < len(value.shape) else value
-            copying.copy_(target, fitting if shape == wanted else views.expand(fitting, wanted))
+        _put(target, picks, value)
+    elif isinstance(value, TensorBase):
+        node = "CopyBackwards" if value.ndim else "FillBackward3"
+        if value.ndim and value.shape != target.shape:
+            value = _without_leading_ones(value)
+            if value.shape != target.shape:
+                value = views.expand(value, target._array.shape)
+        copying.copy_(target, value, node)
     else:
         copying.assign_number(target, value)
 
 
-def _assigned_plainly(x: Tensor, index: Any, value: Any) -> bool:
-    """Write where NumPy means the same and nothing is recorded; False where nothing was done."""
-    if isinstance(value, TensorBase):
-        if value.dtype is not x.dtype or value.device is not x.device:
-            return False
-        if not writing.is_apart(value, x):
-            return False
-        array, operation = value._array, "copy_"
-    elif (value.__class__ is float or value.__class__ is int) and x.dtype.is_floating_point:
-        array, operation = copying.stored(value, x.dtype), "fill_"
-    else:
-        return False
-    at = index
-    if isinstance(index, TensorBase):
-        if index.dtype is not bool_ or isinstance(value, TensorBase):
-            return False
-        if index.shape != x.shape or not writing.is_apart(index, x) or not x.shape:
-            return False
-        at, operation = index._array, "index_put_"
-    elif not all(map(_is_plain_part, index if index.__class__ is tuple else (index,))):
-        return False
-    try:
-        return writing.write_plainly(x, array, operation, at)
-    except (IndexError, ValueError):  # whose words PyTorch has others for
-        return False
+def _without_leading_ones(x: Tensor) -> Tensor:
+    """A value to write in fewer dimensions: leading sizes of 1 do not count."""
+    shape = tuple(x.shape)
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    return views.view(x, shape) if len(shape) < x.ndim else x
 
 
-def _is_plain_part(part: Any) -> bool:
-    """Whether a part of an index is an integer, or a slice from left to right without steps."""
-    if part.__class__ is slice:
-        return (
-            part.step is None and part.start.__class__ in _BOUNDS and part.stop.__class__ in _BOUNDS
-        )
-    return part.__class__ is int
-
-
-def _filled_where(target: Tensor, found: places.Places, value: Any) -> bool:
-    """Write a number on a device where a mask of its own is true; False where nothing was done.
-
-    As in PyTorch the host need not wait to learn how many elements that are. The number may also
-    be a tensor of the host.
-    """
-    mask, number = found[-1], value
-    if isinstance(value, TensorBase):
-        if value.device is not CPU or value._array.size != 1:
-            return False
-        number = value._array.item()
-    if not target._is_contiguous:
-        return False
-    if mask.__class__ is np.ndarray or mask.dtype != bool or target.dtype is bool_:
-        return False
-    if backend_of(mask) is not target.device.backend or history.check_write(target, value):
-        return False
-    shape = [1] * (len(found) - 1) + [*mask.shape]
-    mask = mask.reshape(shape + [1] * (len(target.shape) - len(shape)))
-    at = target._xp.broadcast_to(mask, tuple(target.shape))
-    if number is not value:
-        check_value(number, target.dtype)
-    writing.write(target, copying.stored(number, target.dtype), "index_put", at=at)
-    return True
-
-
-def _put(target: Tensor, found: places.Places, value: Any) -> None:
-    """Write a checked number or a tensor at places of ``target``."""
-    device, dtype = target.device, target.dtype
-    if device is not CPU and _filled_where(target, found, value):
-        return
-    at = _on(device, found)
-    if not isinstance(value, TensorBase):
-        places.put(target, at, copying.stored(value, dtype))
-        return
-    while value.shape and value.shape[0] == 1:  # leading 1s do not count
-        value = views.select(value, 0, 0)
-    if value.shape:
-        refuse_mix(target.device, value.device, into=target.device)
-    elif value.dtype is not dtype and any(
-        place.__class__ is not slice and place.dtype == bool for place in found
-    ):  # for a mask one number is cast, as in a fill
-        check_value(value.item(), dtype)
-        value = copying.to(value, dtype, None)
-    places.put(target, at, moved(value, target.device))
-
-
-def _check_assigned(dtype: DType, value: Any) -> None:
-    """Raise unless ``value`` is a number that ``dtype`` holds; float16 turns large ones to inf."""
-    if isinstance(value, (bool, int, float)):
-        if not isinstance(value, float) and not -(2**63) <= value < 2**63:
-            raise ValueError("Overflow when unpacking long long")
-        if dtype is not float16:
-            check_value(value, dtype)
-        return
-    repair = "x[...] = tk.tensor(...)" if isinstance(value, (list, tuple)) else None
-    if isinstance(value, np.ndarray):
-        repair = "x[...] = tk.from_numpy(array)"
-    elif isinstance(value, np.generic):
-        repair = "x[...] = value.item()"
-    raise TypeError(
-        message(f"can't assign a {type_name(value)} to a torch.{dtype.word}Tensor", repair=repair)
-    )
-
-
-def locate(source: Layout, index: Any, steps: list[Step], picks: Picks) -> Layout:
-    """The layout of the view that ``x[index]`` is or picks from; ``source`` is that of ``x``.
-
-    The view operations that lead there are appended to ``steps``, what picks goes to ``picks``.
-    """
-    if not isinstance(index, tuple) and _means_tuple(index):
-        index = tuple(index)
-    if not isinstance(index, tuple):
-        index = _pick(index)
-        if (
-            not isinstance(index, (slice, TensorBase))
-            and not is_array(index)
-            and index is not None
-            and index is not Ellipsis
-        ):
-            position = _position(index)
-            _refuse_scalar_index(source, position)
-            return _select(source, 0, position, 0, steps)
-        if isinstance(index, slice) and not source.shape:
-            _bounds(index)  # a step of 0 is the first complaint
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        index = (index,)
-    else:
-        index = tuple(_pick(part) for part in index)
-    n_dims = len(source.shape)
-    n_named = sum(map(_dims_named, index))
-    if n_named > n_dims:
+def _viewed(x: Tensor, index: Any, picks: Picks, for_writing: bool = False) -> Tensor:
+    """The view that ``x[index]`` is or picks from; what picks from it is added to ``picks``."""
+    parts = index if index.__class__ is tuple else _as_tuple(x, index)
+    if not _VIEWS.issuperset([part.__class__ for part in parts]):
+        parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
+    n_dims = x._array.ndim
+    n_named = sum([_dims_named(part) for part in parts])
+    if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
         raise IndexRangeError(
             f"too many indices for tensor of dimension {n_dims}",
-            f"The index names {n_named} dimensions.",
+            f"The index names {n_named} dimensions. One `...` stands for all others.",
             index=n_named,
             dim=n_dims,
             size=n_dims,
         )
-    return _walk(source, index, n_dims - n_named, steps, picks)
-
-
-def _walk(
-    source: Layout, index: tuple[Any, ...], n_skipped: int, steps: list[Step], picks: Picks
-) -> Layout:
-    result, dim = source, 0
-    for place, part in enumerate(index):
-        if part is Ellipsis:
-            dim += n_skipped
-        elif is_array(part):
-            if part.dtype == bool and not part.ndim:  # a new dimension, taken once or never
-                result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
-                steps.append((views.unsqueeze, (dim,)))
-                part = np.zeros(int(part), np.int64)
-            if dim >= len(result.shape):  # after a second `...`
-                raise IndexError(
-                    f"too many indices for tensor of dimension {len(result.shape)} (got {dim + 1})"
-                )
+    dim = 0
+    for place, part in enumerate(parts):
+        if part.__class__ is int:
+            size = x._array.shape[dim]
+            if not -size <= part < size:
+                refuse_position(part, place, size, f"Valid indices are {-size} to {size - 1}.")
+            x = views.part(x, dim, part if part >= 0 else part + size, views.SELECT)
+        elif part.__class__ is slice:
+            whole = for_writing or len(parts) > 1  # PyTorch makes no view of what is whole
+            x = _sliced(x, dim, part, whole)
+            dim += 1
+        elif part is None:
+            x = views.unsqueeze(x, dim)
+            dim += 1
+        elif part is Ellipsis:
+            dim += n_dims - n_named
+        else:
+            if not part.ndim:  # True or False: a new dimension, of which one or nothing is picked
+                x, part = views.unsqueeze(x, dim), np.zeros(int(part), np.int64)
             picks[dim] = part
             dim += part.ndim if part.dtype == bool else 1
-        elif part is None:
-            # A second `...` skips once more, and may skip beyond the end.
-            result = layout.unsqueeze(result, layout.wrap_dim(dim, len(result.shape) + 1))
-            steps.append((views.unsqueeze, (dim,)))
-            dim += 1
-        elif isinstance(part, slice):
-            start, stop, step = _bounds(part)
-            dim = layout.wrap_dim(dim, len(result.shape))
-            before = result
-            result = layout.slice_(result, dim, start, stop, step)
-            if result != before or len(index) == 1:
-                steps.append((views.slice, (dim, start, stop, step)))
-            dim += 1
-        else:
-            position = _position(part)
-            dim = layout.wrap_dim(dim, len(result.shape))
-            result = _select(result, dim, position, place, steps)
-    return result
+    return x
 
 
-def _select(source: Layout, dim: int, index: int, place: int, steps: list[Step]) -> Layout:
-    result = layout.select(source, dim, index, place)
-    steps.append((views.select, (dim, index)))
-    return result
+def _sliced(x: Tensor, dim: int, part: slice, or_whole: bool) -> Tensor:
+    """The view of a slice; ``x`` itself if it is the whole dimension and ``or_whole``."""
+    size = x._array.shape[dim]
+    start, stop, step = _bounds(part, size)
+    if or_whole and stop - start == size and step == 1:
+        return x
+    return views.part(x, dim, slice(start, max(start, stop), step), views.SLICE)
 
 
-def _refuse_scalar_index(source: Layout, position: int) -> None:
-    if not source.shape and position != 0:
-        raise IndexRangeError(
-            f"index {position} is out of bounds for dimension 0 with size 0",
-            index=position,
-            dim=0,
-            size=0,
-        )
-    if not source.shape:
-        raise IndexRangeError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
-            repair="x.item()",
-            index=0,
-            dim=0,
-            size=0,
-        )
-
-
-def _dims_named(part: Any) -> int:
-    """How many dimensions of the tensor one part of an index speaks of."""
-    if part is None or part is Ellipsis:
-        return 0
-    return part.ndim if is_array(part) and part.dtype == bool else 1
-
-
-def _means_tuple(index: Any) -> bool:
-    """Whether a list is meant as a tuple: a short one that holds more than numbers."""
-    if not isinstance(index, (list, range)) or len(index) >= 32:
-        return False
-    kinds = (TensorBase, list, tuple, range, np.ndarray, slice)
-    return any(isinstance(part, kinds) or part is None or part is Ellipsis for part in index)
-
-
-def _pick(part: Any) -> Any:
-    """Positions as an int64 array or a mask as a bool array; all else as it is."""
-    if part.__class__ is int or part.__class__ is slice or part is None or part is Ellipsis:
-        return part
-    if isinstance(part, TensorBase):
-        dtype = part.dtype
-        if dtype.name not in ("int64", "int32", "uint8", "bool") and (
-            part.shape or dtype.is_floating_point
-        ):
-            raise IndexError(
-                message(
-                    "tensors used as indices must be long, int, byte or bool tensors",
-                    f"This one is {dtype}.",
-                    repair="index.long()",
-                )
-            )
-        if dtype.name in ("bool", "uint8"):
-            return part._array.astype(bool, copy=False)
-        return part._array.astype(np.int64, copy=False) if part.shape else part
-    if isinstance(part, bool):
-        return np.asarray(part)
-    if isinstance(part, (list, tuple, range, np.ndarray, str, bytes)):
-        array = np.asarray(part)
-        if array.dtype.kind in "US":
-            kind = "str" if array.dtype.kind == "U" else "bytes"
-            raise TypeError(
-                message(
-                    f"new(): invalid data type '{kind}'",
-                    "Valid are integers, slices, ..., None, and masks, lists or tensors of these.",
-                )
-            )
-        if array.dtype.kind not in "biuf":
-            raise DTypeError(f"Could not infer dtype of {type_name(array.flat[0])}")
-        if array.dtype == bool:
-            return array
-        return array.astype(np.int64) if array.ndim else int(array)
-    return part
-
-
-def _places(shape: Any, picks: Picks) -> tuple[Any, ...]:
-    """The picks as NumPy wants them, after a check against the shape of what they pick from."""
-    for dim, pick in picks.items():
-        for place, size in enumerate(pick.shape) if pick.dtype == bool else ():
-            if size != shape[dim + place]:
-                raise IndexRangeError(
-                    f"The shape of the mask {sizes(pick.shape)} at index {place} does not "
-                    f"match the shape of the indexed tensor {sizes(shape)} at index "
-                    f"{dim + place}",
-                    index=place,
-                    dim=dim + place,
-                    size=shape[dim + place],
-                )
-    if len(picks) > 1:  # a mask among others is the positions of what it keeps
-        picks = {
-            dim + place: positions
-            for dim, pick in picks.items()
-            for place, positions in enumerate(pick.nonzero() if pick.dtype == bool else (pick,))
-        }
-        try:
-            np.broadcast_shapes(*[pick.shape for pick in picks.values()])
-        except ValueError:
-            shapes = ", ".join(sizes(pick.shape) for pick in picks.values())
-            raise IndexError(
-                message(
-                    "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                    + shapes,
-                )
-            ) from None
-    return tuple(picks.get(dim, slice(None)) for dim in range(max(picks) + 1))
-
-
-def _on(device: Device, found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Places where they are needed: masks and positions of the host are sent to a device."""
-    for place in found:
-        is_foreign = place.__class__ is not np.ndarray and is_array(place)
-        if is_foreign and backend_of(place) is not device.backend:
-            raise DeviceMismatchError(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({device})",
-                repair=f"x[index.to('{device}')]",
-            )
-    if device is CPU:
-        return found
-    sent: list[Any] = []
-    has_mask = False  # then it is the only pick
-    for place in found:
-        # a device looks for the places of a mask once: how many there are, the host must know
-        is_mask = place.__class__ is not slice and place.dtype == bool
-        has_mask = has_mask or is_mask
-        for each in place.nonzero() if is_mask else (place,):
-            if each.__class__ is np.ndarray:
-                each = device.backend.from_host(np.ascontiguousarray(each), "index")
-            sent.append(each)
-    return places.Inside(sent) if has_mask else tuple(sent)
-
-
-def _bounds(part: slice) -> tuple[int, int, int]:
-    def bound(value: Any, default: int) -> int:
-        if value is None:
-            return default
-        try:
-            return operator.index(value)
-        except TypeError:
-            raise TypeError(
-                "slice indices must be integers or None or have an __index__ method"
-            ) from None
-
-    step = bound(part.step, 1)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
+def _bounds(part: slice, size: int) -> tuple[int, int, int]:
+    start, stop, step = part.indices(size)
     if step < 0:
         raise ValueError(
             message(
@@ -490,37 +132,250 @@ def _bounds(part: slice) -> tuple[int, int, int]:
                 "which PyTorch's tensors do not have.",
             )
         )
-    return bound(part.start, 0), bound(part.stop, 2**63 - 1), step
+    return start, stop, step
 
 
-def _position(part: Any) -> int:
-    """The integer that one part of an index stands for."""
+def _as_tuple(x: Tensor, index: Any) -> tuple[Any, ...]:
+    """An index that is no tuple as one; a list of more than numbers is meant as a tuple."""
+    if isinstance(index, list) and len(index) < 32:
+        kinds = (TensorBase, list, tuple, np.ndarray, slice, type(None), type(...))
+        if any(isinstance(part, kinds) for part in index):
+            return tuple(index)
+    if not x._array.ndim and index.__class__ in (int, slice):
+        if index.__class__ is slice:
+            _bounds(index, 0)  # a step of 0 is the first complaint
+        if index.__class__ is int and index:
+            refuse_position(index, 0, 0)
+        raise IndexRangeError(
+            "slice() cannot be applied to a 0-dim tensor."
+            if index.__class__ is slice
+            else "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+            repair="x.item()",
+            index=0,
+            dim=0,
+            size=0,
+        )
+    return (index,)
+
+
+def _as_part(part: Any) -> Any:
+    """A part of an index as an int, an int64 array of positions, or a bool array: a mask."""
     if isinstance(part, TensorBase):
-        return int(part.device.backend.item(part._array, "index"))
-    try:
-        position = operator.index(part)
-    except TypeError:
+        part = part._array
+    elif isinstance(part, (bool, list, tuple, range)):
+        part = np.asarray(part)
+        part = part.astype(np.int64) if not part.size else part
+    elif not is_array(part):
+        try:
+            return operator.index(part)
+        except TypeError:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
+                f"are valid indices (got {type_name(part).removeprefix('numpy.')})"
+            ) from None
+    if part.dtype == bool or part.dtype == np.uint8:
+        return part.astype(bool, copy=False)
+    if part.dtype.kind == "i" and not part.ndim:
+        return int(backend_of(part).item(part, "index"))
+    if part.dtype.kind != "i" or part.itemsize < 4:
         raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            f"valid indices (got {type_name(part).removeprefix('numpy.')})"
+            message(
+                "tensors used as indices must be long, int, byte or bool tensors",
+                f"This one is {part.dtype}.",
+                repair="index.long()",
+            )
+        )
+    return part.astype(np.int64, copy=False)
+
+
+def _dims_named(part: Any) -> int:
+    """How many dimensions of the tensor one part of an index speaks of."""
+    if part.__class__ in _VIEWS:
+        return part is not None and part is not Ellipsis
+    return part.ndim if part.dtype == bool else 1
+
+
+def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, ...]:
+    """What picks from ``x`` as an index of its array, on its device.
+
+    A mask becomes positions, so that a device counts them once; but for ``one_number`` to write,
+    it need not count them: there the index is one mask for all elements.
+    """
+    shape, device = x._array.shape, x.device
+    found: Picks = {}
+    for dim, pick in picks.items():
+        if pick.__class__ is not np.ndarray and backend_of(pick) is not device.backend:
+            raise DeviceMismatchError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({device})",
+                repair=f"x[index.to('{device}')]",
+            )
+        is_mask = pick.dtype == bool
+        for at, size in enumerate(pick.shape if is_mask else ()):
+            if size != shape[dim + at]:
+                raise IndexRangeError(
+                    f"The shape of the mask {sizes(pick.shape)} at index {at} does not "
+                    f"match the shape of the indexed tensor {sizes(shape)} at index {dim + at}",
+                    index=at,
+                    dim=dim + at,
+                    size=shape[dim + at],
+                )
+        one_mask = is_mask and one_number and len(picks) == 1
+        for at, each in enumerate(pick.nonzero() if is_mask and not one_mask else (pick,)):
+            if device is not CPU and each.__class__ is np.ndarray:
+                each = device.backend.from_host(np.ascontiguousarray(each), "index")
+            if device is not CPU and not is_mask:
+                size = shape[dim]
+                device.backend.expect_inside(each, -size, size, outside(size))
+            found[dim + at] = each
+        if one_mask:
+            full = (1,) * dim + pick.shape + (1,) * (len(shape) - dim - pick.ndim)
+            return (x._xp.broadcast_to(found[dim].reshape(full), shape),)
+    return tuple([found.get(dim, slice(None)) for dim in range(max(found) + 1)])
+
+
+# Elements that an index picks: read, added up, written. ``index`` is one of arrays and slices.
+
+
+def _refuse_index(input: Tensor, index: Any) -> None:
+    try:
+        input._array[index]
+    except IndexError as error:
+        _refuse(error, index)
+
+
+@op(explain=_refuse_index)
+def picked(xp: Any, input: Any, *, index: Any) -> Any:
+    """``input[index]`` as a copy."""
+    return xp.asarray(input[index], order="C")
+
+
+@op()
+def added(xp: Any, input: Any, *, index: Any, size: Ints) -> Any:
+    """Zeros of shape ``size`` to which ``input`` is added at ``index``; positions may repeat."""
+    total = xp.zeros(size, input.dtype)
+    backend_of(total).add_at(total, index, input)
+    return total
+
+
+@op()
+def _zeroed(xp: Any, input: Any, *, index: Any) -> Any:
+    copy = input.copy()
+    copy[index] = 0
+    return copy
+
+
+picked.grad(
+    node="IndexBackward0",
+    input=lambda g, shape, index: added(g, index=index, size=shape),
+)
+added.grad(input=lambda g, index: picked(g, index=index))
+_zeroed.grad(input=lambda g, index: _zeroed(g, index=index))
+_INDEX_PUT = Rule(
+    "index_put",
+    "IndexPutBackward0",
+    ("x", "y"),
+    {"x": lambda g, index: _zeroed(g, index=index), "y": lambda g, index: picked(g, index=index)},
+)
+
+
+def _is_mask(part: Any) -> bool:
+    return part.__class__ is not slice and part.dtype == bool
+
+
+def _own(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies for a node to keep: the caller may change the tensors before backward."""
+    return tuple([each if each.__class__ is slice else each.copy() for each in index])
+
+
+def _refuse(error: Exception, index: tuple[Any, ...]) -> NoReturn:
+    """Raise what NumPy found wrong with an index, in PyTorch's words."""
+    found = re.match(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", str(error))
+    if found is not None:
+        position, axis, size = map(int, found.groups())
+        # PyTorch counts only the dimensions that something picks from
+        number = sum([each.__class__ is not slice for each in index[:axis]])
+        if not size:
+            first = "index is out of bounds for dimension with size 0"
+            raise IndexRangeError(first, index=position, dim=number, size=0) from None
+        refuse_position(position, number, size)
+    shapes = ", ".join([sizes(each.shape) for each in index if each.__class__ is not slice])
+    raise IndexError(
+        "shape mismatch: indexing tensors could not be broadcast together with shapes " + shapes
+    ) from None
+
+
+def refuse_position(
+    position: int, dim: int, size: int, detail: str = "", error: Any = IndexRangeError
+) -> NoReturn:
+    """Raise: a position is outside of a dimension."""
+    raise error(
+        f"index {position} is out of bounds for dimension {dim} with size {size}",
+        (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
+        index=position,
+        dim=dim,
+        size=size,
+    ) from None
+
+
+def outside(size: int) -> str:
+    """What a device tells of a position that lay outside."""
+    return f"A position was outside of a dimension of size {size}"
+
+
+def _put(x: Tensor, picks: Picks, value: Any) -> None:
+    """Write a checked number or a tensor at what picks from ``x``."""
+    dtype = x.dtype
+    if isinstance(value, TensorBase):
+        value = _without_leading_ones(value)
+        if value.ndim:
+            refuse_mix(x.device, value.device, into=x.device)
+        if value.device is not CPU or value._node is not None:
+            value = moved(value, x.device)
+    index = _as_arrays(x, picks, one_number=not getattr(value, "ndim", 0))
+    if not isinstance(value, TensorBase):
+        array = copying.stored(value, dtype)
+    elif value.dtype is dtype:
+        array = value._array
+    elif _is_mask(index[0]):  # for which one number is cast, as in a fill
+        check_value(value.item(), dtype)
+        value = copying.to(value, dtype, None)
+        array = value._array
+    else:
+        raise DTypeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{dtype.word} for the destination and {value.dtype.word} for the source.",
+            repair=f"x[index] = value.to(tk.{dtype.name})",
+        )
+    tracked = history.check_write(x, value)
+    index = _own(index) if tracked else index
+    values = {"x": x, "y": value, "index": index}
+    rule = _INDEX_PUT if tracked else None
+    try:
+        writing.write(x, array, "index_put", rule, values, index)
+    except IndexError as error:
+        _refuse(error, index)
+    except ValueError:
+        wanted = x._array[index].shape
+        raise ShapeError(
+            f"shape mismatch: value tensor of shape {sizes(array.shape)} cannot be broadcast "
+            f"to indexing result of shape {sizes(wanted)}",
+            a_shape=tuple(array.shape),
+            b_shape=wanted,
         ) from None
-    if not -(2**63) <= position < 2**63:
+
+
+def _checked_number(dtype: DType, value: Any) -> Any:
+    """``value`` if it is a number that ``dtype`` holds; float16 turns large ones to inf."""
+    if isinstance(value, np.integer):
+        value = int(value)
+    if not isinstance(value, (bool, int, float)):
+        repair = "x[...] = tk.from_numpy(array)" if is_array(value) else "x[...] = tk.tensor(...)"
+        first = f"can't assign a {type_name(value)} to a torch.{dtype.word}Tensor"
+        raise TypeError(message(first, repair=repair))
+    if not isinstance(value, float) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    return position
-
-
-def index_put_(x: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """``x[indices] = values``, or ``+=``; unlike with ``x[indices] += values``, positions add up
-    where they repeat."""
-    if not isinstance(indices, (tuple, list)):
-        raise must_be("index_put_", "indices", 1, "tuple of Tensors", indices)
-    need_tensors(indices, 0)
-    need_tensor("index_put_", values, "values", 2)
-    picks: Picks = {}
-    locate(base.layout_of(x), tuple(indices), [], picks)
-    device = x.device
-    if values.shape or values.device is not CPU:  # else it travels as a number
-        refuse_mix(device, values.device, into=device)
-    at = _on(device, _places(tuple(x.shape), picks))
-    places.put(x, at, values, bool(accumulate))
-    return x
+    if dtype is not float16:
+        check_value(value, dtype)
+    return value

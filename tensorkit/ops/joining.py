@@ -1,19 +1,21 @@
-"""Joining tensors: cat and stack. Results are always copies."""
+"""Joining and rearranging copies: cat, stack, repeat, flip, roll, tril."""
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
-from tensorkit import layout
-from tensorkit.autograd.graph import Node, next_order
+from tensorkit import base, dtypes, layout
+from tensorkit.autograd.graph import Node
 from tensorkit.autograd.history import edge_of
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
-from tensorkit.base import Tensor, TensorBase
+from tensorkit.base import Tensor
 from tensorkit.devices import refuse_mix
-from tensorkit.errors import ShapeError, sizes, type_name
-from tensorkit.ops import results, views
-from tensorkit.ops.arguments import need_int, need_tensors
+from tensorkit.dispatch import _unpacked, op
+from tensorkit.errors import ShapeError, must_be, sizes
+from tensorkit.layout import Ints
+from tensorkit.ops import copying, gathering, results, views
+from tensorkit.ops.arguments import as_int, need_int, need_tensor, need_tensors
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
 
 
@@ -25,11 +27,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     >>> tk.cat([tk.tensor([1, 2]), tk.tensor([3])])
     tensor([1, 2, 3])
     """
-    dim = dim if axis is None else axis
     _need_tensors("cat", tensors)
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    dim = need_int("cat", "dim", 2, dim)
     shapes = [tuple(x.shape) for x in tensors]
     if () in shapes:
         at = shapes.index(())
@@ -37,23 +35,17 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             f"zero-dimensional tensor (at position {at}) cannot be concatenated",
             repair="tk.stack(tensors)",
         )
-    refuse_mix(*(x.device for x in tensors))
     model = next((shape for shape in shapes if shape != (0,)), (0,))
-    dim = layout.wrap_dim(dim, len(model))
-    for number, shape in enumerate(shapes):
-        if shape not in (model, (0,)):
-            _check_alike(model, shape, dim, number)
-    xp = tensors[0]._xp
-    used = tensors
-    if (0,) in shapes and model != (0,):
-        used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)]
-    array = results.run(xp.concatenate, _promoted(tensors, used), dim)
-    result = results.contiguous_result(array, tensors[0].device)
-    ends = list(accumulate(0 if shape == (0,) else shape[dim] for shape in shapes))
-    parts: list[Any] = list(zip([0, *ends], ends, strict=False))
-    if len(model) > 1:
-        parts = [None if x == (0,) else part for x, part in zip(shapes, parts, strict=True)]
-    return _recorded(result, tensors, _CAT, dim, parts)
+    dim = layout.wrap_dim(need_int("cat", "dim", 2, dim if axis is None else axis), len(model))
+    used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
+    try:
+        array = results.run(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
+    except ValueError:
+        _refuse_shapes(shapes, model, dim)
+        raise
+    ends = accumulate([0 if shape == (0,) else shape[dim] for shape in shapes], initial=0)
+    parts = [slice(*each) for each in pairwise(ends)]
+    return _recorded(array, tensors, _CAT, dim, parts)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -63,11 +55,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     tensor([[1, 2],
             [3, 4]])
     """
-    dim = dim if axis is None else axis
     _need_tensors("stack", tensors)
-    if not tensors:
-        raise ShapeError("stack expects a non-empty TensorList")
     shape = tuple(tensors[0].shape)
+    dim = dim if axis is None else axis
     dim = layout.wrap_dim(need_int("stack", "dim", 2, dim), len(shape) + 1)
     for number, x in enumerate(tensors):
         if x.shape != shape:
@@ -77,38 +67,40 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
                 a_shape=shape,
                 b_shape=tuple(x.shape),
             )
-    refuse_mix(*(x.device for x in tensors))
-    xp = tensors[0]._xp
-    array = results.run(xp.stack, _promoted(tensors, tensors), dim)
-    result = results.contiguous_result(array, tensors[0].device)
-    parts = list(range(len(tensors)))
-    return _recorded(result, tensors, _STACK, dim, parts)
+    array = results.run(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
+    return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
 
 
 def _need_tensors(function: str, tensors: Any) -> None:
+    """Raise unless these are tensors of one device, and at least one."""
     if not isinstance(tensors, (tuple, list)):
-        kind = "Tensor" if isinstance(tensors, TensorBase) else type_name(tensors)
-        raise TypeError(
-            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}"
-        )
+        raise must_be(function, "tensors", 1, "tuple of Tensors", tensors)
     need_tensors(tensors, 0)
+    if not tensors:
+        raise ShapeError(f"{function} expects a non-empty list of Tensors")
+    refuse_mix(*(x.device for x in tensors))
 
 
-def _check_alike(model: Any, shape: Any, dim: int, number: int) -> None:
-    """Raise unless ``shape`` is ``model`` but for the size of ``dim``."""
-    if len(model) != len(shape):
-        first = f"Tensors must have same number of dimensions: got {len(model)} and {len(shape)}"
-        raise ShapeError(first, a_shape=model, b_shape=shape)
-    for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
-        if place != dim and wanted != size:
-            raise ShapeError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected size "
-                f"{wanted} but got size {size} for tensor number {number} in the list.",
-                f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
-                a_shape=model,
-                b_shape=shape,
-                dim=place,
+def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
+    """Raise where a shape is not ``model`` but for the size of ``dim``."""
+    for number, shape in enumerate(shapes):
+        if shape == (0,):
+            continue
+        if len(model) != len(shape):
+            first = (
+                f"Tensors must have same number of dimensions: got {len(model)} and {len(shape)}"
             )
+            raise ShapeError(first, a_shape=model, b_shape=shape) from None
+        for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
+            if place != dim and wanted != size:
+                raise ShapeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                    f"{wanted} but got size {size} for tensor number {number} in the list.",
+                    f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
+                    a_shape=model,
+                    b_shape=shape,
+                    dim=place,
+                ) from None
 
 
 def _promoted(tensors: Any, used: Any) -> list[Any]:
@@ -120,63 +112,152 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
     return [as_array(as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
 
 
-def _recorded(result: Tensor, tensors: Any, rule: Rule, dim: int, parts: list[Any]) -> Tensor:
-    result = results.finished(result)
+def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[Any]) -> Tensor:
+    result = results.finished(results.contiguous_result(array, tensors[0].device))
     if not state.grad or not result.dtype.is_floating_point:
-        return result
-    if all(x._node is None for x in tensors):
         return result
     edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
     if any(edge is not None for edge in edges):
-        node = Joined()
-        node.rule, node.hooks = rule, None
-        array = result._array
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
-        node.order = next_order()
-        node.edges, node.saved, node.versions = edges, (), 0
-        node.dim, node.parts = dim, parts
-        result._node = node
+        indices = [(*[slice(None)] * dim, each, ...) for each in parts]
+        result._node = Node(rule, result, edges, (indices, [x._array.shape for x in tensors]))
     return result
 
 
-_CAT = Rule("cat", "CatBackward0", (), {})
-_STACK = Rule("stack", "StackBackward0", (), {})
-_CAT.keeps = _STACK.keeps = ("dim",)
+class _Joined(Rule):
+    """Of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
+
+    keeps, frees = ("indices", "shapes"), (False, False)
+
+    def __init__(self, name: str, node: str) -> None:
+        self.name, self.node, self.inputs, self.option = name, node, (), None
+
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        """The parts of the gradient, of a tensor or an array."""
+        return [
+            None if edge is None else g[index].reshape(shape)
+            for edge, index, shape in zip(node.edges, *node.saved, strict=True)
+        ]
 
 
-class Joined(Node):
-    """The node of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
+_CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0")
 
-    __slots__ = ("dim", "parts")
 
-    dim: int
-    # for each input: begin and end along ``dim``, or its position; None of one that was left out
-    parts: list[Any]
+# Copies in another arrangement
 
-    def gradients(self, g: Any) -> tuple[Any, ...]:
-        """The parts of the gradient."""
-        return tuple(
-            None
-            if edge is None
-            else g[(slice(None),) * self.dim + (slice(*part) if type(part) is tuple else part, ...)]
-            if part is not None
-            else g.reshape(-1)[:0]
-            for edge, part in zip(self.edges, self.parts, strict=True)
+
+@op(dim=("dims",))
+def flip(xp: Any, input: Any, *dims: int) -> Any:
+    """The elements in reverse order along ``dims``, as a copy.
+
+    >>> tk.flip(tk.tensor([[1, 2], [3, 4]]), (0,))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    if not dims:
+        raise TypeError("dims are missing")
+    vector = input.reshape(input.shape or (1,))  # a number counts as one
+    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy(order="K")
+
+
+@op()
+def repeat(xp: Any, input: Any, *repeats: int) -> Any:
+    """The whole tensor, ``repeats`` times along each dimension, as a copy.
+
+    There may be more repeats than dimensions: new ones come in front.
+
+    >>> tk.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    if not repeats:
+        raise TypeError("repeats are missing")
+    if len(_unpacked(repeats)) < input.ndim:
+        raise ShapeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor",
+            a_shape=input.shape,
         )
+    return xp.tile(input, _unpacked(repeats))
 
-    def tensor_gradients(self, g: Tensor) -> tuple[Any, ...]:
-        """The parts of the gradient, as views."""
-        return tuple(
-            None
-            if edge is None
-            else views.slice(g, self.dim, *part, 1)
-            if type(part) is tuple
-            else views.select(g, self.dim, part)
-            if part is not None
-            else g.reshape(-1)[:0]
-            for edge, part in zip(self.edges, self.parts, strict=True)
+
+def _sum_of_repeats(g: Any, repeats: Ints, shape: Ints) -> Any:
+    """The sum of all copies that ``repeat`` made of a tensor of this shape."""
+    own = (1,) * (len(repeats) - len(shape)) + shape
+    apart = g.reshape([each for pair in zip(repeats, own, strict=True) for each in pair])
+    return apart.sum(tuple(range(0, 2 * len(own), 2))).reshape(shape) if own else g
+
+
+flip.grad(input=lambda g, dims: flip(g, dims))
+repeat.grad(input=lambda g, repeats, shape: _sum_of_repeats(g, repeats, shape))
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each entry along ``dim`` several times in a row; without ``dim``, each element.
+
+    ``repeats`` is a number or a tensor with one for each entry.
+
+    >>> tk.repeat_interleave(tk.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    need_tensor("repeat_interleave", input)
+    if dim is None:
+        input, dim = views.flatten(input), 0
+    dim = layout.wrap_dim(need_int("repeat_interleave", "dim", 3, dim), input.dim())
+    shape, count = tuple(input.shape), as_int(repeats)
+    if count is None:
+        return gathering.index_select(input, dim, _repeated_positions(repeats, shape[dim], dim))
+    if count < 0:
+        raise ShapeError("repeats can not be negative")
+    apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
+    spread = views.expand(views.unsqueeze(input, dim + 1), apart)
+    spread = copying.laid_out(spread, layout.contiguous_strides(apart))
+    return views.view(spread, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
+
+
+def _repeated_positions(repeats: Any, size: int, dim: int) -> Tensor:
+    """Position 0 as often as ``repeats`` says first, then position 1, and so on."""
+    need_tensor("repeat_interleave", repeats, "repeats", 2)
+    if repeats.shape != (size,) or repeats.dtype not in (dtypes.int64, dtypes.int32):
+        raise ShapeError(
+            "repeats must be integers and have the same size as input along dim, but got "
+            f"{repeats.dtype} of shape {tuple(repeats.shape)} and input.size({dim}) = {size}",
+            a_shape=tuple(repeats.shape),
         )
+    if (repeats._array < 0).any():
+        raise ShapeError("repeats can not be negative")
+    positions = repeats.device.backend.repeated_positions(repeats._array)
+    return base.new(positions)
 
-    def value(self, name: str) -> Any:
-        """Nothing but the dimension is saved."""
-        return self.dim
+
+@op()
+def tril(xp: Any, input: Any, diagonal: int = 0) -> Any:
+    """The lower triangle of each matrix, zeros above; ``diagonal`` moves the border up.
+
+    >>> tk.tril(tk.ones(3, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    _need_matrices("tril", input)
+    return xp.tril(input, diagonal)
+
+
+@op()
+def triu(xp: Any, input: Any, diagonal: int = 0) -> Any:
+    """The upper triangle of each matrix, zeros below; ``diagonal`` moves the border up.
+
+    >>> tk.triu(tk.ones(2, 3), 1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.]])
+    """
+    _need_matrices("triu", input)
+    return xp.triu(input, diagonal)
+
+
+def _need_matrices(function: str, x: Any) -> None:
+    if x.ndim < 2:
+        raise ShapeError(f"{function}: input tensor must have at least 2 dimensions")
+
+
+tril.grad(input=lambda g, diagonal: tril(g, diagonal))
+triu.grad(input=lambda g, diagonal: triu(g, diagonal))

@@ -77,8 +77,9 @@ def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     own = x.device
     if device is own:
         return x
-    array = _copied(x._array, own.backend, device.backend, why)
-    result = base.place(array, layout.dense_strides(x._array.shape, x._strides))
+    order = layout.slowest_first(x._strides)  # which the copy keeps
+    array = _copied(x._array.transpose(order), own.backend, device.backend, why)
+    result = base.new(array.transpose(layout.inverse(order)))
     if x._node is None:
         return finished(result)
     return history.record(_MOVE, result, {"x": x, "origin": own})

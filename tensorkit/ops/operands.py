@@ -44,6 +44,12 @@ def promoted_type(operands: tuple[Operand, ...]) -> DType:
     return found
 
 
+def promoted_dtype(*values: Any) -> DType:
+    """The dtype in which an operation computes with these tensors and numbers."""
+    operands = [as_operand(each) for each in values]
+    return promoted_type(tuple([each for each in operands if each is not None]))
+
+
 def as_array(operand: Operand, dtype: DType) -> Any:
     """The array of an operand in this dtype."""
     if operand.is_number:  # as a NumPy scalar, by which a forward can tell it from a tensor
@@ -69,4 +75,4 @@ def converted_strides(operand: Operand, dtype: DType) -> Ints:
     """Strides of the operand after promotion: converting makes a dense copy."""
     if operand.is_number or operand.dtype is dtype or not operand.shape:
         return operand.strides
-    return layout.dense_strides(operand.shape, operand.strides)
+    return operand.strides

@@ -1,4 +1,4 @@
-"""Choosing between elements: where, nonzero, and what formulas need of the kind."""
+"""Choosing by a mask: where, masked_fill, nonzero."""
 
 import math
 from typing import Any
@@ -9,12 +9,12 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd.modes import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.errors import DTypeError
-from tensorkit.ops import results
-from tensorkit.ops.arguments import check_value, need_tensor, no_such_call
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError, ShapeError, must_be
+from tensorkit.ops import results, writing
+from tensorkit.ops.arguments import as_number, check_value, need_tensor
 from tensorkit.ops.moving import together
-from tensorkit.ops.notation import op
-from tensorkit.ops.operands import as_array, as_operand, promoted_type
+from tensorkit.ops.operands import as_array, as_operand, number_array, promoted_type
 from tensorkit.quiet import quietly
 
 
@@ -29,114 +29,48 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     tensor([0., 2.])
     """
     if state.on_arrays and not isinstance(condition, TensorBase):
-        return _choose(condition, input, other)
-    plain = _plain_choice(condition, input, other)
-    if plain is not None:
-        return plain
+        return _where(condition, input, other)
     if input is other is None:
-        need_tensor("where", condition, "condition")
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
-    operands = [as_operand(value) for value in (input, other)]
-    if not isinstance(condition, TensorBase) or None in operands:
-        raise no_such_call(
-            "where",
-            tuple(value for value in (condition, input, other) if value is not None),
-            "(Tensor condition, Tensor or Number input, Tensor or Number other)",
-        )
-    if condition.dtype is not dtypes.bool_:
-        raise DTypeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition.dtype.word}",
-            repair="tk.where(condition != 0, x, y)",
-        )
-    first, second = (operand for operand in operands if operand is not None)
-    dtype = promoted_type((first, second))
-    for each in (first, second):
+    _need_mask("where", condition, "tk.where(condition != 0, x, y)")
+    operands = tuple([as_operand(value) for value in (input, other)])
+    if None in operands:
+        name, value = ("input", input) if operands[0] is None else ("other", other)
+        raise must_be("where", name, 2 if name == "input" else 3, "Tensor or a number", value)
+    dtype = promoted_type(operands)  # type: ignore[arg-type]
+    shape = tuple(condition.shape)
+    for each in operands:
         if each.is_number and dtype is not dtypes.float16:  # which takes it as inf
             check_value(each.array, dtype)
-    shape = layout.broadcast_shapes(
-        layout.broadcast_shapes(tuple(condition.shape), first.shape), second.shape
-    )
-    chosen = [quietly(as_array, each, dtype) for each in (first, second)]
-    array = results.run(_choose.definition.forward, condition._xp, condition._array, *chosen)
-    pairs = [(tuple(condition.shape), condition._strides)]
-    pairs += [(each.shape, each.strides) for each in (first, second) if not each.is_number]
-    strides = layout.result_strides(shape, pairs)
-    result = base.place(array, strides)
-    values = {"condition": condition, "x": input, "y": other}
-    return results.recorded(_choose.definition, result, values)
+        shape = layout.broadcast_shapes(shape, each.shape)
+    chosen = [quietly(as_array, each, dtype) for each in operands]
+    array = results.run(_where.definition.forward, condition._xp, condition._array, *chosen)
+    values = {"condition": condition, "input": input, "other": other}
+    return results.recorded(_where.definition, base.new(array), values)
 
 
-def _plain_choice(condition: Any, input: Any, other: Any) -> Tensor | None:
-    """The result for contiguous tensors of the CPU of one floating-point dtype, and numbers."""
-    tensors = [x for x in (input, other) if isinstance(x, TensorBase)]
-    if not tensors or not isinstance(condition, TensorBase) or state.inference or base.watch:
-        return None
-    dtype, arrays = tensors[0]._array.dtype, [condition._array]
-    for x in (input, other):
-        if isinstance(x, TensorBase):
-            arrays.append(x._array)
-        elif x.__class__ is float and -60_000 < x < 60_000:
-            arrays.append(dtype.type(x))
-        else:
-            return None
-    if dtype.char not in "fd" or arrays[0].dtype != bool:
-        return None
-    if any(array.dtype is not dtype for array in arrays[1:]):
-        return None
-    if not all(isinstance(x, (_ndarray, dtype.type)) and x.flags.c_contiguous for x in arrays):
-        return None
-    try:
-        chosen = results.run(_choose.definition.forward, _xp, *arrays)
-    except ValueError:  # shapes that do not fit
-        return None
-    result = base.new(base.contiguous(chosen))
-    return results.recorded(
-        _choose.definition, result, {"condition": condition, "x": input, "y": other}
-    )
+@op(dtypes={"condition": "integral", "input": "any", "other": "any"})
+def _where(xp: Any, condition: Any, input: Any, other: Any) -> Any:
+    if input.__class__ is np.ndarray and _is_zero(other):
+        return kept(xp, condition, input)
+    if other.__class__ is np.ndarray and _is_zero(input):
+        return kept(xp, xp.logical_not(condition), other)
+    return xp.where(condition, input, other)
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
-
-    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
-    tensor([[0, 0],
-            [1, 1]])
-    """
-    need_tensor("nonzero", input)
-    array, xp = input._array, input._xp
-    if as_tuple and not array.ndim:
-        array = array.reshape(1)
-    if not array.ndim:
-        found = xp.zeros((0, int(bool(array))), xp.int64)
-    else:
-        found = np.array(array.nonzero()) if xp is np else xp.stack(xp.nonzero(array))
-    n_dims, count = found.shape
-    result = results.finished(base.place(found.T, (1, count)))
-    if not as_tuple:
-        return result
-    columns = (layout.Layout((count,), (1,), dim * count) for dim in range(n_dims))
-    return tuple(results.finished(base.view_of(result, column)) for column in columns)
-
-
-@op(kind="function")
-def _choose(xp: Any, condition: Any, x: Any, y: Any) -> Any:
-    """``where`` on arrays."""
-    if x.__class__ is _ndarray and _is_zero(y):
-        return kept(xp, condition, x)
-    if y.__class__ is _ndarray and _is_zero(x):
-        return kept(xp, xp.logical_not(condition), y)
-    return xp.where(condition, x, y)
-
-
-_MANY = 2**8
-_xp = CPU.backend.xp
-_ndarray = _xp.ndarray  # what is slow there is not slow on a GPU
+_where.grad(
+    node="WhereBackward0",
+    input=lambda g, condition: where(condition, g, 0.0),
+    other=lambda g, condition: where(condition, 0.0, g),
+)
 
 
 def _is_zero(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 0 and value == 0 and not math.copysign(1, value) < 0
+
+
+_MANY = 2**8
 
 
 def kept(xp: Any, condition: Any, x: Any) -> Any:
@@ -157,14 +91,89 @@ def kept(xp: Any, condition: Any, x: Any) -> Any:
     return masks.view(x.dtype)
 
 
-_choose.grad(
-    node="WhereBackward0",
-    x=lambda g, condition: where(condition, g, 0.0),
-    y=lambda g, condition: where(condition, 0.0, g),
+def _need_mask(function: str, mask: Any, repair: str) -> None:
+    need_tensor(function, mask, "mask", 2)
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(
+            f"{function} expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{mask.dtype.word}",
+            repair=repair,
+        )
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with ``value``, a number or 0-d tensor, where ``mask`` is true; they broadcast.
+
+    >>> tk.masked_fill(tk.tensor([1., 2., 3.]), tk.tensor([True, False, True]), 0)
+    tensor([0., 2., 0.])
+    """
+    need_tensor("masked_fill", input)
+    _need_mask("masked_fill", mask, "mask.bool()")
+    layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
+    if isinstance(value, TensorBase):
+        if value.shape:
+            raise ShapeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{len(value.shape)} dimension(s).",
+                repair="tk.where(mask, value, x)",
+            )
+        if value.device is CPU and value.dtype is not input.dtype:
+            check_value(value.item(), input.dtype)
+        return _fill_with_tensor(input, mask, value.to(input.dtype))
+    number = as_number(value)
+    if number is None:
+        raise must_be("masked_fill", "value", 3, "Tensor or a number", value)
+    check_value(number, input.dtype)
+    return _fill_with_number(input, mask, value=number_array(number, input.dtype)[()])
+
+
+masked_fill_ = writing.in_place(masked_fill)
+
+
+def _filled(xp: Any, x: Any, mask: Any, value: Any) -> Any:
+    filled = xp.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape)).copy()
+    xp.copyto(filled, value, where=mask)
+    return filled
+
+
+@op(dtypes={"input": "any", "mask": "integral"})
+def _fill_with_number(xp: Any, input: Any, mask: Any, *, value: Any) -> Any:
+    return _filled(xp, input, mask, value)
+
+
+@op(dtypes={"input": "any", "mask": "integral", "value": "any"})
+def _fill_with_tensor(xp: Any, input: Any, mask: Any, value: Any) -> Any:
+    return _filled(xp, input, mask, value)
+
+
+_fill_with_number.grad(
+    node="MaskedFillBackward0",
+    input=lambda g, mask: _fill_with_number(g, mask, value=0),
+)
+_fill_with_tensor.grad(
+    node="MaskedFillBackward1",
+    input=lambda g, mask: _fill_with_number(g, mask, value=0),
+    value=lambda g, mask: _fill_with_number(g, ~mask, value=0),
 )
 
 
-@op(kind="function")
-def zeros_as(xp: Any, x: Any) -> Any:
-    """Zeros in the shape of ``x``: the gradient of what does not depend on it."""
-    return xp.zeros(x.shape, x.dtype)
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
+
+    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    """
+    need_tensor("nonzero", input)
+    array, xp = input._array, input._xp
+    found = (array if array.ndim else array.reshape(1)).nonzero()
+    if as_tuple:
+        return tuple([results.finished(base.new(each.copy())) for each in found])
+    rows = xp.stack(found, 1)
+    return results.finished(base.new(rows if array.ndim else rows[:, :0].copy()))
+
+
+@op()
+def zeros_as(xp: Any, input: Any) -> Any:
+    """Zeros in the shape of ``input``: the gradient of what does not depend on it."""
+    return xp.zeros(input.shape, input.dtype)

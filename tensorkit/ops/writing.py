@@ -1,7 +1,7 @@
 """Writes in place: what is checked before, and the one function that writes."""
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from tensorkit.autograd.graph import Node, make_node, save_result
 from tensorkit.autograd.modes import state
 from tensorkit.autograd.rules import Rule
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU
+from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError, OverlapError, ShapeError, sizes
+from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.results import contiguous_result
@@ -42,16 +42,6 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
             quietly(change, *args)
     history.written(x, operation)
     return True
-
-
-def is_apart(value: Any, x: TensorBase) -> bool:
-    """Whether ``value`` is an untracked tensor of the CPU that shares no storage with ``x``."""
-    return (
-        isinstance(value, TensorBase)
-        and value.device is CPU
-        and (value._node is None or not state.grad)
-        and (x._storage is None or value._storage is not x._storage)
-    )
 
 
 def write(
@@ -104,41 +94,45 @@ def write(
         history.rebase(x, node)
 
 
-def in_place(operation: Callable[..., Tensor], keeps_dtype: bool = False) -> Callable[..., Tensor]:
-    """The in-place form of an operation whose formulas need neither the old nor the new values.
+def in_place(
+    operation: Callable[..., Any], name: str = "", check: Callable[..., object] | None = None
+) -> Callable[..., Any]:
+    """The in-place form of an operation: compute, write, and let the tensor have the new history.
 
-    ``keeps_dtype``: with an option ``dtype``, which here is that of the tensor unless given.
+    What a formula needs of the old values is a copy of them. ``check`` is called first, as
+    the operation is, and may raise.
     """
-    choose: Any = getattr(operation, "__wrapped__", operation)  # a recording looks for this name
-    name = f"{choose.__name__}_"
+    name = f"{name or operation.__name__}_"
 
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
         need_tensor(name, input)
-        history.check_write(input, *args, *options.values())
-        check_overlap(input)
-        if keeps_dtype and options.get("dtype") is None:
-            options["dtype"] = input.dtype
-        result = operation(input, *args, **options)
-        own, found = input, result
-        if own.shape != found.shape:
-            _refuse_in_place("size", sizes(own.shape), sizes(found.shape))
-        if own.dtype is not found.dtype:
-            _refuse_in_place("dtype", own.dtype.whole_name, found.dtype.whole_name)
-        write(input, result._array, choose.__name__)
-        if isinstance(result._node, Node):
+        others = (*args, *options.values())
+        if input.device is CPU:  # it stays where it is
+            theirs = [x.device for x in others if isinstance(x, TensorBase) and x.shape]
+            refuse_mix(CPU, *theirs, into=CPU)
+        tracked = history.check_write(input, *others)
+        if check is not None:
+            check(input, *args, **options)
+        old: Any = input
+        if tracked:
+            old = base.new(input._array.copy(order="K"))
+            old._node = history.edge_of(input)
+        result = operation(old, *args, **options)
+        check_overlap(input, *others)
+        check_output_shape(tuple(input.shape), tuple(result.shape))
+        check_output_dtype(result.dtype, input.dtype)
+        if tracked and not isinstance(result._node, Node):
+            raise AutogradError(f"{name} has no gradient", repair=f"x = x.{name[:-1]}(...)")
+        write(input, result._array, name.removesuffix("_"))
+        if tracked:
+            if "out" in result._node.rule.keeps:
+                save_result(result._node, input)
             history.rebase(input, result._node)
         return input
 
     inplace.__qualname__ = inplace.__name__ = name
-    inplace.__doc__ = f"``{choose.__name__}``, in place."
+    inplace.__doc__ = f"``{name.removesuffix('_')}``, in place."
     return inplace
-
-
-def _refuse_in_place(what: str, own: str, found: str) -> NoReturn:
-    raise ShapeError(
-        f"Bad in-place call: input tensor {what} {own} and output tensor {what} {found} "
-        "should match"
-    )
 
 
 def check_output_shape(own: Ints, wanted: Ints) -> None:

@@ -266,7 +266,7 @@ class Adam(Optimizer):
     """
 
     shrinks = False  # whether weight decay is for the parameters themselves
-    decay = 0.0
+    decay: float = 0
 
     def __init__(
         self,

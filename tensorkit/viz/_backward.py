@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import creation
-from tensorkit.autograd.function import FunctionNode
-from tensorkit.autograd.graph import Parts
-from tensorkit.autograd.modes import on_arrays
+from tensorkit.autograd.function import Application
+from tensorkit.autograd.grad_mode import on_arrays
+from tensorkit.autograd.node import Outputs
 from tensorkit.base import Tensor
 from tensorkit.data import from_numpy
 from tensorkit.devices import backend_of
 from tensorkit.errors import AutogradError
-from tensorkit.ops import reduction
+from tensorkit.ops import reductions
 from tensorkit.viz import autograd_graph, boxes, folding, words
 from tensorkit.viz._graph import FLOW, box_of, key
 from tensorkit.viz.autograd_graph import Vertex
@@ -119,8 +119,8 @@ def backward(
 def _start(loss: Tensor, gradient: Tensor) -> Any:
     """The array with which the walk begins, as the node of ``loss`` takes it."""
     node = loss.grad_fn
-    if isinstance(node, FunctionNode) and len(node.models) > 1:
-        return Parts({loss._node.output_nr: gradient.detach()._array})
+    if loss._node is not node:  # one of several outputs
+        return Outputs({loss._node.output_nr: gradient.detach()._array})
     return gradient.detach()._array
 
 
@@ -132,7 +132,7 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
     node = vertex.node
     inputs = iter([it for it in vertex.inputs if it is not None])
     with on_arrays():
-        values = node.gradients(incoming)
+        values = node.rule.gradients(node, incoming, False)
     for number, (edge, value) in enumerate(zip(node.edges, values, strict=False)):
         if edge is None:
             continue
@@ -141,10 +141,10 @@ def _passed_on(vertex: Vertex, incoming: Any) -> Iterator[tuple[int, int, Any]]:
             value = edge.device.backend.asarray(value)
             if value.shape != shape:
                 with on_arrays():
-                    value = reduction.sum_to_shape(value, to=shape)
+                    value = reductions.sum_to_shape(value, to=shape)
         whole = getattr(edge, "whole", edge)
         if whole is not edge and value is not None:  # one of several outputs
-            value = Parts({edge.output_nr: value})
+            value = Outputs({edge.output_nr: value})
         yield number, next(inputs), value
 
 
@@ -190,7 +190,7 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     that derivative, and any other gradient gives its product with it.
     """
     node = vertex.node
-    if isinstance(node, FunctionNode):  # not called for a look: its backward may do anything
+    if isinstance(node.rule, Application):  # not called for a look: its backward may do anything
         return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
     host = _on_host(incoming)
     ones = np.ones(host.shape, host.dtype)
@@ -198,7 +198,9 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
     to_device = node.device.backend.from_host
     found = {}
     with on_arrays():
-        both = zip(*map(node.gradients, (to_device(ones), to_device(probe))), strict=True)
+        both = zip(
+            *(node.rule.gradients(node, to_device(it), False) for it in (ones, probe)), strict=True
+        )
     for edge, (derivative, product) in enumerate(both):
         if derivative is None:
             continue
@@ -215,8 +217,8 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
 
 
 def _in_words(gradient: Any) -> str:
-    if isinstance(gradient, Parts):
-        each = sorted(gradient.values.items())
+    if isinstance(gradient, Outputs):
+        each = sorted(gradient.items())
         return ", ".join(f"{_in_words(value)} for output {number}" for number, value in each)
     return words.values(from_numpy(np.array(_on_host(gradient))))
 

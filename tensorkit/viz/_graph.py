@@ -94,7 +94,7 @@ def box_of(vertices: list[Vertex], group: Group) -> Box:
         lines = [f"leaf, {it.form}", it.value, "gradient → .grad"]
         return _box(it.title, lines, LEAF)
     lines = [it.form, it.value]
-    lines += [f"keeps {saved.name.removeprefix('_saved_')} {saved.words}" for saved in it.saved]
+    lines += [f"keeps {saved.name} {saved.words}" for saved in it.saved]
     if it.tensor is not None and it.tensor.retains_grad:
         lines.append("gradient → .grad (retain_grad)")
     return _box(it.label, [*lines, it.line], RESULT if it is vertices[-1] else PLAIN)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensorkit.autograd.graph import shown
+from tensorkit.autograd.node import NAMES, Node
 from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.errors import AutogradError
 from tensorkit.layout import Layout
 from tensorkit.viz import words
 
-_OMITTED = (("_saved_alpha", 1), ("_saved_beta", 1))  # factors that change nothing
+_OMITTED = (("alpha", 1), ("beta", 1))  # factors that change nothing
 
 
 @dataclass
@@ -125,28 +125,27 @@ def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = Tr
 
 def saved_by(node: Any) -> list[Saved]:
     """What a node keeps for backward, in words; also that it was freed or changed."""
-    if hasattr(node, "inner"):  # a write to a part keeps what the write kept
-        node = shown(node.inner)
+    if node.name().endswith("CopySlices") and isinstance(node.saved[0], Node):
+        node = node.saved[0]  # a write to a part keeps what the write kept
     found: list[Saved] = []
-    for name in ["saved_tensors"] if hasattr(type(node), "saved_tensors") else dir(node):
-        if not name.startswith(("_saved_", "saved_tensors")):
-            continue
-        if name == "_saved_self_sym_sizes" and node.rule.part is not None:
+    for at, keep in enumerate(node.rule.keeps[: len(node.saved)]):
+        name = NAMES.get(keep, keep)
+        if keep == "shape" and node.rule.part is not None:
             continue  # a view of a part: the index says it already
         try:
-            value = getattr(node, name)
+            value = node.value(at)
         except AutogradError as error:
             is_changed = hasattr(error, "expected")
             why = "changed since it was saved" if is_changed else "freed by an earlier backward"
             found.append(Saved(name, why, error=error))
             continue
-        for it in value if name == "saved_tensors" else [value]:
-            if is_tensor(it):
-                text = words.form(it) if it.ndim else f"{words.form(it)} = {words.values(it)}"
-                found.append(Saved(name, text, it))
-            elif not (it is None or isinstance(it, bool | Layout) or (name, it) in _OMITTED):
-                found.append(Saved(name, words.number(it)))
-    return found
+        if is_tensor(value):
+            text = words.form(value)
+            text = text if value.ndim else f"{text} = {words.values(value)}"
+            found.append(Saved(name, text, value))
+        elif not (value is None or isinstance(value, bool | Layout) or (name, value) in _OMITTED):
+            found.append(Saved(name, words.number(value)))
+    return sorted(found, key=lambda it: it.name)
 
 
 def errors(nodes: Iterable[Any]) -> list[AutogradError]:

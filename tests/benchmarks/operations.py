@@ -29,7 +29,7 @@ UNARY = words(
     "abs asin atan ceil cos cosh erf exp expm1 floor neg reciprocal relu round sigmoid "
     "sign sin sinh square tan tanh trunc isfinite isinf isnan clone numel is_floating_point "
     "sum mean var std prod amax amin max min argmax argmin any all norm nonzero "
-    "count_nonzero t ravel flatten squeeze trace diag diagonal tril triu det inverse unique"
+    "t ravel flatten squeeze trace diag diagonal tril triu unique"
 )
 POSITIVE = words("acos log log10 log1p log2 rsqrt sqrt")
 BINARY = words(
@@ -38,7 +38,7 @@ BINARY = words(
 )
 ALONG = words(
     "sum mean var std prod amax amin max min argmax argmin any all norm softmax log_softmax "
-    "logsumexp cumsum sort argsort unbind count_nonzero unsqueeze"
+    "logsumexp cumsum sort argsort unbind unsqueeze"
 )
 LIKE = words("zeros_like ones_like empty_like rand_like randn_like")
 SIZED = words("zeros ones empty rand randn")
@@ -131,7 +131,6 @@ CALLS: dict[str, str] = {
     "broadcast_tensors": "m.broadcast_tensors(x, v)[1]",
     "repeat_interleave": "m.repeat_interleave(v, 3)",
     "bmm": "m.bmm(f, f)",
-    "baddbmm": "m.baddbmm(f, f, f)",
     "addmm": "m.addmm(v, x, y)",
     "mv": "m.mv(x, v)",
     "dot": "m.dot(v, v)",
@@ -170,7 +169,7 @@ COVERED = set(
     words("""Generator Size Tensor absolute bool can_cast clip clip_ concat default_generator device
     divide double dtype e enable_grad finfo float float16 float32 float64 from_dlpack
     get_default_device get_default_dtype get_rng_state half iinfo inf inference_mode initial_seed
-    int int16 int32 int64 int8 is_anomaly_check_nan_enabled is_anomaly_enabled is_grad_enabled
+    int int16 int32 int64 int8 is_grad_enabled
     is_inference_mode_enabled long multiply nan newaxis pi promote_types seed set_default_device
     set_default_dtype set_grad_enabled set_printoptions set_rng_state short subtract true_divide
     uint8""")

@@ -77,6 +77,7 @@ def test_a_file_in_the_courses_folder_counts_in_every_folder(
     assert release.nbgrader_config().CourseDirectory.db_url == url
 
 
+@pytest.mark.rest
 def test_a_hub_has_its_exchange_elsewhere(course: Path, environment: Mapping[str, str]) -> None:
     hub = course.parent / "hub"
     done = _nbgrader(course, environment, "list", COURSE_EXCHANGE=str(hub))
@@ -93,6 +94,7 @@ def test_a_new_gradebook_needs_no_activated_environment(
     assert (course / "course" / "gradebook.db").is_file()
 
 
+@pytest.mark.rest
 def test_a_course_that_is_not_found_is_a_warning(
     course: Path, environment: Mapping[str, str]
 ) -> None:

@@ -112,7 +112,11 @@ def test_a_change_of_what_is_wanted_is_noticed(install: ModuleType, changed: str
 
 
 @pytest.mark.parametrize(
-    "notes", [{"is_complete": False}, {"is_complete": True, "folder": "elsewhere"}]
+    "notes",
+    [
+        {"is_complete": False},
+        pytest.param({"is_complete": True, "folder": "elsewhere"}, marks=pytest.mark.rest),
+    ],
 )
 def test_an_unfinished_or_moved_environment_is_made_anew(
     install: ModuleType, notes: dict[str, object]

@@ -182,6 +182,23 @@ def test_update_carries_answers_over_and_keeps_the_old_notebook(course: Path) ->
     assert _said(course) == []
 
 
+def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    notebook.cells += [nbformat.v4.new_code_cell(it) for it in ("my_note = 1", "  ")]
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = learner.update(course, "01_numbers")
+    assert done is not None
+    assert done.n_other_cells == 1
+    assert "my_note" in done.kept.read_text()
+
+
+def test_the_notebook_that_was_saved_last_is_found(course: Path) -> None:
+    assert learner.notebook_saved_last(course) == _mine(course)
+    _mine(course).unlink()
+    assert learner.notebook_saved_last(course) is None
+
+
 def test_update_takes_the_new_stub_where_nothing_was_written(course: Path) -> None:
     new_stub = "def half(n):\n    return n - 2"
     _release(course, DOUBLE, replace(HALF, released_source=new_stub))

@@ -10,11 +10,13 @@ Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
-  ones) and vectors of 32 bytes, where NumPy's longdouble is longer than float64; elsewhere, and in ranges of more than 32,768 numbers, which it
-  divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
-  and powers are approximations.
-- add and sub of float16 tensors with alpha round once; PyTorch does so in whole vectors of the
-  processor and rounds the product, too, in the elements that are left over.
+  ones) and vectors of 32 bytes, where NumPy's longdouble is longer than float64; elsewhere, and in
+  ranges of more than 32,768 numbers, which it divides among threads, the last digit may differ. So
+  may randn and powers: logarithms, cosines and powers are approximations.
+- With alpha, add and sub round the product and then the sum; PyTorch rounds once. float16 is
+  computed and rounded by NumPy after each step of an operation; PyTorch's kernels compute such a
+  step, and numbers that are operands, in float32. The last digit may differ.
+- alpha is a Python number.
 - The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
   vectors give nan, tensorkit the exact remainder.
 - A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.
@@ -28,6 +30,9 @@ Differences that no expression below can show:
   another signature without one. keepdim=True alone is taken by mean and sum.
 - Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
+- einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
+  its results are its own.
+- sort and argsort give contiguous tensors, and the node SortBackward0 with stable=, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of
@@ -52,8 +57,9 @@ Differences that no expression below can show:
 - A keyword that a function lacks, or a missing argument, is refused in Python's words where
   PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - `_base` and `_is_view()` tell of floating-point views only: nothing else needs to know them.
-- tril_, triu_ and baddbmm_ refuse to write to expanded tensors, as other operations do.
+- tril_ and triu_ refuse to write to expanded tensors, as other operations do.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
+- A number may stand first in every operation of two tensors: eq(1, x) is eq(x, 1).
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - A second derivative of leaky_relu or nll_loss alone: PyTorch gives zeros, to tensorkit their
   slopes do not depend on x.
@@ -79,14 +85,7 @@ KNOWN_DIFFERENCES = {
     "torch.full((2,), np.bool_(True))": "NumPy's bool counts as Python's",
     # Not in this version; each raises a sentence that says so.
     "torch.tensor(1 + 2j)": "there are no complex numbers",
-    # Words of Python itself for missing or extra arguments.
-    "torch.full((2,))": "Python's own sentence for a missing argument",
-    "torch.iinfo()": "Python's own sentence for a missing argument",
-    "t3.select(0)": "Python's own sentence for a missing argument",
-    "torch.rand()": "the sentence of zeros() serves all functions that take a size",
-    "torch.arange(end=5, step=2)": "PyTorch names the keywords in the order of a hash table",
-    "torch.abs()": "Python's own sentence for a missing argument",
-    "torch.linspace(0, 1)": "Python's own sentence for a missing argument",
+    "torch.eq(1, t3)": "a number may stand first in every operation of two tensors",
     "torch.zeros([1] * 65).ndim": "NumPy's arrays have at most 64 dimensions",
     # NumPy 2's protocol: PyTorch warns (DeprecationWarning) and fails where tensorkit shares.
     "np.asarray(m, copy=False)": "tensorkit shares the memory, as asked",

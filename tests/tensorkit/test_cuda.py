@@ -238,7 +238,6 @@ def test_the_default_device_ends_with_its_simulation():
         lambda x, mask: x[mask],
         lambda x, mask: x[:, mask[0]],
         lambda x, mask: x.__setitem__(mask, x[0, 0]),
-        lambda x, mask: x.index_put_((mask,), x[0, 0]),
     ],
 )
 def test_no_kernel_looks_whether_the_positions_of_a_mask_lie_inside(use):
@@ -549,7 +548,6 @@ MIXED = {
     "scatter_add_": lambda x, y: x.scatter_add_(0, tk.zeros_like(x, dtype=tk.int64), y),
     "index_add_": lambda x, y: x.index_add_(0, tk.arange(2, device=x.device), y),
     "bincount": lambda x, y: tk.bincount(x[0].long(), y[0]),
-    "index_put_": lambda x, y: x.index_put_((tk.tensor([0, 1]),), y),
 }
 
 
@@ -655,7 +653,6 @@ def test_one_number_goes_to_where_it_is_written_or_a_gradient_is_needed():
         lambda x, y: x.masked_fill_(y > 0, 7.0),
         lambda x, y: x.masked_fill_(x > 0, y),
         lambda x, y: x.clamp_(y),
-        lambda x, y: x.index_put_((), y),
     ],
 )
 def test_a_number_of_the_cpu_that_is_written_to_stays_there(write):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,18 @@ def klass(warm: Warm, source: Source) -> Class:
 def klass_once(warm_once: Warm, source: Source) -> Class:
     """The class under one profile."""
     return Class(warm_once, source)
+
+
+@pytest.fixture
+def honest(source: Source) -> bytes:
+    """A submission with all answers."""
+    return json.dumps(Class(None, source).honest()).encode()  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def half(source: Source) -> bytes:
+    """A submission with one answer, for 6 points."""
+    return json.dumps(Class(None, source).honest("pixels")).encode()  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")

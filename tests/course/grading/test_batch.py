@@ -39,18 +39,6 @@ def grade(school: School, **options: object) -> dict[str, Result]:
     return {it.learner: it for it in batch.grade(school.root, CHAPTER, **options)}  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def honest(source: Source) -> bytes:
-    klass = Class(None, source)  # type: ignore[arg-type]
-    return json.dumps(klass.honest()).encode()
-
-
-@pytest.fixture
-def half(source: Source) -> bytes:
-    klass = Class(None, source)  # type: ignore[arg-type]
-    return json.dumps(klass.honest("pixels")).encode()
-
-
 def test_a_batch_with_everything_in_it_reaches_everybody(
     school: School, source: Source, honest: bytes, half: bytes
 ) -> None:

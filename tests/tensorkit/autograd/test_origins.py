@@ -116,22 +116,6 @@ def test_an_assignment_is_the_origin_of_the_whole_tensor():
     assert y.origin.arguments == {"index": 0, "value": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("change", "arguments"),
-    [
-        (lambda y: y.unsqueeze_(0), {"dim": 0}),
-        (lambda y: y.unsqueeze_(dim=1), {"dim": 1}),
-        (lambda y: y.transpose_(0, dim1=1), {"dim0": 0, "dim1": 1}),
-        (lambda y: y.t_(), {}),
-        (lambda y: y.squeeze_(0), {"dim": 0}),
-    ],
-)
-def test_a_view_in_place_names_its_arguments(x, change, arguments):
-    with tk.autograd.recording():
-        y = change(x * 3)
-    assert y.origin.arguments == arguments
-
-
 def test_an_input_that_is_gone_is_represented_by_its_values():
     with tk.autograd.recording():
         y = tk.zeros(2) + 1

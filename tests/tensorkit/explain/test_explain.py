@@ -260,7 +260,7 @@ def test_who_saved_and_who_changed_are_named_with_their_lines():
     with pytest.raises(RuntimeError) as raised:
         _broken(True).backward()
     text = explain.inplace(raised.value).alt
-    assert "MulBackward0 saved its input (_saved_" in text
+    assert "MulBackward0 saved its input (" in text
     assert "loss = (y * y).sum()" in text
     assert "the last was add_ (test_explain.py, line" in text
     assert "y += 1" in text

@@ -9,7 +9,6 @@ torch.cat([m,torch.tensor([])])
 torch.cat([m.long(),m])
 torch.cat([m.t(),m.t()])
 torch.cat([m,m],-1)
-torch.cat([])
 torch.cat(m)
 torch.cat([m,1])
 torch.cat([m,m],2)
@@ -29,18 +28,6 @@ torch.stack([T(1.),T(2.)])
 torch.stack([T(1.),T(2)])
 torch.stack([m.t(),m.t()])
 torch.stack(1)
-torch.zeros(5).scatter_(0,T(3),value=1)
-torch.zeros(5).scatter(0,T(3),1.)
-m[0].scatter(0,T(1),5.)
-m[0].scatter(0,T(1),m[1,0])
-m[0].scatter(0,T(1),T([7.,8.]))
-m[0].scatter_add(0,T(1),m[1,0])
-m[0].scatter_add(0,T(1),T([7.,8.]))
-m[0].gather(0,T(1))
-m[0,1].gather(0,T([0,0,0]))
-m[0,1].scatter(0,T([0]),7.)
-m[0,1].scatter_add(0,T([0]),m[1,:1])
-m[0,1].scatter_add(0,T(0),m[1,1])
 torch.where(m>3,m)
 torch.where([True])
 m[[0,1]]
@@ -100,13 +87,8 @@ x[:,:,T([True])]
 x[T([0,1]),T([0]),T([0]),T([0])]
 x[T([0]),0,0,0]
 x[1.]
-x["a"]
-x[[1.]]
-x[["a"]]
-x[[0,1.5]]
 import numpy as np;x[np.array([0,1])]
 import numpy as np;x[np.array([True,False])]
-import numpy as np;x[np.array([0.,1])]
 import numpy as np;x[np.int64(1)]
 x[range(2)]
 x[(0,1),]
@@ -127,12 +109,9 @@ m[1:,T([0,1])]
 m[::2][T([0,1])]
 m[:,::2][T([0,1])]
 m[T([0,1]).expand(3,2)]
-m[T([[0,1],[1,0],[0,0]]).t()]
 x.permute(2,0,1)[T([0,1])]
-x.permute(2,0,1)[:,T([0,1])]
 x.permute(2,1,0)[:,T([0,1]),T([0,1])]
 x.permute(2,1,0)[T([0,1]),:,T([0,1])]
-x.permute(2,1,0)[T([[0,1],[1,0]]).t(),:,T([0,1])]
 m.index_select(0,T([0,1]))
 m.t().index_select(0,T([0,1]))
 m.t().index_select(1,T([0,1]))
@@ -144,8 +123,6 @@ m.index_select(0,T([0],dtype=torch.int32))
 m.index_select(0,T([0],dtype=torch.int16))
 m.index_select(0,T([[0]]))
 m.index_select(2,T([0]))
-T(1.).index_select(0,T([0]))
-T(1.).index_select(0,T([0,0]))
 m.gather(1,T([[0],[1],[2]]))
 m.gather(1,T([[0,1]]))
 m.t().gather(1,T([[0,1]]))
@@ -160,8 +137,6 @@ m.gather(0,T([[0,0,0,0,0]]))
 m.gather(2,T([[0]]))
 m.gather(0,T([],dtype=torch.long))
 m.gather(0,torch.zeros(0,4,dtype=torch.long))
-T(1.).gather(0,T(0))
-T(1.).gather(0,T([0]))
 m.masked_fill(m>3,0.)
 m.t().masked_fill(m.t()>3,0.)
 m.masked_fill(m.t()>3,0.)
@@ -187,12 +162,6 @@ m.long().masked_fill(m>3,1e30)
 m.masked_fill(m>3,1e300)
 m.masked_fill(m>3, float('-inf'))
 m.half().masked_fill(m>3, -1e9)
-m.masked_select(m>3)
-m.masked_select(m[0]>3)
-m.masked_select(m)
-m.masked_select(x>3)
-m.masked_select(m[:,:3]>3)
-T(1.).masked_select(T(True))
 torch.zeros(2,3)[...,...,T([0])]
 torch.zeros(2,3)[...,...,True]
 torch.zeros(2,3)[...,...,None]
@@ -203,20 +172,14 @@ import numpy as np;x[np.array([[0,1],[0,1]]),0]
 import numpy as np;x[[np.array([0,1]),np.array([0,1])]]
 import numpy as np;x[np.array(1)]
 import numpy as np;x[np.array(True)]
-import numpy as np;x[np.array(1.)]
 x[[[0,1]]*32]
 x[[True,1]]
 x[[True,0]]
-x["ab"]
 x[{1}]
-x[b"a"]
-x[[0,"a"]]
 x[[[0],[0,1]]]
 x[[[[0]],[0,1]]]
 x[object()]
 x[0,object()]
-x[0,"a"]
-x[[object()]]
 x[T(1.)]
 x[0,T(1.)]
 x[[0,None]]
@@ -261,10 +224,6 @@ y=torch.zeros(0,3);y[T([0])]=1;y
 y=torch.zeros(2,3);y[T([0]),T([0,1]),0]=1;y
 x[T([0])]=1
 x[0]=1
-y=x*1;y.index_put_((T([0]),),T(1.));y
-y=x*1;y.index_put_((T([0]),),T(1.),accumulate=True);y
-y=x*1;y.index_put_((None,T([0])),T(1.));y
-y=x*1;y.index_put_(T([0]),T(1.));y
 y=m*1;y.index_add_(0,T([0,0]),torch.ones(2,4));y
 y=m*1;y.index_add(0,T([0,0]),torch.ones(2,4),alpha=2);y
 y=m*1;y.index_add_(0,T([0,5]),torch.ones(2,4));y
@@ -300,8 +259,6 @@ m.scatter_add(1,T([[0],[1],[2]]),torch.ones(3,1).double())
 m.scatter_add(1,T([[0],[1],[7]]),torch.ones(3,1))
 m.scatter_add(1,T([[0],[1],[1]]),torch.ones(2,1))
 torch.zeros(3,4).scatter_(1,T([[0,0]]),T([[1.,2]]))
-T(1.).scatter(0,T(0),2.)
-T(1.).scatter_add(0,T([0,0]),T([2.,3]))
 torch.zeros(3).scatter_(0,T([],dtype=torch.long),1.)
 m.take_along_dim(T([[0],[1],[2]]),1)
 m.take_along_dim(T([[0]]),1)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.autograd import engine, history, modes
+from tensorkit.autograd import engine
+from tensorkit.autograd.grad_mode import enable_grad
+from tensorkit.autograd.node import requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import TensorkitError
 from tensorkit.ops import copying
@@ -41,14 +43,14 @@ def gradcheck(
     True
     """
     args = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
-    varied = [x for x in args if _is_varied(x)]
+    varied = [x for x in args if requires_grad(x)]
     if not varied:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
     for number, x in enumerate(args):
-        if _is_varied(x) and x.dtype is not dtypes.float64:
+        if requires_grad(x) and x.dtype is not dtypes.float64:
             warnings.warn(
                 f"Input #{number} requires gradient and is not a double precision floating point "
                 "or complex. This check will likely fail if all the inputs are not of double "
@@ -60,7 +62,7 @@ def gradcheck(
             for number, got in enumerate(_by_backward(output, varied)):
                 x = varied[number]
                 want = _by_differences(func, args, x, place, eps)
-                if not _is_varied(output) and want.any():
+                if not requires_grad(output) and want.any():
                     raise GradcheckError("Numerical gradient for function expected to be zero")
                 if not np.isclose(got, want, rtol, atol).all():
                     raise GradcheckError(
@@ -96,32 +98,28 @@ def gradgradcheck(
 
     def first_derivatives(*values: Any) -> tuple[Any, ...]:
         own, gradients = values[: len(args)], values[len(args) :]
-        varied = [x for x in own if _is_varied(x)]
+        varied = [x for x in own if requires_grad(x)]
         found = engine.grad(
             _outputs(func, own), varied, gradients, create_graph=True, allow_unused=True
         )
-        return tuple(gradient for gradient in found if _is_varied(gradient))
+        return tuple(gradient for gradient in found if requires_grad(gradient))
 
     return gradcheck(first_derivatives, (*args, *starts), **options)
 
 
-def _is_varied(x: Any) -> bool:
-    return isinstance(x, TensorBase) and history.requires_grad(x)
-
-
 def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The outputs that depend on the varied inputs."""
-    return tuple(each for each in _all_outputs(func, args) if _is_varied(each))
+    return tuple(each for each in _all_outputs(func, args) if requires_grad(each))
 
 
 def _compared(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The same; if none is said to depend on them all outputs, which should be constant then."""
     found = _all_outputs(func, args)
-    return tuple(each for each in found if _is_varied(each)) or found
+    return tuple(each for each in found if requires_grad(each)) or found
 
 
 def _all_outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    with modes.enable_grad():
+    with enable_grad():
         results: Any = func(*args)
     return (results,) if isinstance(results, Tensor) else tuple(results)
 
@@ -136,7 +134,7 @@ def _start(output: Tensor) -> Tensor:
 def _by_backward(output: Tensor, varied: list[Any]) -> list[Any]:
     """A Jacobian for each input, (elements of the input, elements of the output)."""
     jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
-    for column in range(output._array.size if _is_varied(output) else 0):
+    for column in range(output._array.size if requires_grad(output) else 0):
         start = copying.filled(output, 0)
         start._array.reshape(-1)[column] = 1
         found = engine.grad(output, varied, start, retain_graph=True, allow_unused=True)

@@ -1,0 +1,197 @@
+"""Whether operations are recorded: ``no_grad``, ``enable_grad``, ``inference_mode``.
+
+A mode belongs to a thread. Each of these is a context and a decorator; on leaving, also through
+an error, the mode is what it was before.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from tensorkit.errors import NotSupportedError, must_be
+from tensorkit.quiet import quiet
+
+_IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
+
+
+class _State(threading.local):
+    """The modes of this thread."""
+
+    grad = True
+    inference = False
+    on_arrays = False  # a plain backward runs: formulas give arrays to operations
+    watching: tuple[Any, ...] = ()  # the recordings that are on; see autograd.recording
+
+
+state = _State()
+
+
+class on_arrays:
+    """Context in which operations that are given arrays compute on them, as in backward."""
+
+    def __enter__(self) -> None:
+        self._before = state.on_arrays
+        state.on_arrays = True
+
+    def __exit__(self, *error: object) -> None:
+        state.on_arrays = self._before
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on tensors that require grad are recorded.
+
+    >>> with tk.no_grad():
+    ...     tk.is_grad_enabled()
+    False
+    """
+    return state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on.
+
+    >>> tk.is_inference_mode_enabled()
+    False
+    """
+    return state.inference
+
+
+class _Mode:
+    """A change of mode: a context, or a decorator whose function runs inside it."""
+
+    __slots__ = ("_before",)
+
+    _grad: bool
+    _before: list[Any]  # a stack: one object may be entered twice
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
+        """The context; or, as a decorator without brackets, the decorated function."""
+        made: Any = object.__new__(cls)
+        made._before = []
+        return made if function is None else made(function)
+
+    def __enter__(self) -> Self:
+        self._before.append(state.grad)
+        state.grad = self._grad
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        state.grad = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & _IS_GENERATOR:
+            raise NotSupportedError(
+                "the mode of a generator would be left before its first value",
+                repair="with tk.no_grad(): inside the generator",
+            )
+
+        @functools.wraps(function)
+        def inside(*args: Any, **options: Any) -> Any:
+            with self:
+                return function(*args, **options)
+
+        return inside
+
+
+def close_or_open_fast_paths() -> None:
+    """In inference mode and while recording every call takes the general path, in all threads."""
+    if state.inference or state.watching:
+        quiet.decline()
+    else:
+        quiet.accept()
+
+
+class no_grad(_Mode):
+    """Context or decorator in which no operation is recorded.
+
+    >>> x = tk.ones(2, requires_grad=True)
+    >>> with tk.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    __slots__ = ()
+    _grad = False
+
+
+class enable_grad(_Mode):
+    """Context or decorator in which operations are recorded, also inside ``no_grad``.
+
+    >>> x = tk.ones(2, requires_grad=True)
+    >>> with tk.no_grad(), tk.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    __slots__ = ()
+    _grad = True
+
+
+class set_grad_enabled(_Mode):
+    """Turn recording on or off, at once; as a context, until its end.
+
+    >>> with tk.set_grad_enabled(False):
+    ...     tk.is_grad_enabled()
+    False
+    """
+
+    __slots__ = ("_grad",)
+
+    def __new__(cls, mode: bool) -> Self:
+        """The context; the mode holds from now on."""
+        if not isinstance(mode, bool):
+            raise must_be("set_grad_enabled", "enabled", 1, "bool", mode)
+        made = super().__new__(cls)
+        made._grad, made._before = mode, [state.grad]
+        state.grad = mode
+        return made
+
+    def __enter__(self) -> Self:
+        if not self._before:  # entered a second time
+            self._before.append(state.grad)
+        state.grad = self._grad
+        return self
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        state.grad = self._before.pop()  # a decorator changes nothing outside its function
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """Like ``no_grad``; and its results can never take part in autograd.
+
+    >>> with tk.inference_mode():
+    ...     y = tk.ones(2) * 2
+    >>> y.is_inference()
+    True
+    """
+
+    __slots__ = ("_grad", "_inference")
+
+    _inference: bool
+
+    def __new__(cls, mode: Any = True) -> Self:
+        """The context; or, as ``@inference_mode`` without brackets, the decorated function."""
+        made: Any = super().__new__(cls)
+        made._inference = mode is not False
+        made._grad = not made._inference
+        return made if isinstance(mode, bool) else made(mode)
+
+    def __enter__(self) -> Self:
+        self._before.append((state.grad, state.inference))
+        self._set(self._grad, self._inference)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(*self._before.pop())
+
+    @staticmethod
+    def _set(grad: bool, inference: bool) -> None:
+        state.grad = grad
+        if inference != state.inference:
+            state.inference = inference
+            close_or_open_fast_paths()

@@ -1,0 +1,189 @@
+"""Views and writes in place: how they are tied to the graph.
+
+A view remembers its base (which is no view) and the edge it had when the storage had version
+``_seen``. When the storage has another version the base, or another view of it, was written to;
+then the view's history begins anew: see ``node.begin_anew``.
+
+A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
+saves the node of the write and applies it to that part of the gradient.
+"""
+
+import sys
+from typing import Any
+
+from tensorkit import base
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import (
+    INFERENCE,
+    LEAF,
+    NO_GRAD_VIEW,
+    VIEW,
+    Node,
+    Rule,
+    begin_anew,
+    edge_of,
+    keep_retaining,
+    requires_grad,
+    windows,
+)
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.errors import AutogradError
+from tensorkit.frames import HOME
+
+_new = object.__new__
+
+
+def as_view(
+    result: Tensor, x: TensorBase, rule: Rule | None, values: dict[str, Any] | None = None
+) -> Tensor:
+    """Tie a view that was just made to the base of ``x``, and record it."""
+    origin = x._node
+    if origin is INFERENCE or (origin is None and state.inference):
+        # A view of a normal tensor stays a normal tensor, also in inference mode.
+        result._node = origin
+        return result
+    if result._array.dtype.kind != "f":
+        return result
+    result._viewed = x._viewed if is_view(x) else x  # type: ignore[assignment]
+    edge = None if origin is None else edge_of(x)
+    result._edge = None
+    if edge is not None and state.grad:
+        assert rule is not None
+        known = {"shape": x._array.shape, **(values or {})}
+        result._edge = Node(rule, result, (edge,), tuple([known.get(name) for name in rule.keeps]))
+        if base.watch is not None:
+            base.watch.node(result._edge)
+    result._seen = result._storage.version  # type: ignore[union-attr]
+    result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    return result
+
+
+def view(
+    x: Tensor, array: Any, rule: Rule, values: Any = None, offset: int | None = None
+) -> Tensor:
+    """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
+    result = _new(base.public)
+    result._array = array
+    result._storage = storage = x._storage or base.storage_of(x)
+    result._offset = offset if array.size or offset is not None else base.offset_of(x)
+    result._node = None
+    if x._node is base.watch is None and not state.inference:  # nearly always
+        if array.dtype.kind == "f":
+            result._viewed, result._edge, result._seen = x, None, storage.version
+            result._node = VIEW if state.grad else NO_GRAD_VIEW
+        return result
+    if base.watch is not None:
+        base.watch.made(result)
+    return as_view(result, x, rule, values)
+
+
+def is_view(x: TensorBase) -> bool:
+    """Whether autograd knows ``x`` as a view of another tensor."""
+    return x._node is VIEW or x._node is NO_GRAD_VIEW
+
+
+# Writing
+
+
+def version_of(x: TensorBase) -> int:
+    """How often the memory of ``x`` was written to; counting begins with its storage."""
+    return 0 if x._storage is None else x._storage.version
+
+
+def check_write(x: TensorBase, *others: Any) -> bool:
+    """Raise where autograd cannot allow a write to ``x``. Gives whether it will be recorded.
+
+    ``others`` are the other inputs of the operation.
+    """
+    if x._node is INFERENCE and not state.inference:
+        raise AutogradError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+            "See https://github.com/pytorch/rfcs/pull/17 for more details.",
+            repair="x = x.clone()",
+        )
+    if not state.grad:
+        return False
+    tracked = requires_grad(x) or (x._array.dtype.kind == "f" and any(map(requires_grad, others)))
+    whole = x._viewed if is_view(x) else x
+    if x._node is NO_GRAD_VIEW and (tracked or requires_grad(whole)):
+        raise AutogradError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+            "You can clarify your code by moving both the view and the inplace either both "
+            "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
+        )
+    if whole._node is LEAF:
+        is_part = is_view(x) or getattr(x, "_viewed", None) is not None
+        raise AutogradError(
+            f"a {'view of a ' * is_part}leaf Variable that requires grad is being used in an "
+            "in-place operation.",
+            "A leaf has no history in which the change could be recorded.",
+            repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
+        )
+    if isinstance(whole._node, Node) and whole._node.whole.rule.is_view:
+        raise AutogradError(
+            f"Output {whole._node.output_nr} of {whole._node.whole.rule.name} is a view and is "
+            "being modified inplace. A custom Function returns new tensors.",
+            repair="y = F.apply(x).clone()",
+        )
+    return tracked
+
+
+def written(x: TensorBase, operation: str) -> None:
+    """Note that ``operation`` has written to the memory of ``x``, and who called it."""
+    storage = x._storage or base.storage_of(x)
+    storage.version += 1
+    frame = sys._getframe(2)  # of whom called the function that wrote
+    code = frame.f_code
+    # frames.of_user, written out: every write in a training loop comes here
+    while code.co_filename.startswith(HOME) and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    storage.wrote = operation, code, frame.f_lasti
+
+
+def rebase(x: TensorBase, node: Node) -> None:
+    """The values of ``x`` are now the result of ``node``."""
+    origin, new = x, node
+    if is_view(x):
+        origin = x._viewed
+        others = zip(node.rule.inputs[1:], node.edges[1:], strict=False)
+        edges = [edge_of(origin), *(edge for name, edge in others if name != node.rule.option)]
+        parts = (base.layout_of(origin), base.layout_of(x))
+        new = Node(_COPY_SLICES, origin, tuple(edges), (node, *parts))
+    keep_retaining(origin._node, new)
+    origin._node = new
+    if origin is not x:
+        begin_anew(x, version_of(x))
+
+
+def save_result(node: Node, result: TensorBase) -> None:
+    """Let a node save the result of a write, which exists only after it."""
+    keeps = node.rule.keeps
+    saved, versions = list(node.saved), list(node.versions or [0] * len(keeps))
+    at = keeps.index("out")
+    saved[at], versions[at] = base.same_memory(result), version_of(result)
+    node.saved, node.versions = tuple(saved), tuple(versions)
+
+
+class _CopySlices(Rule):
+    """A recorded write to a part of a tensor; its node saves the node that made the new part.
+
+    The gradient of the part goes through that node; what comes out for the part's old values takes
+    its place in the gradient of the whole.
+    """
+
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        inner, source, target = node.arrays()
+        _, read, write = windows
+        part = read(g, source=source, target=target)
+        own, *others = inner.rule.gradients(inner, part, as_tensors)
+        if node.edges[0] is None:
+            return (None, *others)
+        return (write(g, own, source=source, target=target), *others)
+
+
+_COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})
+_COPY_SLICES.keep(_COPY_SLICES.inputs)

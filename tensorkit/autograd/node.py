@@ -1,0 +1,565 @@
+"""The graph: one node per recorded operation, pointing back to where its inputs came from.
+
+A *node* is one application of a ``Rule``: the rule, an edge per input, the values that the formulas
+need, and shape and dtype of the result. An *edge* is the node that made an input, the input itself
+if it is a leaf, or None if it does not require grad. Nodes never point to the tensor they made: a
+graph is freed by reference counting.
+
+What autograd knows of a tensor is its ``_node``:
+
+    None          does not require grad: by far the commonest, and asked for first
+    LEAF          a leaf that requires grad
+    a Node        the result of a recorded operation
+    VIEW          a view of another tensor: ``edge_of`` finds out when it matters
+    NO_GRAD_VIEW  the same, made under no_grad
+    INFERENCE     made in inference mode
+"""
+
+import itertools
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from tensorkit import base
+from tensorkit.autograd.grad_mode import state
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.errors import AutogradError, sizes
+from tensorkit.storage import Storage
+
+
+class Kind:
+    """A value of ``_node`` that is no node."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
+FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
+
+_new = object.__new__
+next_order = itertools.count().__next__
+
+
+class Rule:
+    """The gradient formulas of an operation, one per input, and what they need.
+
+    A formula is written in operations: these compute on arrays when they are given arrays, so the
+    same code serves a plain backward and one that is itself recorded. Its first parameter is the
+    gradient of the result; the others name what a node saves for it: inputs, options, ``shape`` of
+    the first input, ``out``.
+    """
+
+    # Of a view of which no element appears twice: the same view of another array; see the engine.
+    part: Callable[..., Any] | None = None
+    is_view = False  # a user's Function whose result shares memory with an argument
+    freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
+    unchanged: tuple[
+        Any, ...
+    ] = ()  # what nodes of a short recorder save, if backward frees nothing
+
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        inputs: tuple[str, ...],
+        formulas: dict[str, Callable[..., Any] | None],
+        option: str | None = None,
+        options: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.node = node  # its name, as PyTorch prints it: MulBackward0
+        self.inputs = inputs
+        self.option = option  # the input that is an option to PyTorch: a number, no edge
+        self.options = options  # of a view: what it was called with, which its node saves too
+        self.formulas = tuple(formulas.get(name) for name in inputs)
+        self.needs = tuple(() if f is None else _parameters(f) for f in self.formulas)
+        # What a node saves, in the order in which formulas ask: the first that is no longer as it
+        # was is reported.
+        asked = [name for needs in self.needs for name in needs]
+        self.keep(tuple(dict.fromkeys([*asked, *options])))
+        self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
+        # for each of these the inputs whose formulas need it
+        self.users = tuple(
+            tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
+        )
+
+    def keep(self, names: tuple[str, ...]) -> None:
+        """Set what a node saves. Backward frees tensors and numbers that are inputs, not options."""
+        self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
+        self.frees = tuple(name in inputs for name in names)
+        self.freed = (FREED,) * len(names) if all(self.frees) else None
+
+    def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
+        """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
+        values: Any = ()
+        if node.saved:
+            values = [*map(node.value, range(len(node.saved)))] if as_tensors else node.arrays()
+        found = []
+        for edge, formula, places in zip(node.edges, self.formulas, self.places, strict=False):
+            if edge is None:
+                found.append(None)
+            elif formula is None:
+                raise AutogradError(
+                    f"derivative for aten::{self.name} is not implemented",
+                    repair="x.detach() before it, if no gradient should flow",
+                )
+            elif not places:
+                found.append(formula(g))
+            elif len(places) == 1:
+                found.append(formula(g, values[places[0]]))
+            else:
+                found.append(formula(g, *[values[place] for place in places]))
+        return found
+
+    def with_history(self, node: "Node", at: int) -> Any:
+        """A saved tensor with the history it had, which ``detach_`` may have taken away."""
+        value, name = node.saved[at], self.keeps[at]
+        edge = node if name == "out" else None
+        if name in self.inputs:
+            edge = node.edges[self.inputs.index(name)]
+        if value is edge or value._node is edge:
+            return value
+        result = base.same_memory(value)
+        if not isinstance(edge, TensorBase):  # a leaf's edge is the leaf: it no longer is one
+            result._node = edge
+        return result
+
+
+def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
+    code = getattr(formula, "__wrapped__", formula).__code__
+    return tuple(code.co_varnames[1 : code.co_argcount])
+
+
+class Hooks:
+    """What hangs on a node or a leaf: functions of the user that backward calls."""
+
+    __slots__ = ("accumulated", "line", "retained", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, Callable[..., Any]] = {}  # get the gradient, may replace it
+        self.retained: Any = None  # that of retain_grad
+        self.accumulated: dict[int, Callable[..., Any]] = {}  # get the leaf, its .grad complete
+        self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
+
+
+class Node:
+    """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
+
+    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
+
+    rule: Rule
+    edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
+    saved: tuple[Any, ...]  # by rule.keeps: tensors, numbers, options; None for what is not needed
+    versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
+    order: int  # a node is younger than those its edges lead to: backward takes the youngest first
+    shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
+    dtype: Any  # of its array
+    device: Any
+    hooks: Hooks | None
+
+    def __init__(
+        self, rule: Rule, like: TensorBase, edges: Any, saved: Any = (), versions: Any = 0
+    ) -> None:
+        array = like._array
+        self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
+        self.shape, self.dtype, self.device = array.shape, array.dtype, like.device
+        self.order, self.hooks = next_order(), None
+
+    def arrays(self) -> list[Any]:
+        """What was saved, tensors as arrays.
+
+        AutogradError if an earlier backward freed it, or if it was written to since.
+        """
+        found, versions = [], self.versions
+        for at, value in enumerate(self.saved):
+            if isinstance(value, TensorBase):
+                storage = value._storage
+                if storage is not None and storage.version != (versions and versions[at]):
+                    _refuse_stale(self, at, value)
+                value = value._array
+            elif value is FREED:
+                _refuse_freed()
+            found.append(value)
+        return found
+
+    def value(self, at: int) -> Any:
+        """A saved value, a tensor with the history that it had; the same errors."""
+        value = self.saved[at]
+        if value is FREED:
+            _refuse_freed()
+        if not isinstance(value, TensorBase):
+            return value
+        storage = value._storage
+        if storage is not None and storage.version != (self.versions and self.versions[at]):
+            _refuse_stale(self, at, value)
+        return self.rule.with_history(self, at)
+
+    def release(self) -> None:
+        """Forget the saved tensors, and numbers that are inputs; options stay."""
+        if not self.saved or self.saved is self.rule.unchanged:
+            return
+        if self.rule.freed is not None:
+            self.saved = self.rule.freed
+            return
+        self.saved = tuple(
+            [
+                FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
+                for value, frees in zip(self.saved, self.rule.frees, strict=True)
+            ]
+        )
+
+    def name(self) -> str:
+        """The name that PyTorch gives this kind of node."""
+        node = self.whole.rule.node
+        return f"torch::autograd::{node}" if node in ("CopySlices", "CopyBackwards") else node
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of the inputs, each with the number of the output; None where no grad flows.
+
+        A leaf is represented by an AccumulateGrad, made when asked.
+        """
+        names = [*self.rule.inputs, *self.edges][: len(self.edges)]
+        return tuple(
+            (AccumulateGrad(edge), 0)
+            if isinstance(edge, TensorBase)
+            else (edge and edge.whole, 0 if edge is None else edge.output_nr)
+            for name, edge in zip(names, self.edges, strict=True)
+            if self.rule.option is None or name != self.rule.option
+        )
+
+    @property
+    def whole(self) -> "Node":
+        """The node that this one is an output of: itself, unless it has several."""
+        return self.edges[0] if self.rule is OUTPUT else self  # type: ignore[no-any-return]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``whole`` this is."""
+        return self.saved[0] if self.rule is OUTPUT else 0  # type: ignore[no-any-return]
+
+    @property
+    def _saved_self(self) -> NoReturn:
+        raise AttributeError(
+            f"{self.name()} shows what it keeps as node.saved; hooks belong to tensors: "
+            "x.register_hook(hook)"
+        )
+
+    _saved_other = _saved_result = register_hook = register_prehook = _saved_self
+
+    def get_hooks(self) -> Hooks:
+        """The hooks of the result, made when first asked for."""
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def __repr__(self) -> str:
+        return f"<{self.whole.rule.node}>"
+
+
+class AccumulateGrad:
+    """Stands for a leaf in ``next_functions``; ``variable`` is the leaf."""
+
+    next_functions: tuple[tuple[Any, int], ...] = ()
+
+    def __init__(self, variable: TensorBase) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        """The name of this node."""
+        return "torch::autograd::AccumulateGrad"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __repr__(self) -> str:
+        return "<AccumulateGrad>"
+
+
+class Outputs(dict[int, Any]):
+    """Gradients for some of the outputs of a node that has several, by their numbers."""
+
+    def __add__(self, other: "Outputs") -> "Outputs":
+        both = {at: self[at] + other[at] for at in self.keys() & other.keys()}
+        return Outputs({**self, **other, **both})
+
+
+class _Output(Rule):
+    """Of one output of a node that has several: its gradient goes to that node, with its number."""
+
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        return (Outputs({node.output_nr: g}),)
+
+
+OUTPUT = _Output("", "", (), {})
+OUTPUT.keep(("number",))
+
+
+# Recording
+
+
+def edge_of(x: TensorBase) -> Any:
+    """Where the gradient of ``x`` goes: a Node, ``x`` itself if it is a leaf, or None."""
+    node = x._node
+    if node.__class__ is not Kind:
+        return node
+    if node is LEAF:
+        return x
+    if node is VIEW or node is NO_GRAD_VIEW:
+        storage: Any = x._storage
+        if storage.version != x._seen:
+            begin_anew(x, storage.version)
+        return x._edge
+    return None
+
+
+def begin_anew(view: TensorBase, version: int) -> None:
+    """Give a view a new node, ``as_strided`` of its base, which was written to since.
+
+    That is how a write through one view reaches all others.
+    """
+    origin, before = view._viewed, view._edge
+    edge, view._edge, view._seen = edge_of(origin), None, version
+    if edge is not None:
+        parts = (base.layout_of(origin), base.layout_of(view))
+        view._edge = node = Node(windows[0], view, (edge,), parts)
+        keep_retaining(before, node)
+
+
+def keep_retaining(before: Any, node: Node) -> None:
+    """A tensor that retains its gradient goes on to do so after a write to it."""
+    if isinstance(before, Node) and before.hooks is not None:
+        node.get_hooks().retained, before.hooks.retained = before.hooks.retained, None
+
+
+# The rule of ``as_strided``, and how to read and to write a part of a tensor, on tensors and on
+# arrays; ``ops.windows``, which is above this layer, puts them here.
+windows: list[Any] = []
+
+
+def requires_grad(x: Any) -> bool:
+    """Whether ``x`` is a tensor that takes part in autograd."""
+    return isinstance(x, TensorBase) and x._node is not None and edge_of(x) is not None
+
+
+def become_leaf(x: TensorBase) -> None:
+    """Let ``x`` require grad; the fields that backward asks for are there from now on."""
+    x._node = LEAF
+    x._grad = getattr(x, "_grad", None)
+    x._hooks = getattr(x, "_hooks", None)
+
+
+def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
+    """Give ``result`` a node if a gradient may be wanted.
+
+    ``values``: the operation's inputs and options by name, from which the formulas' needs are
+    saved. Every result is recorded here, or in the same way by what ``recorder`` makes of a rule.
+    """
+    if state.inference:
+        result._node = INFERENCE
+    elif state.grad and rule is not None and result._array.dtype.kind == "f":
+        inputs = [values[name] for name in rule.inputs]
+        edges = tuple([edge_of(x) if isinstance(x, TensorBase) else None for x in inputs])
+        for edge in edges:
+            if edge is not None:
+                result._node = make_node(rule, result, edges, values, result)
+                break
+    return result
+
+
+def make_node(
+    rule: Rule, like: TensorBase, edges: tuple[Any, ...], values: dict[str, Any], result: Any
+) -> Node:
+    """A node that keeps of ``values`` (parameter to argument) what its formulas will need.
+
+    ``like`` has the shape and dtype of the result; ``result`` is the finished result, of which a
+    node keeps the memory where a formula needs ``out``.
+    """
+    saved, versions = [], []
+    for name, users in zip(rule.keeps, rule.users, strict=True):
+        value, version = result if name == "out" else values.get(name), 0
+        if isinstance(value, TensorBase):
+            for place in users:
+                if edges[place] is not None:
+                    refuse_inference(value)
+                    if name == "out":  # the tensor would point back to the node
+                        value = base.same_memory(value)
+                    version = 0 if value._storage is None else value._storage.version
+                    break
+            else:
+                value = None
+        saved.append(value)
+        versions.append(version)
+    node = Node(rule, like, edges, tuple(saved), tuple(versions) if any(versions) else 0)
+    if base.watch is not None:
+        base.watch.node(node)
+    return node
+
+
+def is_short(rule: Rule, defaults: dict[str, Any]) -> bool:
+    """Whether there is a short way to record: formulas need the inputs and options' defaults."""
+    known = {"out", "shape"} if len(rule.inputs) == 1 else set()
+    return 0 < len(rule.inputs) <= 2 and {*rule.keeps} <= {*rule.inputs, *defaults, *known}
+
+
+def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+    """``record`` in short, for one or two inputs, of which one may be a number.
+
+    Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require
+    grad. It saves half the time of a small operation with a gradient.
+    """
+    return (_record_one if len(rule.inputs) == 1 else _record_two)(rule, defaults)
+
+
+def _record_one(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+    keeps, (name,) = rule.keeps, rule.inputs
+    keeps_result, is_only_input = "out" in keeps, keeps == rule.inputs
+    is_option = keeps[:1] and keeps[0] in defaults
+
+    def record_one(result: Tensor, x: Tensor) -> None:
+        edge = x._node
+        if edge.__class__ is Kind:
+            edge = x if edge is LEAF else edge_of(x)
+        array = result._array
+        if edge is None or not state.grad or array.dtype.kind != "f":
+            return
+        result._node = node = _new(Node)
+        node.rule, node.edges, node.versions, node.hooks = rule, (edge,), 0, None
+        kept = None
+        if keeps_result:  # the tensor would point back to the node
+            kept = _new(base.public)
+            kept._array = array
+            kept._storage = result._storage = Storage(array)
+            kept._offset = result._offset = 0
+            kept._node = None
+        if len(keeps) == 1 and not is_option:
+            node.saved = (x if is_only_input else kept if keeps_result else x._array.shape,)
+        elif keeps:
+            known = {**defaults, name: x, "out": kept, "shape": x._array.shape}
+            node.saved = tuple([known[each] for each in keeps])
+        else:
+            node.saved = ()
+        if x._storage is not None and x._storage.version and name in keeps:
+            node.versions = tuple([x._storage.version if it == name else 0 for it in keeps])
+        node.order = next_order()
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+
+    return record_one
+
+
+def _record_two(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+    keeps, (first, second) = rule.keeps, rule.inputs
+    x_for_x, x_for_y = (first in needs for needs in rule.needs)
+    y_for_x, y_for_y = (second in needs for needs in rule.needs)
+    names, constants = (first, second, *defaults), tuple(defaults.values())
+    indices = [names.index(name) for name in keeps]
+    keeps_inputs = first in keeps or second in keeps
+    rule.unchanged = unchanged = () if keeps_inputs else tuple([defaults[it] for it in keeps])
+    # of a slice itemgetter gives a tuple, as of several indices
+    is_one = len(indices) == 1
+    kept = itemgetter(*([slice(indices[0], indices[0] + 1)] if is_one else indices or [0]))
+
+    def record_two(result: Tensor, x: Any, y: Any) -> None:
+        if not state.grad:
+            return
+        left, right = getattr(x, "_node", None), getattr(y, "_node", None)
+        if left.__class__ is Kind or right.__class__ is Kind:
+            if left is INFERENCE or right is INFERENCE:
+                record(rule, result, {**defaults, first: x, second: y})
+                return
+            left = x if left is LEAF else left and edge_of(x)
+            right = y if right is LEAF else right and edge_of(y)
+        if left is None and right is None:
+            return
+        result._node = node = _new(Node)
+        node.rule, node.edges, node.versions, node.hooks = rule, (left, right), 0, None
+        node.saved = unchanged
+        if keeps_inputs:
+            if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
+                x = None
+            if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
+                y = None
+            node.saved = kept((x, y, *constants))
+            own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
+            if (own is not None and own.version) or (other is not None and other.version):
+                found = own.version if own else 0, other.version if other else 0
+                node.versions = kept((*found, *[0] * len(constants)))
+        node.order = next_order()
+        array = result._array
+        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+
+    return record_two
+
+
+# Refusing what was changed or freed
+
+
+def refuse_inference(x: Any) -> None:
+    """Raise if ``x`` was made in inference mode."""
+    if isinstance(x, TensorBase) and x._node is INFERENCE:
+        raise AutogradError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors "
+            "created in inference mode in computation tracked by autograd. To work around "
+            "this, you can make a clone to get a normal tensor and use it in autograd, or use "
+            "`torch.no_grad()` instead of `torch.inference_mode()`.",
+            repair="x = x.clone()    # outside of inference_mode",
+        )
+
+
+def _refuse_freed() -> NoReturn:
+    raise AutogradError(
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are "
+        "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
+        "need to backward through the graph a second time or if you need to access saved "
+        "tensors after calling backward.",
+        "The first backward freed the tensors that the formulas need.",
+        repair="y.backward(retain_graph=True)    # the first time; or compute y again",
+    )
+
+
+NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
+
+
+def _refuse_stale(node: Node, at: int, x: TensorBase) -> NoReturn:
+    """A saved tensor was written to: name the node that saved it and the line that wrote."""
+    storage: Any = x._storage
+    name, version, expected = node.rule.keeps[at], storage.version, node.versions
+    expected = expected and expected[at]
+    made_by, maker = "", node if name.startswith("out") else x._node
+    if maker is VIEW or maker is NO_GRAD_VIEW:  # its history begins anew with every write
+        made_by = "" if x._viewed._node is None else ", which is output 0 of AsStrided,"
+    elif isinstance(maker, Node):
+        kind = re.sub("Backward0?([0-9]*)$", r"\1", maker.name())
+        made_by = f", which is output {maker.output_nr} of {kind},"
+    details = [f"<{node.rule.node}> needs the values of its {NAMES.get(name, name)} as they were."]
+    if node.hooks is not None and node.hooks.line is not None:
+        file, line = node.hooks.line
+        details.append(f"It was recorded here: {file}, line {line}.")
+    if storage.writer is not None:
+        operation, file, line = storage.writer
+        details.append(f"{operation} changed it: {file}, line {line}.")
+    raise AutogradError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{x.dtype.word}Tensor {sizes(x.shape)}]{made_by} is at "
+        f"version {version}; expected version {expected} instead. Hint: enable anomaly detection "
+        "to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+        *details,
+        repair="x = x + y instead of x += y there, or save_this = x.clone() before",
+        node=node,
+        version=version,
+        expected=expected,
+        saved=NAMES.get(name, name),
+        writer=storage.writer,
+    )

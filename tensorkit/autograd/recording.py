@@ -1,0 +1,324 @@
+"""Where tensors come from: ``recording()`` notes the origin of every result, tracked or not.
+
+While it is on, the direct path is closed, and the few places where tensors are made and written
+tell ``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line,
+and the library's function that it called is the operation, with the arguments it was given.
+
+An origin refers to the origins of the inputs, and to tensors only weakly: so it can never be part
+of a reference cycle. It does keep the memory of the inputs, as long as the result lives.
+"""
+
+import sys
+import weakref
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Self
+
+from tensorkit import base
+from tensorkit.autograd.grad_mode import close_or_open_fast_paths, state
+from tensorkit.autograd.node import Node, become_leaf, requires_grad
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.dtypes import DType
+from tensorkit.frames import is_ours
+from tensorkit.layout import Layout, contiguous_strides
+from tensorkit.storage import Storage
+
+MOST_LEFT = 20
+
+
+class Origin:
+    """How a tensor came about; what ``Tensor.origin`` gives.
+
+    ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
+    ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
+    a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
+    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
+    origins of the values that had left the library shortly before.
+    """
+
+    operation: str
+    file: str
+    line: int
+    arguments: dict[str, Any]
+    left: "tuple[Origin, ...]"
+    _inputs: "tuple[Origin, ...]"
+    _storage: Storage | None  # known once the tensor was an input of another operation
+    _layout: Layout
+    _tracked: bool  # likewise
+    _tensor: Callable[[], TensorBase | None]
+    _why: str
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self.operation = ""  # made while nothing was recorded
+        self._tensor = weakref.ref(tensor)
+        self._storage = None
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the operation was called with.
+
+        One that no longer exists, or was changed in place since, is represented by another with
+        the same values and the same origin.
+        """
+        return tuple(each._current() for each in self._inputs)
+
+    @property
+    def untracked(self) -> str | None:
+        """Why autograd does not track the result; None if it does."""
+        tensor = self._tensor()
+        return None if tensor is not None and requires_grad(tensor) else self._why
+
+    def _current(self) -> Tensor:
+        tensor = self._tensor()
+        if tensor is None:
+            assert self._storage is not None
+            watching, state.watching = state.watching, ()
+            tensor = base.on_storage(self._storage, self._layout)
+            state.watching = watching
+            if self._tracked:
+                become_leaf(tensor)
+            tensor._origin = self
+            self._tensor = weakref.ref(tensor)
+        return tensor  # type: ignore[return-value]
+
+    def _used(self, tensor: TensorBase) -> Self:
+        """This origin, ready to stand for its tensor when that is gone."""
+        self._storage = base.storage_of(tensor)
+        self._layout = base.layout_of(tensor)
+        self._tracked = requires_grad(tensor)
+        return self
+
+    def _superseded(self, tensor: TensorBase) -> None:
+        """Keep the values of the tensor, which is about to be written to."""
+        self._storage = Storage(tensor._array.copy().reshape(-1))
+        shape = tuple(tensor.shape)
+        self._layout = Layout(shape, contiguous_strides(shape), 0)
+        self._tensor = lambda: None  # as a dead weak reference
+
+    def __repr__(self) -> str:
+        return f"<{self.operation} at {self.file}, line {self.line}>"
+
+
+def origin_of(x: TensorBase) -> Origin | None:
+    """Where ``x`` comes from, if it was made or changed while a recording was on."""
+    origin = getattr(x, "_origin", None)
+    return origin if origin is not None and origin.operation else None
+
+
+class recording:
+    """Context in which every result carries ``.origin``: operation, inputs, line.
+
+    ``left`` holds an origin for each value that left the library: ``item()``, ``numpy()`` and the
+    like. A recording belongs to a thread, and results keep the memory of their inputs: meant for
+    looking at a program, not for training.
+
+    >>> w = tk.ones(2, requires_grad=True)
+    >>> with tk.autograd.recording():
+    ...     y = (w * 3).detach()
+    >>> y.origin.operation, y.origin.untracked
+    ('detach', 'detach leaves the history behind')
+    >>> y.origin.inputs[0].origin.inputs[0] is w
+    True
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left: list[Origin] = []
+
+    def __enter__(self) -> Self:
+        enter(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        leave(self)
+
+
+_active: list[Any] = []  # in all threads
+
+
+def enter(watcher: Any) -> None:
+    _active.append(watcher)
+    state.watching = (*state.watching, watcher)
+    base.watch = _Watch
+    close_or_open_fast_paths()
+
+
+def leave(watcher: Any) -> None:
+    _active.remove(watcher)
+    state.watching = tuple(each for each in state.watching if each is not watcher)
+    if not _active:
+        base.watch = None
+    close_or_open_fast_paths()
+
+
+class _Watch:
+    """What ``base.watch`` is while a recording is on."""
+
+    @staticmethod
+    def made(result: TensorBase) -> None:
+        """A tensor was made: note its origin."""
+        lists = _noted_by()
+        if lists:
+            call = _Call()
+            result._origin = origin = call.origin(result, call.tensors)
+            origin.left = call.left_before(lists)
+
+    @staticmethod
+    def writes(x: TensorBase) -> None:
+        """``x`` is about to be written to: its origin becomes that write."""
+        lists = _noted_by()
+        if not lists:
+            return
+        call = _Call()
+        # `x[0] = 1` writes to a view of x that nobody else has
+        changed = [x] if call.operation != "setitem" else [x, call.tensors[0]]
+        inputs = list(call.tensors)
+        for tensor in changed:
+            origin = call.origin(tensor, inputs)
+            origin.left = call.left_before(lists)
+            before = getattr(tensor, "_origin", None)
+            if before is not None:
+                before._superseded(tensor)
+            tensor._origin = origin
+
+    @staticmethod
+    def leaves(x: TensorBase) -> None:
+        """The values of ``x`` become Python numbers or an array."""
+        for left in _noted_by():
+            call = _Call()
+            left.append(call.origin(x, (x,)))
+
+    @staticmethod
+    def node(node: Node) -> None:
+        """A node was made: note the line."""
+        if state.watching:
+            frame = _user_frame()[0]
+            node.get_hooks().line = (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _noted_by() -> list[list[Origin]]:
+    """The lists of the recordings that are on in this thread; a mode may want lines only."""
+    return [watcher.left for watcher in state.watching if watcher.left is not None]
+
+
+def _user_frame() -> tuple[FrameType, FrameType]:
+    """The innermost frame of the user's code, and that of the function it called."""
+    callee = frame = sys._getframe(1)
+    while frame.f_back is not None and is_ours(frame):
+        if not frame.f_code.co_name.startswith("<"):  # a comprehension belongs to its function
+            callee = frame
+        frame = frame.f_back
+    return frame, callee
+
+
+class _Call:
+    """The call from the user's code that is now running."""
+
+    def __init__(self) -> None:
+        frame, callee = _user_frame()
+        code, found = callee.f_code, callee.f_locals
+        self.file, self.line = frame.f_code.co_filename, frame.f_lineno
+        self.operation = _name(code, found)
+        self.tensors: list[Any] = []
+        self.arguments: dict[str, Any] = {}
+        if "choose" in code.co_freevars:  # it stands for a function that chooses an operation
+            known = found["options"]
+            given = (found["input"], *found["args"]) if "input" in found else found["args"]
+            code = found["choose"].__code__
+            found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
+        bind = getattr(found.get("definition"), "bind", None)
+        if bind is not None:  # declared functions: dispatch
+            names = ("other", "self") if code.co_name == "reflected" else ("input", "other")
+            given = (*[found[name] for name in names if name in found], *found.get("args", ()))
+            for name, value in bind(given, found.get("options", {})).items():
+                self._take(name, value)
+            return
+        flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
+        given = [(name, found[name]) for name in names if name in found]
+        for name, value in given:
+            several = value.items() if isinstance(value, dict) else [(name, value)]
+            for key, each in several:
+                self._take(key, each)
+        if code.co_name in ("reflected", "__rtruediv__"):  # number <operator> tensor
+            self.arguments["self"] = self.arguments.pop("other", None)
+
+    def _take(self, name: str, value: Any) -> None:
+        if callable(getattr(type(value), "parameters", None)):  # a module takes them, too
+            value = tuple(value.parameters())
+        several = value if isinstance(value, (tuple, list)) else (value,)
+        tensors = [each for each in several if isinstance(each, TensorBase)]
+        self.tensors += tensors
+        if value is not None and len(several) and all(isinstance(x, _PLAIN) for x in several):
+            self.arguments[name] = value
+
+    def left_before(self, lists: list[list[Origin]]) -> tuple[Origin, ...]:
+        """What had left the library and may be among the numbers that this call was given."""
+        given = self.arguments.values()
+        takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
+        return tuple(lists[-1][-MOST_LEFT:]) if takes_numbers else ()
+
+    def origin(self, result: TensorBase, tensors: Any) -> Origin:
+        """The origin of ``result``."""
+        origin = Origin(result)
+        origin.operation, origin.arguments = self.operation, self.arguments
+        origin.file, origin.line = self.file, self.line
+        origin.left = ()
+        origin._inputs = tuple(_noted(x)._used(x) for x in tensors)
+        origin._why = _why_untracked(self.operation, tensors, result)
+        return origin
+
+
+_BETTER_NAMES = {
+    "convert": "to",
+    "get_data": "data",
+    "iter": "unbind",
+    "operator": "matmul",
+    "rtruediv": "div",
+}
+_PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
+
+
+def _name(code: CodeType, found: dict[str, Any]) -> str:
+    function = code.co_name
+    if "name" in code.co_freevars:  # closures that know whom they stand for
+        return str(found["name"])
+    for whom in ("operation", "make", "choose"):
+        if whom in code.co_freevars:
+            return str(found[whom].__name__)
+    if "definition" in found:  # those that @op makes of a definition
+        ending = "_" if function.startswith("inplace") else ""
+        return str(found["definition"].name) + ending
+    if function == "apply":  # of a Function
+        return str(found["cls"].__name__)
+    if function == "__call__":  # a module
+        return type(found["self"]).__name__
+    plain = function.strip("_") if function.startswith("__") else function
+    return _BETTER_NAMES.get(plain, plain)
+
+
+def _noted(x: TensorBase) -> Origin:
+    origin = getattr(x, "_origin", None)
+    if origin is None:
+        origin = x._origin = Origin(x)
+    return origin
+
+
+def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
+    dtype = result.dtype
+    if operation in ("detach", "detach_", "data", "numpy", "item", "tolist"):
+        return f"{operation} leaves the history behind"
+    if operation in ("backward", "grad"):
+        return "gradients are recorded only with create_graph=True"
+    if state.inference:
+        return "made in inference_mode"
+    if not any(requires_grad(x) for x in inputs):
+        return "no input requires grad" if inputs else "made without requires_grad=True"
+    if not state.grad:
+        return "made inside no_grad"
+    if not dtype.is_floating_point:
+        return f"its dtype is {dtype}: only floating-point numbers have gradients"
+    if operation == "tensor":
+        return "tensor copies values and leaves the history behind"
+    return f"{operation} has no gradient, or its result was detached since"

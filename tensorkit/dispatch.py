@@ -1,0 +1,644 @@
+"""How a call finds its kernel: ``@op(...)`` turns a forward on arrays into a public operation.
+
+    @op(ndim={"input": 2, "mat2": 2}, dtypes="numeric", explain=_sizes_differ)
+    def mm(xp, input, mat2):
+        ...  # a docstring with an example that runs
+        return xp.matmul(input, mat2)
+
+    mm.grad(input=lambda g, mat2: mm(g, t(mat2)), mat2=lambda g, input: mm(t(input), g))
+
+The forward's parameters after ``xp`` are the call's: tensors first (those without a default, or as
+many as ``tensors=`` says: one with the default None may be left out), then options, which reach
+forward and formulas as they were given. It returns a new array, or a tuple of arrays for
+``outputs=``, a namedtuple of which only the first field has a gradient. It raises where NumPy
+would compute something else than is meant. ``Definition`` lists what can be declared.
+
+A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
+accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
+differ. What fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments
+by name, NumPy's names of options, numbers, dtypes to be promoted, devices. Given arrays, which the
+formulas of a backward do, an operation computes on arrays.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from inspect import Signature, signature
+from typing import Any, Protocol
+
+import numpy as np
+
+from tensorkit import base, dtypes, explainer, layout
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import view, written
+from tensorkit.autograd.node import INFERENCE, Rule, recorder
+from tensorkit.autograd.node import is_short as has_recorder
+from tensorkit.autograd.node import record as record_fully
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU, backend_of, device_of_array, is_array
+from tensorkit.explainer import LETTERS
+from tensorkit.ops.arguments import as_number
+from tensorkit.ops.moving import together
+from tensorkit.ops.operands import as_array, as_operand, promoted_dtype, promoted_type
+from tensorkit.ops.writing import check_output_dtype, check_output_shape, in_place
+from tensorkit.quiet import quiet, quietly
+
+_ndarray = np.ndarray
+_asarray = np.asarray
+_xp = CPU.backend.xp
+_new = object.__new__
+
+
+class Definition:
+    """What is known of an operation. First come the options of ``@op``, with their defaults."""
+
+    tensors: int  # how many of the first parameters are tensors, if not those without a default
+    ndim: dict[str, int]  # how many dimensions a tensor must have
+    # The category of the tensors ("any", "numeric": not bool, "integral": no floating point,
+    # "floating"), which have one dtype; or by name, and then only those of one word have one dtype.
+    dtypes: str | dict[str, str] = "any"
+    # Element by element: shapes broadcast, dtypes that differ are promoted, numbers are operands.
+    promote: bool = False
+    numbers: bool = True  # whether they are
+    elementwise: bool = False  # a result lies in memory as the operands do, else it is contiguous
+    to_floating: bool = False  # integers are computed with in the default dtype
+    ufunc: str | None = None  # the array function that the forward is without options, by its name
+    symbol: str = ""  # the operator
+    dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
+    outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
+    view: bool = False  # the result shares the memory of the first tensor
+    explain: Callable[..., object] | None = None  # called as the operation is: raises if it can
+    name: str  # how a refusal names it, if not as its forward
+    kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
+
+    def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
+        assert declared.keys() <= Definition.__annotations__.keys(), declared
+        self.forward, self.name = forward, forward.__name__.strip("_")
+        self.kernel, self.ndim = f"{self.name}_cpu", {}
+        parameters = list(signature(forward).parameters.values())[1:]
+        self.signature = Signature(parameters)
+        self.tensors = len([each for each in parameters if _is_tensor(each)])
+        self.__dict__.update(declared)
+        names = [each.name for each in parameters]
+        self.inputs, self.options = tuple(names[: self.tensors]), tuple(names[self.tensors :])
+        self.defaults = {
+            each.name: each.default for each in parameters if each.default is not each.empty
+        }
+        several = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
+        self.several = several[0] if several else ""
+        self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
+        whole = self.dtypes if isinstance(self.dtypes, str) else None
+        own = self.dtypes if isinstance(self.dtypes, dict) else {}
+        self.categories = tuple(whole or own.get(name, "any") for name in self.inputs)
+        self.letters = tuple(
+            "fde" if self.to_floating else LETTERS[word] for word in self.categories
+        )
+        # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
+        self.bools = [
+            at
+            for at, each in enumerate(parameters)
+            if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
+        # whether a number without dimensions has one named: then it counts as a vector
+        self.names_dims = not self.view and any(
+            self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
+        )
+        # two tensors or numbers, and nothing else by position
+        self.is_operator = (
+            self.promote
+            and self.tensors == 2
+            and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
+        )
+        # a flag of the arrays that results are
+        is_elementwise = self.elementwise or self.promote or self.to_floating or self.ufunc
+        self.order = "forc" if is_elementwise else "c_contiguous"
+        self.rules: dict[str | None, Rule] = {}
+        self.plain: Rule | None = None
+
+    @property
+    def compute(self) -> Callable[..., Any]:
+        """What computes on arrays of the CPU."""
+        return getattr(_xp, self.ufunc) if self.ufunc else partial(self.forward, _xp)
+
+    def grad(
+        self,
+        *,
+        node: str | None = None,
+        plain: str | None = None,
+        number: str | None = None,
+        **formulas: Callable[..., Any] | None,
+    ) -> None:
+        """Give the gradient formulas, one per tensor that has a gradient.
+
+        A formula's first parameter is the gradient of the result; the others name what it needs:
+        tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
+        is written in operations and operators only, so that it runs on tensors and on arrays.
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
+        a call without options. Where numbers are operands they have an edge, too, as in PyTorch;
+        with ``number``, the name of one, these formulas are for calls in which it is a number,
+        without an edge. Without formulas the result has a node, but backward refuses to pass it.
+        """
+        camel = self.name.title().replace("_", "")
+        inputs = tuple(
+            name for name in self.inputs if name != number and (self.promote or name in formulas)
+        )
+        options = self.options if self.view else ()
+        name = node or f"{camel}Backward0"
+        self.rules[number] = Rule(self.name, name, inputs, formulas, None, options)
+        if plain is not None:
+            self.plain = Rule(self.name, plain, inputs, formulas, None, options)
+
+    def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
+        """The rule of a call with these arguments; ``values``: its options."""
+        if self.plain is not None:
+            changed = [name for name in self.options if values[name] != self.defaults[name]]
+            return self.rules[None] if changed else self.plain
+        if len(self.rules) > 1:
+            for name, x in zip(self.inputs, args, strict=False):
+                if name in self.rules and not isinstance(x, TensorBase):
+                    return self.rules[name]
+        return self.rules.get(None)
+
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, with defaults; TypeError where they do not fit."""
+        options = {_OF_NUMPY.get(name, name): value for name, value in options.items()}
+        if self.several in options:
+            args, options = (*args, options.pop(self.several)), options
+        try:
+            bound = self.signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        bound.apply_defaults()
+        values = bound.arguments
+        for name in self.options:
+            if isinstance(values[name], list):
+                values[name] = tuple(values[name])
+        if self.several:
+            if not values[self.several]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
+            values[self.several] = _unpacked(values[self.several])
+        return values
+
+
+_OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+
+
+def _is_tensor(parameter: Any) -> bool:
+    is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    return is_positional and parameter.default is parameter.empty
+
+
+def _unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers that are given one by one or as one sequence: permute(1, 0), permute((1, 0))."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        return tuple(values[0])
+    return values
+
+
+class Operation(Protocol):
+    """What ``@op`` makes of a forward function."""
+
+    definition: Definition
+    grad: Callable[..., None]  # see Definition.grad
+    inplace: Callable[..., Tensor]
+    operator: Callable[[Any, Any], Any]  # of a tensor and a tensor or number: ``x + y``
+    reflected: Callable[[Any, Any], Any]  # the same for ``2 - x``
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Apply the operation to tensors and numbers."""
+
+    def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
+        """An operation in the body of a class is a method, as every function is."""
+
+
+def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Define an operation; ``Definition`` lists what can be declared of it."""
+
+    def define(forward: Callable[..., Any]) -> Operation:
+        definition = Definition(forward, **declared)
+        if definition.is_operator:
+            call: Any = _of_two(definition)
+        else:
+            is_short = definition.tensors == 1 and not definition.options
+            call = _of_one(definition) if is_short else _of_several(definition)
+            call.inplace = in_place(call, definition.name)
+        call.__name__ = call.__qualname__ = forward.__name__
+        call.__module__, call.__doc__ = forward.__module__, forward.__doc__
+        call.__signature__ = definition.signature
+        call.definition, call.grad = definition, definition.grad
+        return call
+
+    return define
+
+
+# The direct path. What it leaves to the slow one: no tensor, a device, a mode, what NumPy refuses.
+_FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
+
+
+def _of_one(definition: Definition) -> Any:
+    """An operation of one tensor without options."""
+    forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
+    is_simple, order = not (definition.outputs or definition.view), definition.order
+    record: Any = None  # in short
+
+    def call(input: Any) -> Any:
+        nonlocal record
+        if input.__class__ is _ndarray and state.on_arrays:  # in a formula
+            return forward(input)
+        try:
+            array = input._array
+            if (
+                array.__class__ is _ndarray
+                and array.dtype.char in letters
+                and (ndim is None or array.ndim == ndim)
+            ):
+                found = quiet.run(forward, array)
+                if not is_simple:
+                    return _finish(definition, found, (input,), {})
+                if found.__class__ is not _ndarray or found.base is not None or found is array:
+                    found = _owned(found, (array,), order)
+                result = _new(base.public)
+                result._array = found
+                result._storage = result._node = None
+                if input._node is not None:
+                    if record is None:
+                        record = _recorder(definition)
+                    record(result, input)
+                return result
+        except _FAILED:
+            pass
+        return _slow(definition, (input,), {})
+
+    return call
+
+
+def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
+    """An operation of one or several tensors and options."""
+    forward, n = definition.compute, definition.tensors
+    asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
+    first = definition.categories[0]
+    is_simple = not (definition.outputs or definition.view or definition.several)
+    order, bools, counts_as_vector = definition.order, definition.bools, definition.names_dims
+    record: Any = None  # in short
+
+    def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
+        nonlocal record
+        if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
+            return forward(*args, **options)
+        try:
+            arrays: list[Any] = []
+            tracked, array = False, args[0]._array
+            dtype = array.dtype
+            if not array.ndim and (counts_as_vector or options or len(args) > n):
+                raise TypeError
+            for x, (letters, ndim, category) in zip(args, asked, strict=False):
+                if x is None:
+                    arrays.append(None)
+                    continue
+                array = x._array
+                if (
+                    array.__class__ is not _ndarray
+                    or (array.dtype is not dtype and category == first)
+                    or array.dtype.char not in letters
+                    or (ndim is not None and array.ndim != ndim)
+                ):
+                    raise TypeError
+                if x._node is not None:
+                    tracked = True
+                arrays.append(array)
+            if len(args) > n:
+                for at in bools:
+                    if args[at:] and args[at].__class__ is not bool:
+                        raise TypeError
+                found = quiet.run(forward, *arrays, *args[n:], **options)
+            else:
+                found = quiet.run(forward, *arrays, **options)
+            if not is_simple:
+                return _finish(definition, found, args, options)
+            if (
+                found.__class__ is not _ndarray
+                or found.base is not None
+                or found is array
+                or not getattr(found.flags, order)
+            ):
+                found = _owned(found, arrays, order)
+            result = _new(base.public)
+            result._array = found
+            result._storage = result._node = None
+            if tracked:
+                if record is None:
+                    record = _recorder(definition)
+                record(result, *args, **options)
+            return result
+        except _FAILED:
+            pass
+        return _slow(definition, args, options)
+
+    return call
+
+
+# Numbers as arrays without dimensions, by NumPy's letter of the dtype: an operation with one takes
+# half the time of one with a Python number.
+_NUMBERS: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
+_MOST_NUMBERS = 1000
+
+
+def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
+    """A number as an array of this dtype, which is kept; KeyError where more is to be asked."""
+    if value.__class__ is int and not -(2**63) <= value < 2**63:
+        raise KeyError
+    array = quietly(_asarray, value, dtype)
+    if value:  # 0.0 and -0.0 are equal
+        if len(known) >= _MOST_NUMBERS:
+            known.clear()
+        known[value] = array
+    return array
+
+
+def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
+    """An operation of two tensors, one of which may be a number: also operator and in place."""
+    letters, compute = definition.letters[0], definition.compute
+    known = {char: table for char, table in _NUMBERS.items() if char in letters}
+    numbers: dict[type, dict[str, dict[float, Any]]] = {}  # an int64 and a float give another dtype
+    if definition.numbers:
+        numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
+    is_forward = definition.ufunc is None
+    record: Any = None  # in short
+
+    def operator(input: Any, other: Any) -> Any:  # noqa: C901 - without calls
+        nonlocal record
+        try:
+            a = input._array
+            dtype, tables = a.dtype, numbers.get(other.__class__)
+            if tables is None:
+                b, tracked = other._array, other._node is not None
+                is_here = a.__class__ is b.__class__ is _ndarray
+            else:
+                table, tracked, is_here = tables[dtype.char], False, a.__class__ is _ndarray
+                b = table.get(other)
+                if b is None:
+                    b = _number(other, dtype, table)
+                if is_forward:  # which tells a number from a tensor
+                    b = b[()]
+            if is_here and dtype is b.dtype and dtype.char in letters:
+                found = quiet.run(compute, a, b)
+                if found.__class__ is not _ndarray:
+                    found = _asarray(found)
+                result = _new(base.public)
+                result._array = found
+                result._storage = result._node = None
+                if tracked or input._node is not None:
+                    if record is None:
+                        record = _recorder(definition)
+                    record(result, input, other)
+                return result
+        except _FAILED:
+            pass
+        if not (isinstance(other, TensorBase) or as_number(other) is not None):
+            if isinstance(other, _ndarray):
+                explainer.refuse_array(definition, input, other)
+            return NotImplemented
+        return _slow(definition, (input, other), {})
+
+    def call(input: Any, other: Any = None, **options: Any) -> Any:
+        if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
+            return _on_arrays(definition, input, other, **options)
+        found = NotImplemented if options or other is None else operator(input, other)
+        if found is not NotImplemented:
+            return found
+        return _slow(definition, (input,) if other is None else (input, other), options)
+
+    def reflected(self: Any, other: Any) -> Any:
+        try:
+            array = self._array
+            table = numbers[other.__class__][array.dtype.char]
+            number = table.get(other)
+            if number is None:
+                number = _number(other, array.dtype, table)
+            if array.__class__ is _ndarray and array.dtype.char in letters and not is_forward:
+                result = base.new(_asarray(quiet.run(compute, number, array)))
+                if self._node is not None:
+                    _record(definition, result, (other, self), {})
+                return result
+        except _FAILED:
+            pass
+        if isinstance(other, TensorBase) or as_number(other) is not None:
+            return _slow(definition, (other, self), {})
+        return operator(self, other)  # which refuses
+
+    call.operator, call.reflected = operator, reflected  # type: ignore[attr-defined]
+    call.inplace = _in_place_of_two(definition, call)  # type: ignore[attr-defined]
+    return call
+
+
+def _in_place_of_two(definition: Definition, call: Any) -> Any:
+    """The in-place form: at once where autograd need not be asked."""
+    letters, compute = definition.letters[0], definition.compute
+    name, known = f"{definition.name}_", _NUMBERS
+    otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
+
+    def inplace(input: Any, other: Any = None, **options: Any) -> Any:
+        try:
+            a, node = input._array, input._node
+            if not options and a.flags.c_contiguous and (node is None or not state.grad):
+                if other.__class__ is float:
+                    table = known[a.dtype.char]
+                    b = table.get(other)
+                    if b is None:
+                        b = _number(other, a.dtype, table)
+                    is_apart = a.dtype.kind == "f"
+                else:
+                    b, storage = other._array, input._storage
+                    is_apart = other._node is None or not state.grad
+                    if storage is not None and other is not input:
+                        is_apart = is_apart and other._storage is not storage
+                if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
+                    quiet.run(compute, a, b, out=a)
+                    written(input, name)
+                    return input
+        except _FAILED:
+            pass  # also: the memory is read-only
+        if isinstance(other, _ndarray):
+            explainer.refuse_array(definition, input, other)
+        others = () if other is None else (other,)
+        return otherwise(input, *others, **options)
+
+    inplace.__doc__ = f"``{definition.name}``, in place."
+    return inplace if definition.ufunc else otherwise
+
+
+def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
+    """Raise where the result of an operation of two does not fit into the first, as PyTorch."""
+    values = definition.bind(args, options)
+    if definition.explain is not None:
+        definition.explain(**values)
+    input, other = (values[name] for name in definition.inputs)
+    if isinstance(other, TensorBase):
+        own, wanted = tuple(input.shape), tuple(other.shape)
+        check_output_shape(own, layout.broadcast_shapes(own, wanted))
+    check_output_dtype(promoted_dtype(input, other), input.dtype)
+
+
+# What the direct path calls
+
+
+def _recorder(definition: Definition) -> Any:
+    """What gives a result its node, called with the result and the arguments of the call."""
+    rule, n, defaults = definition.plain or definition.rules.get(None), definition.tensors, {}
+    if rule is None:
+        return lambda result, *args, **options: None
+    defaults = {name: definition.defaults.get(name) for name in definition.options}
+    starts_alike = rule.inputs == definition.inputs[: len(rule.inputs)]
+    if len(definition.rules) > 1 or not (starts_alike and has_recorder(rule, defaults)):
+        return lambda result, *args, **options: _record(definition, result, args, options)
+    short, n_inputs = recorder(rule, defaults), len(rule.inputs)
+    if n == n_inputs and (not defaults or definition.is_operator):  # options come by the slow way
+        return short
+
+    def record(result: Any, *args: Any, **options: Any) -> None:
+        if options or len(args) > n:
+            _record(definition, result, args, options)
+        else:
+            short(result, *args[:n_inputs])
+
+    return record
+
+
+def _record(
+    definition: Definition,
+    result: Any,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    **more: Any,
+) -> None:
+    """Give a result its node."""
+    values = _options_of(definition, args, options)
+    rule = definition.rule_for(args, values)
+    if rule is not None:
+        values.update(more)
+        values.update(zip(definition.inputs, args, strict=False))
+        values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
+        record_fully(rule, result, values)
+
+
+def _options_of(
+    definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options of a call by name, with defaults."""
+    n = definition.tensors
+    values = {**definition.defaults, **dict(zip(definition.options, args[n:], strict=False))}
+    values.update(options)
+    if definition.several:
+        values[definition.several] = _unpacked(args[n:])
+    return values
+
+
+def _finish(
+    definition: Definition, found: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Tensors from what a forward has given: numbers, views, several results."""
+    if definition.view:
+        return _viewed(definition, found, args, options)
+    arrays = [x._array for x in args if isinstance(x, TensorBase)]
+    several = found if definition.outputs is not None else (found,)
+    results = [base.new(_owned(each, arrays, definition.order)) for each in several]
+    for each in results:
+        if state.inference:
+            each._node = INFERENCE
+    outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
+    if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
+        more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
+        _record(definition, results[0], args, options, **more)
+    return outputs
+
+
+def _owned(found: Any, arrays: Any, order: str) -> Any:
+    """The array that a forward has given, or a copy of it where it is a part of another."""
+    if not is_array(found):
+        return _asarray(found)
+    if found.__class__ is not _ndarray:
+        return base.contiguous(found, device_of_array(found))
+    if getattr(found.flags, order) and not any(
+        each.__class__ is _ndarray and np.may_share_memory(found, each) for each in arrays
+    ):
+        return found
+    return found.copy(order="K" if order == "forc" else "C")
+
+
+def _viewed(
+    definition: Definition, shown: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """A view of the first tensor; a copy where the forward had to make one."""
+    x, array = args[0], args[0]._array
+    is_here = shown.__class__ is _ndarray and not array.flags.c_contiguous and shown.size
+    if is_here and not np.may_share_memory(shown, array):
+        result = base.new(shown)
+        _record(definition, result, args, options)
+        return result
+    values = None if x._node is None else _options_of(definition, args, options)
+    return view(x, shown, definition.rules.get(None), values)  # type: ignore[arg-type]
+
+
+# The slow way
+
+
+def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The operation on arguments of all kinds, or the refusal."""
+    if options or definition.options or len(args) != definition.tensors:
+        values = definition.bind(args, options)
+    else:
+        values = dict(zip(definition.inputs, args, strict=True))
+    tensors = [values[name] for name in definition.inputs]
+    others: list[Any] = []
+    for name in definition.options:
+        others += [values[name]] if name == definition.several else []
+    named = {name: values[name] for name in definition.options if name != definition.several}
+    if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
+        return _on_arrays(definition, *tensors, *others, **named)
+    explainer.need_tensors(definition, values)
+    tensors = list(together(*tensors))
+    values.update(zip(definition.inputs, tensors, strict=True))
+    if definition.promote or definition.to_floating:
+        arrays, dtype = _promoted(definition, tensors)
+        explainer.refuse_promoted(definition, values, dtype)
+    else:
+        explainer.refuse(definition, values)
+        arrays = [None if x is None else x._array for x in tensors]
+    xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
+    try:
+        found = quietly(_counted_as_vector, definition, xp, arrays, others, named)
+    except explainer.FROM_ARRAYS as error:
+        explainer.refuse_as_numpy(definition, error)
+    return _finish(definition, found, (*tensors, *others), named)
+
+
+def _on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
+    """The operation on arrays and numbers, as a formula calls it in a plain backward."""
+    if definition.promote:  # a forward may ask a number for its dtype
+        dtype = next(x.dtype for x in args if hasattr(x, "dtype"))
+        n = definition.tensors
+        arrays = [x if x is None or hasattr(x, "dtype") else dtype.type(x) for x in args[:n]]
+        args = (*arrays, *args[n:])
+    return definition.forward(backend_of(*args).xp, *args, **options)
+
+
+def _counted_as_vector(
+    definition: Definition, xp: Any, arrays: list[Any], others: list[Any], named: dict[str, Any]
+) -> Any:
+    """The forward; where a number has a dimension named it counts as a vector of one element."""
+    named_dims = [named[name] for name in definition.dim if named.get(name) is not None]
+    if definition.view or not named_dims or arrays[0].ndim:
+        return definition.forward(xp, *arrays, *others, **named)
+    vectors = [each if each is None else each.reshape(1) for each in arrays]
+    found = definition.forward(xp, *vectors, *others, **named)
+    if isinstance(found, tuple):
+        return tuple(each.reshape(()) if each.size == 1 else each for each in found)
+    return found.reshape(()) if found.size == 1 else found
+
+
+def _promoted(definition: Definition, tensors: list[Any]) -> tuple[list[Any], dtypes.DType]:
+    """Tensors and numbers as arrays of the dtype that they have together, and that dtype."""
+    operands: list[Any] = [None if x is None else as_operand(x) for x in tensors]
+    dtype = promoted_type(tuple([each for each in operands if each is not None]))
+    if definition.to_floating and not dtype.is_floating_point:
+        dtype = dtypes.get_default_dtype()
+    return [None if each is None else quietly(as_array, each, dtype) for each in operands], dtype

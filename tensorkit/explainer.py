@@ -1,0 +1,182 @@
+"""Why an operation refuses its arguments: asked only after a call has failed, or on its slow way.
+
+``refuse`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
+line where learners meet it, then the numbers, then a repair.
+"""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorkit import layout
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU
+from tensorkit.dtypes import DType, bool_, of_numpy
+from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be, type_name
+from tensorkit.layout import Ints
+from tensorkit.ops.arguments import as_number, kind_of, no_kernel
+
+# NumPy's letters of the dtypes of a category.
+LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
+
+# What array libraries raise; an error of tensorkit has its words already.
+FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
+
+
+def need_tensors(definition: Any, values: dict[str, Any]) -> None:
+    """TypeError unless all tensors are tensors, or None where that is the default."""
+    given = [values[name] for name in definition.inputs]
+    takes_numbers = definition.promote and definition.numbers and len(given) > 1
+    is_one = any(isinstance(x, TensorBase) for x in given)
+    for position, (name, x) in enumerate(zip(definition.inputs, given, strict=True), 1):
+        if isinstance(x, TensorBase) or (x is None and name in definition.defaults):
+            continue
+        if isinstance(x, np.ndarray) and definition.symbol:
+            refuse_array(definition, *given)
+        if not (takes_numbers and is_one and as_number(x) is not None):
+            raise must_be(definition.name, name, position, "Tensor", x)
+
+
+def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
+    """TypeError for an operator between a tensor and an array."""
+    kinds = f"'{kind_of(left)}' and '{kind_of(right)}'"
+    if definition.symbol in ("<", "<=", ">", ">="):
+        first = f"'{definition.symbol}' not supported between instances of {kinds}"
+    else:
+        first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
+    tensor = left if isinstance(left, TensorBase) else right
+    there, back = ("", "") if tensor.device is CPU else (".to(tensor.device)", ".cpu()")
+    raise TypeError(
+        message(
+            first,
+            "A tensor and a NumPy array are not mixed without being told: the array's dtype "
+            "(often float64) would decide.",
+            repair=f"tk.from_numpy(array){there}, or tensor{back}.numpy()",
+        )
+    )
+
+
+def refuse_promoted(definition: Any, values: dict[str, Any], dtype: DType) -> None:
+    """Raise if operands that broadcast and are promoted to a dtype do not go together."""
+    shape: Ints = ()
+    _check_options(definition, values)
+    for name in definition.inputs:
+        if isinstance(values[name], TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(values[name].shape))
+    if definition.explain is not None:
+        definition.explain(**values)
+    if dtype.numpy.char not in LETTERS[definition.categories[0]]:
+        repair = "x.int()" if dtype is bool_ else "x.bool() or x.long()"
+        repair = "x.float()" if definition.categories[0] == "floating" else repair
+        raise no_kernel(definition.kernel, dtype, repair)
+
+
+def refuse(definition: Any, values: dict[str, Any]) -> None:
+    """Raise if something that is declared of an operation does not hold; values: its arguments."""
+    _check_ndim(definition, values)
+    _check_options(definition, values)
+    _check_dims(definition, values)
+    if definition.explain is not None:
+        definition.explain(**values)
+    _check_dtypes(definition, values)
+
+
+def refuse_as_numpy(definition: Any, error: Exception) -> NoReturn:
+    """Raise what the array library has said, with the operation's name."""
+    if isinstance(error, TensorkitError):
+        raise error
+    kinds = [kind for kind in (TypeError, IndexError) if isinstance(error, kind)]
+    kind = kinds[0] if kinds else RuntimeError
+    raise kind(f"{definition.name}(): {error}") from error
+
+
+def _check_ndim(definition: Any, values: dict[str, Any]) -> None:
+    for name, wanted in definition.ndim.items():
+        x = values[name]
+        if x is None or len(x.shape) == wanted:
+            continue
+        word = {1: "a vector", 2: "a matrix"}.get(wanted, f"a {wanted}D tensor")
+        called = "self" if name == "input" else name
+        raise ShapeError(
+            f"{called} must be {word}",
+            f"It has {len(x.shape)} dimensions: its shape is {tuple(x.shape)}.",
+            a_shape=tuple(x.shape),
+        )
+
+
+_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "a bool"),
+    int: ((int,), "an int"),
+    float: ((int, float), "a number"),
+    str: ((str,), "a str"),
+}
+
+
+def _check_options(definition: Any, values: dict[str, Any]) -> None:
+    """TypeError for options of another kind than their annotations say."""
+    for name in definition.options:
+        if name == definition.several:
+            continue
+        value, annotation = values[name], definition.forward.__annotations__.get(name)
+        kinds, word = _KINDS.get(annotation, ((object,), ""))
+        if name in definition.dim:
+            if value is None and definition.defaults.get(name, 0) is None:
+                continue
+            one = annotation in (int, int | None)
+            several = value if isinstance(value, tuple) and not one else (value,)
+            fits = all(_is_int(each) for each in several)
+            word = "an int" if one else "an int or a tuple of ints"
+        else:
+            fits = isinstance(value, (*kinds, np.generic)) or (
+                kinds == (int,) and hasattr(value, "__index__")
+            )
+            fits = fits and (bool in kinds or object in kinds or not isinstance(value, bool))
+        if not fits:
+            first = f"{definition.name}(): {name} must be {word}, not {type_name(value)}."
+            raise TypeError(message(first, repair=_example(definition, name, annotation)))
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _example(definition: Any, name: str, annotation: Any) -> str:
+    value = {bool: "True", float: "0.5", str: "..."}.get(annotation, "0")
+    return f"x.{definition.name}({name}={value})"
+
+
+def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
+    """DTypeError for dtypes that differ, NotSupportedError for one that does not fit."""
+    known: dict[str, tuple[str, Any]] = {}
+    for name, category, letters in zip(
+        definition.inputs, definition.categories, definition.letters, strict=True
+    ):
+        x = values[name]
+        if x is None:
+            continue
+        first, dtype = known.setdefault(category, (name, x.dtype))
+        if dtype is not x.dtype:
+            raise DTypeError(
+                f"{definition.name}(): expected {first} and {name} to have the same dtype, but "
+                f"got: {dtype.whole_name} != {x.dtype.whole_name}",
+                repair=f"{name}.to(tk.{dtype.name})",
+            )
+        if x._array.dtype.char not in letters:
+            dtype = of_numpy(x._array.dtype)
+            repair = "x.float()" if category != "integral" else "x.long()"
+            raise no_kernel(definition.kernel, dtype, repair)
+
+
+def _check_dims(definition: Any, values: dict[str, Any]) -> None:
+    """IndexRangeError for dimensions that the first tensor does not have."""
+    n_dims = max(len(values[definition.inputs[0]].shape), 1)
+    for name in definition.dim:
+        given = values.get(name)
+        found = []
+        for dim in given if isinstance(given, tuple) else () if given is None else (given,):
+            place = layout.wrap_dim(dim, n_dims)
+            if place in found:
+                raise ShapeError(
+                    f"dim {place} appears multiple times in the list of dims", dim=place
+                )
+            found.append(place)

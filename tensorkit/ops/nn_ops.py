@@ -1,0 +1,65 @@
+"""What layers and losses are made of: softmax, layer norm, embedding, and losses as operations.
+
+``nn.functional`` has the public losses and layers, which check shapes; here they are computed.
+``reduction`` is "none" (one number per item), "mean" or "sum".
+"""
+
+from typing import Any
+
+from tensorkit.dispatch import op
+from tensorkit.dtypes import DType, as_dtype, of_numpy
+from tensorkit.ops.arguments import no_kernel
+from tensorkit.ops.blocks import by_rows
+from tensorkit.ops.elementary import exp
+from tensorkit.ops.reductions import sum, total, wide
+
+# Exponentials that are divided by their sum
+
+
+@op(tensors=1)
+def softmax(xp: Any, input: Any, dim: int, dtype: DType | None = None) -> Any:
+    """``exp(x)`` divided by its sum along ``dim``: positive numbers that add up to 1.
+
+    Raises NotImplementedError for integers; ``dtype`` converts before.
+
+    >>> tk.softmax(tk.tensor([1., 1., 1., 1.]), dim=0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+    return _normalised("softmax", _softmax, xp, input, dim, dtype)
+
+
+@op(tensors=1)
+def log_softmax(xp: Any, input: Any, dim: int, dtype: DType | None = None) -> Any:
+    """The logarithm of ``softmax``, without its loss of digits.
+
+    >>> tk.log_softmax(tk.tensor([0., 0.]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return _normalised("log_softmax", _log_softmax, xp, input, dim, dtype)
+
+
+def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DType | None) -> Any:
+    if dtype is not None:
+        x = x.astype(as_dtype(function, dtype).numpy, copy=False)
+    if x.dtype.kind != "f":
+        repair = f"x.float().{function}({dim})"
+        raise no_kernel(f"{function}_lastdim_kernel_impl", of_numpy(x.dtype), repair)
+    if not x.size:
+        return x.copy()
+    return by_rows(xp, kernel, dim, wide(xp, x)).astype(x.dtype, copy=False)
+
+
+def _softmax(xp: Any, x: Any, dim: int) -> Any:
+    powers = xp.exp(x - x.max(dim, keepdims=True))
+    powers /= total(xp, powers, dim, True)
+    return powers
+
+
+def _log_softmax(xp: Any, x: Any, dim: int) -> Any:
+    shifted = x - x.max(dim, keepdims=True)
+    shifted -= xp.log(total(xp, xp.exp(shifted), dim, True))
+    return shifted
+
+
+softmax.grad(input=lambda g, out, dim: out * (g - sum(g * out, dim, True)))
+log_softmax.grad(input=lambda g, out, dim: g - exp(out) * sum(g, dim, True))

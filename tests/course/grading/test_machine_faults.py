@@ -1,0 +1,193 @@
+"""A fault of the machine is no learner's zero: the submission is ungraded, and that is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import CHAPTER, Class, School
+
+from course.errors import CourseError
+from course.grading import batch, judge, sandbox, server, session
+from course.grading.batch import Ungraded
+from course.grading.judge import Play
+from course.grading.result import Result
+from course.grading.session import MachineFault, Session, Warm
+
+# as a batch job starts, or a service of systemd: with hard limits of its own
+LIMITED = """
+import resource, sys
+name, most = getattr(resource, sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(name, (most, most))
+from course.cli import main
+sys.argv[1:] = {arguments}
+main()
+"""
+
+
+def _course(
+    school: School, limit: tuple[str, int], *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    program = LIMITED.format(arguments=list(arguments))
+    return subprocess.run(
+        [sys.executable, "-c", program, limit[0], str(limit[1])],
+        cwd=school.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("RLIMIT_NOFILE", 100),
+        ("RLIMIT_AS", 1_900_000_000),
+        ("RLIMIT_FSIZE", 50_000_000),
+        ("RLIMIT_NPROC", 100),
+    ],
+)
+def test_a_limit_that_cannot_be_set_is_no_zero(
+    school: School, half: bytes, name: str, most: int
+) -> None:
+    school.submit("bob", half)
+    done = _course(school, (name, most), "grade", CHAPTER)
+    assert done.returncode != 0
+    assert f"is given {_given(name)}" in done.stderr
+    assert "Ungraded because of this machine, not of the learners: bob." in done.stderr
+    assert school.scores() == {}
+
+
+def _given(name: str) -> int:
+    import resource
+
+    return sandbox.limits_of_process(sandbox.Limits(), sandbox.LANDLOCK)[getattr(resource, name)]
+
+
+@pytest.mark.rest
+def test_doctor_tries_the_same(school: School) -> None:
+    done = _course(school, ("RLIMIT_NOFILE", 100), "doctor", "--server")
+    assert "it does not start" in done.stdout
+    assert "(ulimit -n) may be at most 100 here" in done.stdout
+    assert "Nothing is graded on this machine" in done.stdout
+
+
+def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(stage: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(session, "_lay_out", full)
+    with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"):
+        Warm(sandbox.UNSAFE).start()
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({}, "did not say"),
+        ({"hello": {"profile": "none"}}, "under the profile none"),
+        ({"hello": {"profile": sandbox.LANDLOCK, "limits": {}}}, "it has None"),
+    ],
+)
+def test_a_process_that_is_not_as_it_should_be_is_refused(said: Any, wrong: str) -> None:
+    found = sandbox.refused_hello(said, sandbox.LANDLOCK, sandbox.Limits())
+    assert found is not None
+    assert wrong in found
+
+
+def test_a_warm_process_that_somebody_ended_is_no_zero(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = Play._fresh
+
+    def ended(play: Play) -> Session:
+        made = fresh(play)
+        assert play.warm._process is not None
+        play.warm._process.kill()
+        play.warm._process.wait()
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Play, "_fresh", ended)
+        result = klass_once.grade(klass_once.honest())
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert "ended by somebody" in result.sentence
+    assert klass_once.grade(klass_once.honest()).score == 20, "the next one finds a new one"
+
+
+def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
+    school: School, half: bytes, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    school.submit("bob", half)
+    batch.grade(school.root, CHAPTER, workers=1)
+    before = school.scores()
+    tried = _broken_for(monkeypatch, "bob")
+    school.submit("ada", honest)
+    with pytest.raises(Ungraded, match=r"learners: bob\. The disk is full") as raised:
+        batch.grade(school.root, CHAPTER, workers=1, force=True, profile=sandbox.UNSAFE)
+    assert tried == ["bob", "bob"]
+    assert [it.learner for it in raised.value.results] == ["ada"]
+    assert school.scores() == {**before, "ada": 20}
+
+
+def test_after_three_in_a_row_no_others_are_tried(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["ada", "bob", "cem", "dan", "eve"]
+    for name in names:
+        school.submit(name, half)
+    _broken_for(monkeypatch, *names)
+    with pytest.raises(Ungraded, match=r"2 others were not tried\. The disk is full\."):
+        batch.grade(school.root, CHAPTER, workers=1, profile=sandbox.UNSAFE)
+    assert school.scores() == {}
+
+
+def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
+    """Let this machine fail at the submissions of some learners; gives who was tried."""
+    tried: list[str] = []
+    readable, writable = os.pipe()
+    os.write(writable, b"ready")
+
+    class Here(batch.Hand):
+        """A worker in this process."""
+
+        def start(self) -> None: ...
+
+        def take(self, job: batch.Job) -> None:
+            self.job = job
+
+        def close(self) -> None: ...
+
+        @property
+        def descriptor(self) -> int:
+            return readable
+
+        def finish(self) -> Result | None:
+            job, self.job = self.job, None
+            assert job is not None
+            if job.handed.learner not in names:
+                with Warm(self.profile) as warm:
+                    return judge.grade(warm, self.source, job.handed, job.seed)
+            tried.append(job.handed.learner)
+            return judge.ungraded(self.source, job.handed, job.seed, "The disk is full.")
+
+    monkeypatch.setattr(batch, "Hand", Here)
+    return tried
+
+
+def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Warm) -> Iterator[Session]:
+        raise MachineFault("The process for a submission does not start: no room.")
+
+    monkeypatch.setattr(Warm, "start", lambda self: None)
+    monkeypatch.setattr(Warm, "fork", broken)
+    monkeypatch.setattr(sandbox, "why_not", lambda profile: None)
+    said = list(server.examine())
+    assert any("but it does not start: The process" in it for it in said)
+    assert "Nothing is graded on this machine, until one of these works." in said

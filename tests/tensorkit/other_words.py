@@ -1,0 +1,72 @@
+"""PyTorch's sentences for which tensorkit has its own words: the class is compared, not the text.
+
+Each row is a pattern of PyTorch's first line. The reason is one for all: an operation refuses what
+its declaration excludes in one generic sentence ("PyTorch's sentence for arguments of a wrong kind"
+in the list of what went).
+"""
+
+import re
+
+OTHER_WORDS = re.compile(
+    "|".join(
+        [
+            r"must have the same dtype, but got",
+            r"have same dtype, but found",
+            r"vector \+ matrix @ vector expected",
+            r"^1D tensors expected, but got",
+            r"^batch1 must be a 3D tensor",
+            r"must be a matrix, got",
+            r"^expected scalar type",
+            r"^addmv input tensors",
+            r"^Input dtypes must be the same",
+            r"\(\) (got an unexpected|takes|received an invalid|missing)",
+            r"argument '\w+' (\(position \d+\) )?must be",
+            r"int too big to convert",
+            r"^attempting to assign a gradient with dtype",
+            r"^can't retain_grad on Tensor that has requires_grad=False",
+            r"^Can't detach views in-place",
+            r"^all inputs have to be Tensors or GradientEdges",
+            r"^Expected output to be a torch.Tensor",
+            r"^cannot register a hook on a tensor that doesn't require gradient",
+            r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
+            r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
+            r"Expected reduction dim",
+            r"does not support bool",
+            r"^(max|min|prod|var|std)\(\) received an invalid combination",
+            r"^bincount only supports",
+            r"^bincount\(\): argument 'weights'",
+            r"^weights should be 1-d",
+            r"^minlength should be",
+            r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
+            r"^nll_loss_nd\(\)",
+            r"^'weight' must be 2-D",
+            r"is different to the input size .* is deprecated",
+            r"^Found dtype \w+ but expected",
+            r"_kernel_impl\" not implemented",
+            # views, indices, gathering
+            r"^narrow\(\): length must be",
+            r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
+            r"^movedim: repeated dim|^diagonal dimensions cannot be",
+            r"^expected Tensor as element 0 in argument 0, but got list",
+            r"^(repeat|flip)\(\) missing 1 required",
+            r"^repeats must have the same size|^Repeats must be non-negative",
+            r"^stack expects a non-empty",
+            r"^where\(\): argument 'condition'",
+            r"^(where|masked_fill|scatter|view|transpose|select|squeeze)\(\) received an invalid comb",
+            r"^(squeeze|transpose|flatten|unsqueeze|select|as_strided|view|reshape)\(\)[:,] argument",
+            r"Expected dtype int32 or int64 for index|dtype of indices should be Long",
+            r"same number of dimensions as input tensor|^Size does not match at dimension",
+            r"^masked_fill_ only supports boolean masks",
+            r"^too many indices for tensor of dimension \d \(got|in range of \[-3, 2\], but got 4",
+            r"^index_add_\(\): |^source tensor shape must match self",
+            r"and to be no larger size than src",
+            r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
+            r"^select\(\) cannot be applied|^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
+        ]
+    )
+)
+
+
+def same_words(ours, theirs):
+    """Whether two first lines are the same, where PyTorch's is one that tensorkit keeps."""
+    return ours == theirs or OTHER_WORDS.search(theirs) is not None
