@@ -93,6 +93,8 @@ from tensorkit.ops.arithmetic import (
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
     allclose,
+    clamp,
+    clamp_,
     eq,
     equal,
     ge,
@@ -104,10 +106,11 @@ from tensorkit.ops.comparison import (
     logical_or,
     logical_xor,
     lt,
+    maximum,
+    minimum,
     ne,
 )
 from tensorkit.ops.copying import clone
-from tensorkit.ops.einsum import einsum
 from tensorkit.ops.elementary import (
     acos,
     asin,
@@ -138,7 +141,6 @@ from tensorkit.ops.elementary import (
     trunc,
 )
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import (
     gather,
     index_add,
@@ -150,8 +152,8 @@ from tensorkit.ops.gathering import (
 from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
+from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
 from tensorkit.ops.nn_ops import log_softmax, softmax
-from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reductions import (
     all,
     amax,

@@ -45,17 +45,16 @@ from tensorkit.ops import (
     copying,
     elementary,
     error_function,
-    extremes,
     gathering,
     indexing,
     joining,
     nn_ops,
-    products,
     reductions,
     selection,
     sorting,
     views,
 )
+from tensorkit.ops import matmul as products
 from tensorkit.ops.arguments import (
     as_number,
     conversion,
@@ -676,11 +675,11 @@ class Tensor(TensorBase):
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = reductions.max, extremes.maximum.method
-    min, minimum = reductions.min, extremes.minimum.method
+    max, maximum = reductions.max, comparison.maximum
+    min, minimum = reductions.min, comparison.minimum
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
-    clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
+    clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
     softmax = nn_ops.softmax
     log_softmax = nn_ops.log_softmax
     logsumexp = reductions.logsumexp

@@ -4,10 +4,14 @@ from functools import partial
 from typing import Any
 
 from tensorkit import layout
-from tensorkit.base import Tensor
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
+from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
-from tensorkit.ops.arguments import need_two
+from tensorkit.ops.arguments import check_value, need_two
+from tensorkit.ops.operands import as_array, as_operand, promoted_dtype
+from tensorkit.ops.selection import where
+from tensorkit.ops.writing import in_place
 
 _logic = partial(op, promote=True, numbers=False)
 _comparison = partial(op, promote=True)
@@ -174,3 +178,109 @@ def allclose(
     True
     """
     return _all(isclose(input, other, rtol, atol, equal_nan), "allclose")
+
+
+# The larger and the smaller. The gradient goes to the one that was taken, half and half to equals.
+
+
+@_logic(ufunc="maximum")
+def maximum(xp: Any, input: Any, other: Any) -> Any:
+    """The larger of two elements; nan if one of them is nan.
+
+    >>> tk.maximum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
+    tensor([3., 5.])
+    """
+    return xp.maximum(input, other)
+
+
+@_logic(ufunc="minimum")
+def minimum(xp: Any, input: Any, other: Any) -> Any:
+    """The smaller of two elements; nan if one of them is nan.
+
+    >>> tk.minimum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
+    tensor([1., 2.])
+    """
+    return xp.minimum(input, other)
+
+
+def _share(g: Any, loses: Any, ties: Any) -> Any:
+    return where(loses, 0.0, where(ties, g / 2, g))
+
+
+maximum.grad(
+    input=lambda g, input, other: _share(g, input < other, input == other),
+    other=lambda g, input, other: _share(g, input > other, input == other),
+)
+minimum.grad(
+    input=lambda g, input, other: _share(g, input > other, input == other),
+    other=lambda g, input, other: _share(g, input < other, input == other),
+)
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """``min`` below ``min``, ``max`` above ``max``, each element itself between them.
+
+    The limits are numbers or tensors that broadcast, or None; where they cross, ``max`` wins.
+
+    >>> tk.clamp(tk.tensor([-2., 0.5, 9.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    limits = [each for each in (min, max) if each is not None]
+    n_tensors = len([each for each in limits if isinstance(each, TensorBase)])
+    if not isinstance(input, TensorBase) or n_tensors not in (0, len(limits)):
+        raise TypeError("clamp(): limits must be two numbers or two tensors")
+    if not limits:
+        raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if n_tensors:
+        return _clamp_to_tensors(input, min, max)
+    dtype = promoted_dtype(input, *limits)
+    for each in limits:
+        check_value(each, dtype)
+    low, high = (None if each is None else _number(each, dtype) for each in (min, max))
+    return _clamp(input if input.dtype is dtype else input.to(dtype), min=low, max=high)
+
+
+def _number(value: Any, dtype: DType) -> Any:
+    operand = as_operand(value)
+    return None if operand is None else as_array(operand, dtype)
+
+
+def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = xp.maximum(low, x)  # the second of two zeros is taken: x keeps its sign
+    return x if high is None else xp.minimum(high, x)
+
+
+@op(elementwise=True, name="clamp")
+def _clamp(xp: Any, input: Any, *, min: Any, max: Any) -> Any:
+    return _within(xp, input, min, max)
+
+
+@op(promote=True, tensors=3, name="clamp")
+def _clamp_to_tensors(xp: Any, input: Any, min: Any = None, max: Any = None) -> Any:
+    return _within(xp, input, min, max)
+
+
+def _pass_inside(g: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is None:
+        return where(x <= high, g, 0.0)
+    return where(x >= low if high is None else (x >= low) & (x <= high), g, 0.0)
+
+
+def _pass_below(g: Any, x: Any, low: Any, high: Any) -> Any:
+    return where(x < low if high is None else (x < low) & (low < high), g, 0.0)
+
+
+def _pass_above(g: Any, x: Any, low: Any, high: Any) -> Any:
+    return where(x > high if low is None else (x > high) | (high < low), g, 0.0)
+
+
+_clamp.grad(
+    node="ClampBackward1", input=lambda g, input, min, max: _pass_inside(g, input, min, max)
+)
+_clamp_to_tensors.grad(
+    input=lambda g, input, min, max: _pass_inside(g, input, min, max),
+    min=lambda g, input, min, max: _pass_below(g, input, min, max),
+    max=lambda g, input, min, max: _pass_above(g, input, min, max),
+)
+clamp_ = in_place(clamp)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorkit import dtypes, layout
+from tensorkit import dtypes
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
 from tensorkit.layout import Ints

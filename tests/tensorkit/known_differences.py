@@ -32,7 +32,7 @@ Differences that no expression below can show:
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
   its results are its own.
-- sort and argsort give contiguous tensors, and the node SortBackward0 with stable=, too.
+- solve, inv, sort and argsort give contiguous tensors; the node is SortBackward0 with stable=, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of
