@@ -34,7 +34,7 @@ from tensorkit.autograd.node import INFERENCE, Rule, recorder
 from tensorkit.autograd.node import is_short as has_recorder
 from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, device_of_array, is_array
+from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.explainer import LETTERS
 from tensorkit.ops.arguments import as_number
 from tensorkit.ops.moving import together
@@ -555,10 +555,9 @@ def _owned(found: Any, arrays: Any, order: str) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
         return _asarray(found)
-    if found.__class__ is not _ndarray:
-        return base.contiguous(found, device_of_array(found))
+    xp = backend_of(found).xp
     if getattr(found.flags, order) and not any(
-        each.__class__ is _ndarray and np.may_share_memory(found, each) for each in arrays
+        each.__class__ is found.__class__ and xp.may_share_memory(found, each) for each in arrays
     ):
         return found
     return found.copy(order="K" if order == "forc" else "C")
@@ -569,8 +568,8 @@ def _viewed(
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
     x, array = args[0], args[0]._array
-    is_here = shown.__class__ is _ndarray and not array.flags.c_contiguous and shown.size
-    if is_here and not np.may_share_memory(shown, array):
+    may_be_copy = not array.flags.c_contiguous and shown.size
+    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
         _record(definition, result, args, options)
         return result
