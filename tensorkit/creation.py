@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import base, dtypes
-from tensorkit.autograd.leaves import make_leaf
+from tensorkit.autograd.hooks import make_leaf
+from tensorkit.autograd.node import finished
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import DTypeError, ShapeError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, results
+from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
 
 _BLOCK_BYTES = 32
@@ -81,7 +82,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
             None if device is None else as_device(device),
         )
         result = make(options, *args, **named)
-        return make_leaf(result) if requires_grad else results.finished(result)
+        return make_leaf(result) if requires_grad else finished(result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
     return call

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.modes import no_grad
+from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
 from tensorkit.errors import TensorkitError, message, refuse_options
 

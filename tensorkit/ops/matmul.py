@@ -20,10 +20,10 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensors, need_two
 from tensorkit.ops.arithmetic import mul
 from tensorkit.ops.reductions import sum, wide
-from tensorkit.ops.views import movedim
 from tensorkit.ops.views import (
     diagonal,
     expand,
+    movedim,
     permute,
     reshape,
     squeeze,
