@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.leaves import make_leaf
+from tensorkit.autograd.hooks import make_leaf
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType, as_dtype

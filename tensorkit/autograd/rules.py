@@ -1,3 +1,3 @@
 """Old names, until all branches are merged."""
 
-from tensorkit.autograd.node import Rule  # noqa
+from tensorkit.autograd.node import Rule as Rule  # noqa

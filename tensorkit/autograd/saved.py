@@ -1,3 +1,3 @@
 """Old names, until all branches are merged."""
 
-from tensorkit.autograd.inplace import version_of  # noqa
+from tensorkit.autograd.inplace import version_of as version_of  # noqa
