@@ -375,6 +375,13 @@ def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
     return result
 
 
+def finished(result: Tensor) -> Tensor:
+    """A result that needs no node; in inference mode it is marked."""
+    if state.inference:
+        result._node = INFERENCE
+    return result
+
+
 def make_node(
     rule: Rule, like: TensorBase, edges: tuple[Any, ...], values: dict[str, Any], result: Any
 ) -> Node:

@@ -196,7 +196,7 @@ def _view_differs(input: Tensor, size: Ints) -> None:
         raise NotSupportedError(
             "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
         )
-    rules.infer_size(size, input.numel())
+    rules.infer_size(tuple(map(as_index, size)), input.numel())
 
 
 @op(view=True, explain=_view_differs)
@@ -237,22 +237,23 @@ def _shares(shown: Any, x: Any) -> bool:
     return bool(address(shown) == address(x))
 
 
-def reshape(input: Any, *shape: Any) -> Any:
+def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
     """The same elements in another shape: a view where strides allow it, otherwise a copy.
 
     >>> tk.reshape(tk.arange(6), (2, -1))
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
+    size = sizes or (shape,)
     if state.on_arrays and not isinstance(input, TensorBase):
-        return input.reshape(*shape)
+        return input.reshape(*size)
     if not isinstance(input, TensorBase) or input._array.flags.c_contiguous:
-        return view(input, *shape)
+        return view(input, *size)
     array = input._array
     try:
-        shown = _reshaped(array, _unpacked(shape))
+        shown = _reshaped(array, _unpacked(size))
     except (TypeError, ValueError):
-        return view(input, *shape)  # which says what is wrong
+        return view(input, *size)  # which says what is wrong
     if _shares(shown, array):
         return _reshape_alias(input, shown.shape)  # a view under another name, as in PyTorch
     return unsafe_view(copying.contiguous(input), size=shown.shape)
@@ -350,15 +351,15 @@ def ravel(input: Tensor) -> Tensor:
 
 
 def _expand_differs(input: Tensor, size: Ints) -> None:
-    source = Layout(tuple(input.shape), input._strides, 0)
-    wanted = _kept(size, source.shape)
+    shape = tuple(input.shape)
+    wanted = _kept(size, shape)
     if min(wanted, default=0) < 0:
         raise ShapeError(
             f"The expanded size of the tensor ({min(wanted)}) isn't allowed in a leading, "
             f"non-existing dimension {wanted.index(min(wanted))}",
             a_shape=size,
         )
-    rules.expand(source, wanted, f"torch.{input.dtype.word}Tensor", size)
+    rules.check_expand(shape, wanted, f"torch.{input.dtype.word}Tensor", size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:

@@ -76,12 +76,16 @@ def _assert_written_alike(x, write):
 @given(x=twins(), index=fancy, number=numbers)
 def test_a_number_is_written_at_masks_and_positions(x, index, number):
     x = x.again()
+    if 0 in x.tk.shape:
+        return
     _assert_written_alike(x, lambda library, y: y.__setitem__(_for(library, index), number))
 
 
 @given(x=twins(), index=fancy, data=st.data())
 def test_a_tensor_is_written_at_masks_and_positions(x, index, data):
     x = x.again()
+    if 0 in x.tk.shape:  # PyTorch does not look at positions in nothing, NumPy does
+        return
     kind, *got = outcome(lambda: x.torch[_for(torch, index)])
     shape = got[0].shape if kind == "value" else (2,)
     drop = data.draw(st.integers(0, 2))
