@@ -263,7 +263,7 @@ _METHODS = (
 )
 
 
-autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
+autograd.recording = _recording  # type: ignore[assignment]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -52,7 +52,6 @@ Differences that no expression below can show:
 - A backward that fails leaves every `.grad` as it was; PyTorch has added to some leaves by then.
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
-- `hvp` is `vhp`: the Hessian is taken to be symmetric.
 - Losses show MulBackward0 and DivBackward0 where PyTorch, which multiplies by a C++ number there,
   shows MulBackward1 and DivBackward1; so does `div(rounding_mode=None)`, whose DivBackward2 is the
   same division.
