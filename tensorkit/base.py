@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.devices import CPU, Device, backend_of, device_of_array
+from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides
 from tensorkit.storage import Storage
@@ -139,7 +139,7 @@ def offset_of(x: TensorBase) -> int:
     if x._storage is None:
         return 0
     if x._offset is None:
-        own, whole = map(backend_of(x._array).address, (x._array, x._storage.flat))
+        own, whole = map(x.device.backend.address, (x._array, x._storage.flat))
         x._offset = (own - whole) // x._array.itemsize
     return x._offset
 
