@@ -94,7 +94,6 @@ from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_
 from tensorkit.ops.comparison import (
     allclose,
     clamp,
-    clamp_,
     eq,
     equal,
     ge,
@@ -213,7 +212,7 @@ from tensorkit.sampling import (
     randperm,
 )
 
-clip, clip_ = clamp, clamp_
+clip = clamp
 absolute, divide, multiply, subtract = abs, div, mul, sub
 
 if typing.TYPE_CHECKING:
@@ -257,8 +256,8 @@ _LATER = {
 # Methods that PyTorch has as functions, too.
 _METHODS = (
     "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
-    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
 

@@ -17,7 +17,7 @@ from tensorkit.dispatch import op
 from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensors, need_two
-from tensorkit.ops.arithmetic import mul
+from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.reductions import sum, wide
 from tensorkit.ops.views import (
     diagonal,
@@ -419,7 +419,7 @@ def _slope_of_matrix(A: Any, slope: Any, out: Any) -> Any:
     """Minus ``slope @ out.T``, with vectors as columns."""
     if _is_vector(A, out):
         slope, out = unsqueeze(slope, -1), unsqueeze(out, -1)
-    return -matmul(slope, transpose(out, -2, -1))
+    return neg(matmul(slope, transpose(out, -2, -1)))
 
 
 solve.grad(
@@ -442,5 +442,5 @@ def inv(xp: Any, A: Any) -> Any:
 
 inv.grad(
     node="LinalgInvExBackward0",
-    A=lambda g, out: -matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1))),
+    A=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
 )
