@@ -73,44 +73,44 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import (
-    allclose,
-    div,
-    equal,
-    is_floating_point,
-    isclose,
-    numel,
-    pow,
-    result_type,
-)
+from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
     add,
+    div,
     floor_divide,
     mul,
     neg,
+    pow,
     reciprocal,
     remainder,
     sign,
     square,
     sub,
+    true_divide,
 )
 from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from tensorkit.ops.comparison import (
+    allclose,
+    clamp,
+    clamp_,
     eq,
+    equal,
     ge,
     gt,
+    isclose,
     le,
     logical_and,
     logical_not,
     logical_or,
     logical_xor,
     lt,
+    maximum,
+    minimum,
     ne,
 )
 from tensorkit.ops.copying import clone
-from tensorkit.ops.einsum import einsum
 from tensorkit.ops.elementary import (
     acos,
     asin,
@@ -141,7 +141,6 @@ from tensorkit.ops.elementary import (
     trunc,
 )
 from tensorkit.ops.error_function import erf
-from tensorkit.ops.extremes import clamp, clamp_, maximum, minimum
 from tensorkit.ops.gathering import (
     gather,
     index_add,
@@ -153,8 +152,8 @@ from tensorkit.ops.gathering import (
 from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
+from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
 from tensorkit.ops.nn_ops import log_softmax, softmax
-from tensorkit.ops.products import addmm, bmm, dot, matmul, mm, mv, outer
 from tensorkit.ops.reductions import (
     all,
     amax,
@@ -217,7 +216,6 @@ from tensorkit.sampling import (
 
 clip, clip_ = clamp, clamp_
 absolute, divide, multiply, subtract = abs, div, mul, sub
-true_divide = div
 
 if typing.TYPE_CHECKING:
     from tensorkit import nn as nn

@@ -17,7 +17,6 @@ from tensorkit import (
     base,
     creation,
     dtypes,
-    functional,
     layout,
     pickling,
     printing,
@@ -46,17 +45,16 @@ from tensorkit.ops import (
     copying,
     elementary,
     error_function,
-    extremes,
     gathering,
     indexing,
     joining,
     nn_ops,
-    products,
     reductions,
     selection,
     sorting,
     views,
 )
+from tensorkit.ops import matmul as products
 from tensorkit.ops.arguments import (
     as_number,
     conversion,
@@ -608,14 +606,7 @@ class Tensor(TensorBase):
     sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
     mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """``self / other``; ``rounding_mode`` is None, "trunc" or "floor"."""
-        return functional.division(rounding_mode)(self, other)
-
-    def div_(self, other: Any, *, rounding_mode: str | None = None) -> "Tensor":
-        """Divide by ``other`` in place."""
-        return functional.division(rounding_mode).inplace(self, other)
-
+    div, div_ = arithmetic.div, in_place(arithmetic.div)
     floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide.inplace
     remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace
@@ -637,7 +628,7 @@ class Tensor(TensorBase):
     divide, divide_ = div, div_
     absolute, absolute_ = abs, abs_
 
-    true_divide, true_divide_ = arithmetic.div, arithmetic.div.inplace
+    true_divide, true_divide_ = arithmetic.true_divide, arithmetic.true_divide.inplace
 
     # Elementary functions
 
@@ -684,11 +675,11 @@ class Tensor(TensorBase):
     nonzero = selection.nonzero
     unique = sorting.unique
     bincount = sorting.bincount
-    max, maximum = reductions.max, extremes.maximum.method
-    min, minimum = reductions.min, extremes.minimum.method
+    max, maximum = reductions.max, comparison.maximum
+    min, minimum = reductions.min, comparison.minimum
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
-    clamp, clamp_ = clip, clip_ = extremes.clamp, extremes.clamp_
+    clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
     softmax = nn_ops.softmax
     log_softmax = nn_ops.log_softmax
     logsumexp = reductions.logsumexp
@@ -714,13 +705,13 @@ class Tensor(TensorBase):
     __mul__ = arithmetic.mul.operator
     __rmul__ = arithmetic.mul.operator
     __imul__ = arithmetic.mul.inplace
-    __truediv__ = arithmetic.div.operator
+    __truediv__ = arithmetic.true_divide.operator
 
     def __rtruediv__(self, other: Any) -> "Tensor":
         # PyTorch computes number / tensor as reciprocal times number; so the last digit agrees.
         return arithmetic.mul.operator(arithmetic.reciprocal(self), other)
 
-    __itruediv__ = arithmetic.div.inplace
+    __itruediv__ = arithmetic.true_divide.inplace
     __floordiv__ = arithmetic.floor_divide.operator
     __rfloordiv__ = arithmetic.floor_divide.reflected
     __ifloordiv__ = arithmetic.floor_divide.inplace
@@ -760,9 +751,9 @@ class Tensor(TensorBase):
     logical_or = comparison.logical_or
     logical_xor = comparison.logical_xor
     logical_not = comparison.logical_not
-    equal = functional.equal
-    isclose = functional.isclose
-    allclose = functional.allclose
+    equal = comparison.equal
+    isclose = comparison.isclose
+    allclose = comparison.allclose
 
     # Logic and bits
 

@@ -90,7 +90,9 @@ _PARTS = {
     "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
     "ReduceLROnPlateau SequentialLR",
     "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
-    "memory_allocated and memory_reserved": "memory_stats memory_snapshot memory_summary",
+    "memory_allocated and memory_reserved": "memory_stats memory_summary "
+    "memory_snapshot max_memory_reserved",
+    "tk.cuda.get_device_properties": "get_device_capability",
     "one device": "DataParallel",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
-from tensorkit.autograd.leaves import make_leaf
+from tensorkit import base, dtypes
+from tensorkit.autograd.hooks import make_leaf
+from tensorkit.autograd.node import finished
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import DTypeError, ShapeError, message
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, results
+from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
 
 _BLOCK_BYTES = 32
@@ -57,8 +58,7 @@ class Options(NamedTuple):
         need_tensor(self.function, x)
         dtype, shape = self.dtype or x.dtype, x._array.shape
         device = x.device if self.device is None else as_device(self.device)
-        strides = layout.dense_strides(shape, x._strides)
-        return base.place(device.backend.allocate(dtype.numpy, shape, strides), strides)
+        return base.new(device.backend.allocate(dtype.numpy, shape, x._strides))
 
     def holding(self, array: Any) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
@@ -82,7 +82,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
             None if device is None else as_device(device),
         )
         result = make(options, *args, **named)
-        return make_leaf(result) if requires_grad else results.finished(result)
+        return make_leaf(result) if requires_grad else finished(result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
     return call

@@ -2,13 +2,11 @@
 
 from types import FrameType
 
-import numpy as np
-
-HOME = __file__.removesuffix("frames.py"), np.__path__[0]
+HOME = __file__.removesuffix("frames.py")
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs code of this library, or of NumPy."""
+    """Whether a frame runs code of this library."""
     return frame.f_code.co_filename.startswith(HOME)
 
 

@@ -230,23 +230,14 @@ def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
 
 
-def broadcast_strides(shape: Ints, strides: Ints, to: Ints) -> Ints:
-    """Strides that read a tensor as if it had shape ``to``: 0 where it is repeated."""
-    lead = len(to) - len(shape)
-    return (0,) * lead + tuple(
-        0 if size == 1 and wanted != 1 else stride
-        for size, stride, wanted in zip(shape, strides, to[lead:], strict=True)
-    )
-
-
-def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) -> Layout:
-    """``source`` read with shape ``to``; dimensions of size 1 are repeated.
+def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
+    """ShapeError unless a tensor can be read with shape ``to``, its sizes of 1 repeated.
 
     ``type_name`` ("torch.FloatTensor") and ``asked`` (the sizes as the caller wrote them) only
     serve PyTorch's error messages.
     """
-    shape = source.shape
-    if len(shape) > len(to):
+    lead = len(to) - len(shape)
+    if lead < 0:
         raise ShapeError(
             f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
             f"of sizes provided ({len(to)}) must be greater or equal to the number of "
@@ -254,105 +245,16 @@ def expand(source: Layout, to: Ints, type_name: str, asked: Ints | None = None) 
             a_shape=to,
             b_shape=shape,
         )
-    lead = len(to) - len(shape)
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
             raise ShapeError(
                 f"The expanded size of the tensor ({to[dim]}) must match the existing size "
                 f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
-                f"Target sizes: {sizes(asked or to)}.  Tensor sizes: {sizes(shape)}",
+                f"Target sizes: {sizes(asked)}.  Tensor sizes: {sizes(shape)}",
                 a_shape=to,
                 b_shape=shape,
                 dim=dim,
             )
-    strides = list(broadcast_strides(shape, source.strides, to))
-    for dim in range(lead - 1, -1, -1):  # a new dimension is not repeated where one is enough
-        if shape and to[dim] == 1:
-            strides[dim] = to[dim + 1] * strides[dim + 1]
-    return Layout(to, tuple(strides), source.offset)
-
-
-def _fastest_first(shape: Ints, operands: Sequence[Ints]) -> list[int]:
-    """Dimensions from the fastest to the slowest, as PyTorch's TensorIterator orders them.
-
-    An insertion sort by the operands' strides, starting from row-major order. The first operand
-    that has an opinion decides; stride 0 has none; at equal strides the smaller size goes first.
-    (aten/src/ATen/TensorIterator.cpp, reorder_dimensions.)
-    """
-
-    def compare(dim0: int, dim1: int) -> int:
-        for strides in operands:
-            stride0, stride1 = strides[dim0], strides[dim1]
-            if stride0 == 0 or stride1 == 0:
-                continue
-            if stride0 != stride1:
-                return -1 if stride0 < stride1 else 1
-            if shape[dim0] > shape[dim1]:
-                return 1
-        return 0
-
-    order = list(range(len(shape) - 1, -1, -1))
-    for start in range(1, len(order)):
-        moving = start
-        for place in range(start - 1, -1, -1):
-            verdict = compare(order[place], order[moving])
-            if verdict > 0:
-                order[place], order[moving] = order[moving], order[place]
-                moving = place
-            elif verdict < 0:
-                break
-    return order
-
-
-def _pack(shape: Ints, fastest_first: Sequence[int], *, count_empty_as_one: bool) -> Ints:
-    strides = [0] * len(shape)
-    step = 1
-    for dim in fastest_first:
-        strides[dim] = step
-        step *= max(shape[dim], 1) if count_empty_as_one else shape[dim]
-    return tuple(strides)
-
-
-def dense_strides(shape: Ints, strides: Ints) -> Ints:
-    """Strides of a copy that keeps the order in memory (``clone``, ``zeros_like``, ``to``)."""
-    if is_dense(shape, strides):
-        return strides
-    order = _fastest_first(shape, [strides])
-    return _pack(shape, order, count_empty_as_one=True)
-
-
-def _is_channels_last(shape: Ints, strides: Ints) -> bool:
-    """Whether a stack of images (image, channel, row, column) lies with its channels together.
-
-    PyTorch gives results of such tensors the standard strides of this order, which differ from
-    the operands' own in dimensions of size 1.
-    """
-    return len(shape) == 4 and _has_no_gaps((strides[dim], shape[dim]) for dim in (1, 3, 2, 0))
-
-
-def result_strides(shape: Ints, operands: Sequence[tuple[Ints, Ints]]) -> Ints:
-    """Strides of a new result computed from ``operands``, given as (shape, strides) pairs.
-
-    All contiguous gives contiguous; all alike and dense keeps their strides; otherwise the
-    operands' order in memory decides (TensorIterator).
-
-    >>> from tensorkit import layout
-    >>> layout.result_strides((2, 3), [((2, 3), (1, 2)), ((3,), (1,))])
-    (1, 2)
-    """
-    if all(own == shape for own, _ in operands):
-        if all(is_contiguous(own, strides) for own, strides in operands):
-            return contiguous_strides(shape)
-        if all(_is_channels_last(own, strides) for own, strides in operands):
-            return _pack(shape, (1, 3, 2, 0), count_empty_as_one=True)
-        first = operands[0][1]
-        if is_dense(shape, first) and all(strides == first for _, strides in operands):
-            return first
-    stretched = [broadcast_strides(own, strides, shape) for own, strides in operands]
-    order = _fastest_first(shape, stretched)
-    if order == list(range(len(shape) - 1, -1, -1)):
-        return contiguous_strides(shape)
-    return _pack(shape, order, count_empty_as_one=False)
 
 
 def infer_size(shape: Ints, count: int) -> Ints:
@@ -392,42 +294,6 @@ def infer_size(shape: Ints, count: int) -> Ints:
     return (*shape[:unknown], count // known, *shape[unknown + 1 :])
 
 
-def view_strides(shape: Ints, strides: Ints, to: Ints) -> Ints | None:
-    """Strides that show the same elements in the shape ``to``; None if there are none.
-
-    The dimensions are cut into chunks, each of which walks memory in even steps; a new dimension
-    must not cross from one chunk into another.
-    (aten/src/ATen/TensorUtils.cpp, computeStride.)
-
-    >>> from tensorkit import layout
-    >>> layout.view_strides((2, 6), (6, 1), (4, 3)), layout.view_strides((2, 3), (1, 2), (6,))
-    ((3, 1), None)
-    """
-    if 0 in shape:
-        return strides if shape == to else contiguous_strides(to)
-    if not shape:
-        return (1,) * len(to)
-    found = [0] * len(to)
-    new_dim = len(to) - 1
-    step = strides[-1]  # of the fastest dimension in this chunk
-    in_chunk = in_view = 1  # elements seen so far, counted in old and in new dimensions
-    for dim in range(len(shape) - 1, -1, -1):
-        in_chunk *= shape[dim]
-        ends = dim == 0 or (shape[dim - 1] != 1 and strides[dim - 1] != in_chunk * step)
-        if not ends:
-            continue
-        while new_dim >= 0 and (in_view < in_chunk or to[new_dim] == 1):
-            found[new_dim] = in_view * step
-            in_view *= to[new_dim]
-            new_dim -= 1
-        if in_view != in_chunk:
-            return None
-        if dim > 0:
-            step = strides[dim - 1]
-            in_chunk = in_view = 1
-    return tuple(found) if new_dim == -1 else None
-
-
 def wrap_dim(dim: int, n_dims: int) -> int:
     """A dimension counted from the end (-1 is the last) as one counted from the front."""
     if n_dims == 0:
@@ -443,54 +309,6 @@ def wrap_dim(dim: int, n_dims: int) -> int:
             size=n_dims,
         )
     return dim % n_dims
-
-
-def select(source: Layout, dim: int, index: int, place: int | None = None) -> Layout:
-    """One entry along ``dim``; the dimension disappears.
-
-    ``place`` is what an error calls the dimension: PyTorch names the position in the index.
-    """
-    shape, strides, offset = source
-    size = shape[dim]
-    if not -size <= index < size:
-        raise IndexRangeError(
-            f"index {index} is out of bounds for dimension {dim if place is None else place} "
-            f"with size {size}",
-            f"Valid indices are {-size} to {size - 1}." if size else "The dimension is empty.",
-            index=index,
-            dim=dim,
-            size=size,
-        )
-    start = index % size
-    return Layout(
-        shape[:dim] + shape[dim + 1 :],
-        strides[:dim] + strides[dim + 1 :],
-        offset + start * strides[dim],
-    )
-
-
-def slice_(source: Layout, dim: int, start: int, stop: int, step: int) -> Layout:
-    """Every ``step``-th entry from ``start`` up to, not including, ``stop`` along ``dim``."""
-    shape, strides, offset = source
-    size = shape[dim]
-    start = min(max(start + size if start < 0 else start, 0), size)
-    stop = min(max(stop + size if stop < 0 else stop, start), size)
-    if start == 0 and stop == size and step == 1:
-        return source
-    length = (stop - start + step - 1) // step
-    return Layout(
-        (*shape[:dim], length, *shape[dim + 1 :]),
-        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]),
-        offset + start * strides[dim],
-    )
-
-
-def unsqueeze(source: Layout, dim: int) -> Layout:
-    """A new dimension of size 1 before ``dim``."""
-    shape, strides, offset = source
-    _check_dims((1, *shape))
-    stride = shape[dim] * strides[dim] if dim < len(shape) else 1
-    return Layout((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], stride, *strides[dim:]), offset)
 
 
 @lru_cache(100)

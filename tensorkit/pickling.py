@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensorkit import base
-from tensorkit.autograd import history
+from tensorkit.autograd.node import become_leaf
 from tensorkit.base import Tensor
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType
@@ -31,7 +31,7 @@ def deepcopy(x: Tensor, memo: dict[Any, Any]) -> Tensor:
             memo[id(storage)] = copied
         found = memo[id(x)] = base.on_storage(copied, base.layout_of(x))
         if x.requires_grad:
-            history.become_leaf(found)
+            become_leaf(found)
         if x.grad is not None:
             found._grad = deepcopy(x.grad, memo)
     return found
@@ -71,5 +71,5 @@ def _rebuild(
     """A tensor from what ``reduce`` gave."""
     made = base.on_storage(Storage(flat.array), Layout(shape, strides, offset))
     if leaf:
-        history.become_leaf(made)
+        become_leaf(made)
     return made

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.autograd.history import edge_of
+from tensorkit.autograd.node import edge_of
 from tensorkit.base import TensorBase
 from tensorkit.quiet import quietly
 

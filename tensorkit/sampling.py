@@ -5,6 +5,7 @@ the CPU and sent to the device of their tensor, whose memory is asked for first:
 none, nothing is drawn. All functions take ``generator``.
 """
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ def randint(
         first = f"randint() takes high and size, or low, high and size, not {len(given)} arguments"
         raise TypeError(message(first, repair="tk.randint(0, 10, (3,))"))
     x = options.empty(shape_of("randint", (), given[2]), options.dtype or dtypes.int64)
-    return _integers(x, int(given[0]), int(given[1]), generator, "random")
+    return _integers(x, index(given[0]), index(given[1]), generator, "random")
 
 
 @factory

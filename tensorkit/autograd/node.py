@@ -60,7 +60,9 @@ class Rule:
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
-    unchanged: tuple[Any, ...] = ()  # what nodes of a short recorder save, if backward frees nothing
+    unchanged: tuple[
+        Any, ...
+    ] = ()  # what nodes of a short recorder save, if backward frees nothing
 
     def __init__(
         self,
@@ -85,8 +87,7 @@ class Rule:
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
         # for each of these the inputs whose formulas need it
         self.users = tuple(
-            tuple(at for at, needs in enumerate(self.needs) if name in needs)
-            for name in self.keeps
+            tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
         )
 
     def keep(self, names: tuple[str, ...]) -> None:
@@ -376,6 +377,13 @@ def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
     return result
 
 
+def finished(result: Tensor) -> Tensor:
+    """A result that needs no node; in inference mode it is marked."""
+    if state.inference:
+        result._node = INFERENCE
+    return result
+
+
 def make_node(
     rule: Rule, like: TensorBase, edges: tuple[Any, ...], values: dict[str, Any], result: Any
 ) -> Node:
@@ -456,9 +464,7 @@ def _record_one(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
     return record_one
 
 
-def _record_two(  # noqa: C901 - without calls
-    rule: Rule, defaults: dict[str, Any]
-) -> Callable[..., object]:
+def _record_two(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
     keeps, (first, second) = rule.keeps, rule.inputs
     x_for_x, x_for_y = (first in needs for needs in rule.needs)
     y_for_x, y_for_y = (second in needs for needs in rule.needs)

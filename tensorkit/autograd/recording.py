@@ -230,6 +230,7 @@ class _Call:
         bind = getattr(found.get("definition"), "bind", None)
         if bind is not None:  # declared functions: dispatch
             names = ("other", "self") if code.co_name == "reflected" else ("input", "other")
+            names = names[:1] if "args" in found else names
             given = (*[found[name] for name in names if name in found], *found.get("args", ()))
             for name, value in bind(given, found.get("options", {})).items():
                 self._take(name, value)

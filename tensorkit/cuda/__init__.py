@@ -113,11 +113,6 @@ def get_device_name(device: Any = None) -> str:
     return get_device_properties(device).name
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Major and minor compute capability; (0, 0) for a simulated device."""
-    return _backend(device).capability
-
-
 # Memory
 
 
@@ -144,11 +139,6 @@ def max_memory_allocated(device: Any = None) -> int:
 def memory_reserved(device: Any = None) -> int:
     """Bytes that the pool holds: those in use and those that it keeps for later."""
     return _bytes("reserved", device)
-
-
-def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that the pool held."""
-    return _bytes("peak_reserved", device)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:

@@ -53,18 +53,18 @@ class CudaBackend(Backend):
     # Memory
 
     def memory(self) -> dict[str, int]:
-        """Bytes: allocated, reserved, their peaks, total, free."""
+        """Bytes: allocated, the peak of that, reserved, total, free."""
         raise NotImplementedError
 
     def out_of_memory(self, size: int, *more: str) -> OutOfMemoryError:
         """PyTorch's sentence about an allocation of ``size`` bytes that failed."""
-        memory = {name: in_words(number) for name, number in self.memory().items()}
-        unused = in_words(self.memory()["reserved"] - self.memory()["allocated"])
+        memory = self.memory()
+        unused = memory["reserved"] - memory["allocated"]
         return OutOfMemoryError(
-            f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU 0 has a total "
-            f"capacity of {memory['total']} of which {memory['free']} is free. Of the "
-            f"allocated memory {memory['allocated']} is allocated by PyTorch, and "
-            f"{unused} is reserved by PyTorch but unallocated.",
+            f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU 0 has a total capacity "
+            f"of {in_words(memory['total'])} of which {in_words(memory['free'])} is free. Of the "
+            f"allocated memory {in_words(memory['allocated'])} is allocated by PyTorch, and "
+            f"{in_words(unused)} is reserved by PyTorch but unallocated.",
             *more,
             "The operation that found no memory changed nothing; what went before it stands, also "
             "within backward().",

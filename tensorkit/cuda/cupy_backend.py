@@ -30,7 +30,7 @@ class Gpu(CudaBackend):
         version = cupy.cuda.runtime.runtimeGetVersion()
         self.cuda_version = f"{version // 1000}.{version % 1000 // 10}"
         self.pool = cupy.get_default_memory_pool()
-        self.peak = self.peak_reserved = 0
+        self.peak = 0
 
     # Arrays
 
@@ -158,25 +158,22 @@ class Gpu(CudaBackend):
             memory = self.pool.malloc(size)
         except self.xp.cuda.memory.OutOfMemoryError:
             raise self.out_of_memory(size) from None
-        used = self.pool.used_bytes()
-        if used > self.peak:
-            self.peak, self.peak_reserved = used, self.pool.total_bytes()
+        self.peak = max(self.peak, self.pool.used_bytes())
         return memory
 
     def memory(self) -> dict[str, int]:
-        """Bytes: allocated, reserved, their peaks, total, free."""
+        """Bytes: allocated, the peak of that, reserved, total, free."""
         return {
             "allocated": self.pool.used_bytes(),
             "reserved": self.pool.total_bytes(),
             "peak": self.peak,
-            "peak_reserved": self.peak_reserved,
             "total": self._total,
             "free": int(self.gpu.mem_info[0]),  # that nobody uses, this process or another
         }
 
     def reset_peak(self) -> None:
-        """Count the peaks from now on."""
-        self.peak, self.peak_reserved = self.pool.used_bytes(), self.pool.total_bytes()
+        """Count the peak from now on."""
+        self.peak = self.pool.used_bytes()
 
     def empty_cache(self) -> None:
         """Give back what is reserved and not used."""

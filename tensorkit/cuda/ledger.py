@@ -72,10 +72,6 @@ class Ledger:
         """How often each name occurs among the records of one kind."""
         return dict(Counter(each.name for each in self._of(kind)))
 
-    def clear(self) -> None:
-        """Forget the records so far."""
-        self.records.clear()
-
     def __repr__(self) -> str:
         moved = sum(each.bytes for each in self.transfers)
         in_all = " in all" if len(self.transfers) > 1 else ""

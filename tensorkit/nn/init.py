@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.modes import no_grad
+from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.random import Generator
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
 from tensorkit._tensor import Tensor
+from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.autograd.hooks import Handle
-from tensorkit.autograd.modes import no_grad
 from tensorkit.creation import empty
 from tensorkit.errors import TensorkitError, message, refuse_options
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.modes import no_grad
+from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import zeros
 from tensorkit.errors import DTypeError
 from tensorkit.ops.joining import cat, stack

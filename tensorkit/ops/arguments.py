@@ -87,13 +87,6 @@ def need_int(function: str, argument: str, position: int, value: Any) -> int:
     return number
 
 
-def need_bool(function: str, argument: str, position: int, value: Any) -> bool:
-    """True or False; TypeError with PyTorch's words for all else: ``x.sum(0, 1)`` means one dim."""
-    if not isinstance(value, bool):
-        raise must_be(function, argument, position, "bool", value)
-    return value
-
-
 def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
     """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
     if not isinstance(values, (tuple, list)):
@@ -105,32 +98,6 @@ def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints
             f"but found element of type {kind_of(values[0])} at pos 0"
         )
     return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
-
-
-def given_sizes(function: str, argument: str, args: tuple[Any, ...]) -> Ints:
-    """Integers that a call gives one by one or as one sequence: zeros(2, 3) or zeros((2, 3))."""
-    packed = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    if {*map(type, packed)} == {int}:  # nearly always
-        return tuple(packed)
-    if not args:
-        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
-    if packed is args and (isinstance(args[0], bool) or as_int_or_large(args[0]) is None):
-        if len(args) > 1:
-            raise TypeError(f"{function}() takes 1 positional argument but {len(args)} were given")
-        raise must_be(function, argument, 1, "tuple of ints", args[0])
-    return need_sizes(function, argument, 1, packed)
-
-
-def by_name(function: str, argument: str, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-    """The arguments of a call that may name its one sequence: permute(dims=(1, 0))."""
-    for name in given:
-        if name != argument:
-            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
-    if args:
-        raise TypeError(f"{function}() got multiple values for argument '{argument}'")
-    if not isinstance(given[argument], (tuple, list)):
-        raise must_be(function, argument, 1, "tuple of ints", given[argument])
-    return (given[argument],)
 
 
 def as_int_or_large(value: Any) -> int | None:

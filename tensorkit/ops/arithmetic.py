@@ -100,7 +100,7 @@ mul.grad(
 
 
 @op(promote=True, symbol="/", ufunc="divide", to_floating=True)
-def div(xp: Any, input: Any, other: Any) -> Any:
+def true_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
     >>> tk.tensor([1, 2]) / 2
@@ -109,7 +109,8 @@ def div(xp: Any, input: Any, other: Any) -> Any:
     return xp.divide(input, other)
 
 
-div.grad(
+true_divide.grad(
+    node="DivBackward0",
     input=lambda g, other: g / other,
     other=lambda g, input, other: -g * ((input / other) / other),
 )
@@ -216,6 +217,25 @@ trunc_divide.grad(
     input=lambda g: zeros_as(g),
     other=lambda g: zeros_as(g),
 )
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient, element by element; ``rounding_mode`` is None, "trunc" or "floor".
+
+    Without rounding, integers give the default dtype; with it they stay integers.
+
+    >>> tk.div(tk.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    divisions = {None: true_divide, "floor": floor_of_quotient, "trunc": trunc_divide}
+    if rounding_mode not in divisions:
+        raise DTypeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
+            f"but found '{rounding_mode}'"
+        )
+    return divisions[rounding_mode](input, other)
 
 
 @op(promote=True, symbol="%", dtypes="numeric")

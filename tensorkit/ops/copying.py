@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.autograd import history
-from tensorkit.autograd.history import record
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.inplace import check_write, written
+from tensorkit.autograd.node import Rule, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, must_be
 from tensorkit.layout import Ints
-from tensorkit.ops import results, writing
+from tensorkit.ops import writing
 from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
 from tensorkit.ops.moving import moved
 from tensorkit.ops.operands import number_array
@@ -75,7 +74,7 @@ def converted(x: TensorBase, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
     array = x._array
     order = "C" if 0 in array.strides else "K"
-    return base.new(results.run(array.astype, dtype.numpy, order))
+    return base.new(quietly(array.astype, dtype.numpy, order))
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -94,18 +93,18 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         number = as_number(source)
         if number is None:
             raise must_be("copy_", "other", 1, "Tensor", source)
-        history.check_write(target)
+        check_write(target)
         writing.check_overlap(target)
         # cast as a tensor would be, without a check
         return _written(target, np.asarray(number), number, "copy", node)
-    tracked = history.check_write(target, source)
+    tracked = check_write(target, source)
     if target.device is not source.device:
         alike = target._is_contiguous and target.shape == source.shape
         if alike and source.device is CPU and not tracked and base.watch is None:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
-            array = results.run(source._array.astype, target.dtype.numpy, copy=False)
+            array = quietly(source._array.astype, target.dtype.numpy, copy=False)
             target.device.backend.write_from_host(target._array, array, "copy_")
-            history.written(target, "copy_")
+            written(target, "copy_")
             return target
         source = moved(source, target.device, "copy_")
     if source is not target:
@@ -146,7 +145,7 @@ def fill_(target: Tensor, value: Any) -> Tensor:
 
 def _written(target: Tensor, array: Any, value: Any, operation: str, node: str) -> Tensor:
     """Write an array, that of ``value``, into ``target``."""
-    tracked = history.check_write(target, value)
+    tracked = check_write(target, value)
     rule = _WRITES[node] if tracked else None
     writing.write(target, array, operation, rule, {"x": target, "y": value})
     return target

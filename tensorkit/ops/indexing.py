@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit.autograd import history
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.inplace import check_write
+from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
 from tensorkit.dispatch import op
@@ -290,7 +290,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
             f"{dtype.word} for the destination and {value.dtype.word} for the source.",
             repair=f"x[index] = value.to(tk.{dtype.name})",
         )
-    tracked = history.check_write(x, value)
+    tracked = check_write(x, value)
     index = _own(index) if tracked else index
     values = {"x": x, "y": value, "index": index}
     rule = _INDEX_PUT if tracked else None

@@ -5,18 +5,17 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.graph import Node
-from tensorkit.autograd.history import edge_of
-from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import Node, Rule, edge_of, finished
 from tensorkit.base import Tensor
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import _unpacked, op
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, gathering, results, views
+from tensorkit.ops import copying, gathering, views
 from tensorkit.ops.arguments import as_int, need_int, need_tensor, need_tensors
 from tensorkit.ops.operands import as_array, as_operand, promoted_type
+from tensorkit.quiet import quietly
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -39,7 +38,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     dim = layout.wrap_dim(need_int("cat", "dim", 2, dim if axis is None else axis), len(model))
     used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
     try:
-        array = results.run(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
+        array = quietly(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
     except ValueError:
         _refuse_shapes(shapes, model, dim)
         raise
@@ -67,7 +66,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
                 a_shape=shape,
                 b_shape=tuple(x.shape),
             )
-    array = results.run(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
+    array = quietly(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
     return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
 
 
@@ -113,7 +112,7 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
 
 
 def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[Any]) -> Tensor:
-    result = results.finished(results.contiguous_result(array, tensors[0].device))
+    result = finished(base.new(base.contiguous(array, tensors[0].device)))
     if not state.grad or not result.dtype.is_floating_point:
         return result
     edges = tuple([None if x._node is None else edge_of(x) for x in tensors])

@@ -3,12 +3,10 @@
 from typing import Any
 
 from tensorkit import base, layout
-from tensorkit.autograd import history
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.node import Rule, finished, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.errors import DeviceMismatchError
-from tensorkit.ops.results import finished
 
 
 def device_of(*values: Any) -> Device:
@@ -77,8 +75,9 @@ def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     own = x.device
     if device is own:
         return x
-    array = _copied(x._array, own.backend, device.backend, why)
-    result = base.place(array, layout.dense_strides(x._array.shape, x._strides))
+    order = layout.slowest_first(x._strides)  # which the copy keeps
+    array = _copied(x._array.transpose(order), own.backend, device.backend, why)
+    result = base.new(array.transpose(layout.inverse(order)))
     if x._node is None:
         return finished(result)
-    return history.record(_MOVE, result, {"x": x, "origin": own})
+    return record(_MOVE, result, {"x": x, "origin": own})

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorkit import dtypes, layout
+from tensorkit import dtypes
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
 from tensorkit.layout import Ints
@@ -75,4 +75,4 @@ def converted_strides(operand: Operand, dtype: DType) -> Ints:
     """Strides of the operand after promotion: converting makes a dense copy."""
     if operand.is_number or operand.dtype is dtype or not operand.shape:
         return operand.strides
-    return layout.dense_strides(operand.shape, operand.strides)
+    return operand.strides

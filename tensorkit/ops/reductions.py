@@ -23,8 +23,8 @@ from tensorkit.errors import AutogradError, DTypeError, IndexRangeError, ShapeEr
 from tensorkit.layout import Ints
 from tensorkit.ops.arithmetic import abs, pow, sign
 from tensorkit.ops.blocks import by_rows
+from tensorkit.ops.comparison import maximum, minimum
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.extremes import maximum, minimum
 from tensorkit.ops.gathering import add_along
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze

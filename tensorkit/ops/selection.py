@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.modes import state
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import finished, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, ShapeError, must_be
-from tensorkit.ops import results, writing
+from tensorkit.ops import writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor
 from tensorkit.ops.moving import together
 from tensorkit.ops.operands import as_array, as_operand, number_array, promoted_type
@@ -45,9 +46,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
             check_value(each.array, dtype)
         shape = layout.broadcast_shapes(shape, each.shape)
     chosen = [quietly(as_array, each, dtype) for each in operands]
-    array = results.run(_where.definition.forward, condition._xp, condition._array, *chosen)
+    array = quietly(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
-    return results.recorded(_where.definition, base.new(array), values)
+    return record(_where.definition.rules[None], base.new(array), values)
 
 
 @op(dtypes={"condition": "integral", "input": "any", "other": "any"})
@@ -168,9 +169,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array, xp = input._array, input._xp
     found = (array if array.ndim else array.reshape(1)).nonzero()
     if as_tuple:
-        return tuple([results.finished(base.new(each.copy())) for each in found])
+        return tuple([finished(base.new(each.copy())) for each in found])
     rows = xp.stack(found, 1)
-    return results.finished(base.new(rows if array.ndim else rows[:, :0].copy()))
+    return finished(base.new(rows if array.ndim else rows[:, :0].copy()))
 
 
 @op()

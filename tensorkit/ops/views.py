@@ -386,15 +386,15 @@ def ravel(input: Tensor) -> Tensor:
 
 
 def _expand_differs(input: Tensor, size: Ints) -> None:
-    source = Layout(tuple(input.shape), input._strides, 0)
-    wanted = _kept(size, source.shape)
+    shape = tuple(input.shape)
+    wanted = _kept(size, shape)
     if min(wanted, default=0) < 0:
         raise ShapeError(
             f"The expanded size of the tensor ({min(wanted)}) isn't allowed in a leading, "
             f"non-existing dimension {wanted.index(min(wanted))}",
             a_shape=size,
         )
-    rules.expand(source, wanted, f"torch.{input.dtype.word}Tensor", size)
+    rules.check_expand(shape, wanted, f"torch.{input.dtype.word}Tensor", size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:

@@ -4,15 +4,15 @@ Each takes two layouts on one storage, ``source`` of the whole and ``target`` of
 the gradients of views and of writes through views, and each other's gradients.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from tensorkit import layout
-from tensorkit.autograd import history
+from tensorkit.autograd.node import windows
 from tensorkit.devices import backend_of
+from tensorkit.dispatch import op
 from tensorkit.errors import NotSupportedError
-from tensorkit.layout import Ints, Layout
-from tensorkit.ops.notation import op
+from tensorkit.layout import Layout
+from tensorkit.ops.selection import zeros_as
 
 
 def _laid_out(xp: Any, x: Any, source: Layout, target: Layout) -> tuple[Any, int]:
@@ -35,14 +35,14 @@ def _part(xp: Any, flat: Any, part: Layout, start: int) -> Any:
     return backend_of(flat).view(flat, part.shape, part.strides, part.offset - start)
 
 
-@op(kind="function")
+@op()
 def read_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
     """The part of ``x`` that ``target`` describes, as a copy."""
     flat, start = _laid_out(xp, x, source, target)
     return _part(xp, flat, target, start).copy()
 
 
-@op(kind="function")
+@op()
 def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
     """Zeros in the shape of ``source`` to which ``x`` is added where ``target`` looks.
 
@@ -76,7 +76,7 @@ def _plain(source: Layout, target: Layout) -> bool:
     return inside and layout.is_contiguous(source.shape, source.strides)
 
 
-@op(kind="function")
+@op()
 def write_window(xp: Any, x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
     """``x`` with ``y`` in place of the part that ``target`` describes."""
     flat, start = _laid_out(xp, x, source, target)
@@ -91,29 +91,9 @@ add_window.grad(
     x=lambda g, source, target: read_window(g, source=source, target=target),
 )
 write_window.grad(
-    x=lambda g, source, target: write_window(g, 0.0, source=source, target=target),
+    x=lambda g, y, source, target: write_window(g, zeros_as(y), source=source, target=target),
     y=lambda g, source, target: read_window(g, source=source, target=target),
 )
 
 
-# Parts that NumPy can show by itself: ``part`` is a view of an array, as the array library has it
-
-
-@op(kind="function")
-def put_part(xp: Any, x: Any, *, size: Ints, part: Callable[[Any], Any]) -> Any:
-    """Zeros of shape ``size``, in which ``x`` is the part."""
-    whole = xp.zeros(size, x.dtype)
-    part(whole)[...] = x
-    return whole
-
-
-@op(kind="function")
-def take_part(xp: Any, x: Any, *, part: Callable[[Any], Any]) -> Any:
-    """A copy of the part."""
-    return part(x).copy()
-
-
-put_part.grad(x=lambda g, part: take_part(g, part=part))
-take_part.grad(x=lambda g, shape, part: put_part(g, size=shape, part=part))
-
-history.windows += [read_window, write_window]
+windows += [read_window, write_window]

@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd import history
-from tensorkit.autograd.graph import Node, make_node, save_result
-from tensorkit.autograd.modes import state
-from tensorkit.autograd.rules import Rule
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import check_write, rebase, save_result, written
+from tensorkit.autograd.node import Node, Rule, edge_of, make_node
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.results import contiguous_result
 from tensorkit.quiet import quiet, quietly
 
 
@@ -40,7 +38,7 @@ def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> b
             quiet.run(change, *args)
         except RuntimeError:  # `quiet` is entered already
             quietly(change, *args)
-    history.written(x, operation)
+    written(x, operation)
     return True
 
 
@@ -57,7 +55,7 @@ def write(
     ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
     index of the elements to write; without it, all are. Every write goes through here, after all
     checks, or through ``write_plainly``: it makes a new version, and with a ``rule`` it is
-    recorded; ``values`` are those of ``history.record``.
+    recorded; ``values`` are those of ``record``.
     """
     if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
@@ -73,10 +71,10 @@ def write(
     if rule is not None:
         assert values is not None
         inputs = [values[name] for name in rule.inputs]
-        edges = tuple(history.edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
+        edges = tuple(edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
         if "x" in rule.keeps:
             # clone first: a formula needs x as it was before this write
-            before = contiguous_result(x._array.copy(), x.device)
+            before = base.new(x._array.copy())
             values = {**values, "x": before}
         node = make_node(rule, x, edges, values, None)
     if base.watch is not None:
@@ -87,11 +85,11 @@ def write(
         x._array[at] = array[()]  # a number travels with the launch
     else:
         quietly(x._array.__setitem__, at, array)
-    history.written(x, f"{operation}_")
+    written(x, f"{operation}_")
     if node is not None:
         if "out" in rule.keeps:  # type: ignore[union-attr]
             save_result(node, x)
-        history.rebase(x, node)
+        rebase(x, node)
 
 
 def in_place(
@@ -108,15 +106,15 @@ def in_place(
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
-            theirs = [x.device for x in others if isinstance(x, TensorBase) and x.shape]
+            theirs = [x.device for x in others if isinstance(x, TensorBase)]
             refuse_mix(CPU, *theirs, into=CPU)
-        tracked = history.check_write(input, *others)
+        tracked = check_write(input, *others)
         if check is not None:
             check(input, *args, **options)
         old: Any = input
         if tracked:
             old = base.new(input._array.copy(order="K"))
-            old._node = history.edge_of(input)
+            old._node = edge_of(input)
         result = operation(old, *args, **options)
         check_overlap(input, *others)
         check_output_shape(tuple(input.shape), tuple(result.shape))
@@ -127,7 +125,7 @@ def in_place(
         if tracked:
             if "out" in result._node.rule.keeps:
                 save_result(result._node, input)
-            history.rebase(input, result._node)
+            rebase(input, result._node)
         return input
 
     inplace.__qualname__ = inplace.__name__ = name

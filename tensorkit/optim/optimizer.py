@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 from tensorkit._tensor import Tensor
-from tensorkit.autograd import history
-from tensorkit.autograd.modes import enable_grad
+from tensorkit.autograd.grad_mode import enable_grad
+from tensorkit.autograd.inplace import written
 from tensorkit.base import TensorBase
 from tensorkit.creation import zeros_like
 from tensorkit.data import tensor
@@ -114,7 +114,7 @@ class Optimizer:
             one, two = spare[param.device, param.dtype][:, : x.size]
             arrays = one.reshape(x.shape), two.reshape(x.shape)
             self.update(param._xp, group, states[param], x, g, *arrays)
-            history.written(param, f"{type(self).__name__}.step")
+            written(param, f"{type(self).__name__}.step")
 
     def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         """What is kept of a parameter, before its first step."""

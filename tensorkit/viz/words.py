@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import frames
-from tensorkit.autograd.modes import state
+from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor
 from tensorkit.data import is_tensor
 from tensorkit.errors import importing

@@ -31,6 +31,7 @@ OTHER_WORDS = re.compile(
             r"argument '\w+' (\(position \d\) )?must be (bool|int|tuple of ints|float|Number), not",
             r"^(std and var only support|linalg.vector_norm: Expected a floating point)",
             r"Expected reduction dim",
+            r"^(torch\.)?linalg[._]",
             r"does not support bool",
             r"^(max|min|prod|var|std)\(\) received an invalid combination",
             r"^bincount only supports",
@@ -52,8 +53,7 @@ OTHER_WORDS = re.compile(
             r"^repeats must have the same size|^Repeats must be non-negative",
             r"^stack expects a non-empty",
             r"^where\(\): argument 'condition'",
-            r"^(where|masked_fill|scatter|view|transpose|select|squeeze)\(\) received an invalid comb",
-            r"^(squeeze|transpose|flatten|unsqueeze|select|as_strided|view|reshape)\(\)[:,] argument",
+            r"^(squeeze|transpose|flatten|unsqueeze|select|as_strided|view|reshape)\(\), argument",
             r"Expected dtype int32 or int64 for index|dtype of indices should be Long",
             r"same number of dimensions as input tensor|^Size does not match at dimension",
             r"^masked_fill_ only supports boolean masks",
@@ -61,9 +61,10 @@ OTHER_WORDS = re.compile(
             r"^index_add_\(\): |^source tensor shape must match self",
             r"and to be no larger size than src",
             r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
-            r"^(select|slice)\(\) cannot be applied|index -?\d+ is out of bounds for dimension 0 with size 0",
-            r"^index is out of bounds for dimension with size 0|^shape mismatch: (ind|val)",
-            r"^^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
+            r"^(select|slice)\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
+            r"^permute\(\): duplicate dims|^shape mismatch: (ind|val)",
+            r"index -?\d+ is out of bounds for dimension 0 with size 0",
+            r"^index is out of bounds for dimension with size 0",
         ]
     )
 )

@@ -23,15 +23,6 @@ def test_the_extent_of_a_dense_layout_is_its_number_of_elements(shape):
     assert layout.extent(shape, layout.contiguous_strides(shape)) == layout.Size(shape).numel()
 
 
-@given(shape=shapes, order=st.randoms(use_true_random=False))
-def test_a_copy_of_a_permuted_layout_keeps_the_order(shape, order):
-    dims = list(range(len(shape)))
-    order.shuffle(dims)
-    strides = layout.contiguous_strides(shape)
-    permuted = tuple(shape[d] for d in dims), tuple(strides[d] for d in dims)
-    assert layout.dense_strides(*permuted) == permuted[1]
-
-
 @given(a=shapes, b=shapes)
 def test_broadcasting_is_symmetric(a, b):
     def run(*pair):

@@ -1,3 +1,0 @@
-"""Old names, until all branches are merged."""
-
-from tensorkit.autograd.recording import *  # noqa

@@ -1,3 +1,0 @@
-"""Old names, until all branches are merged."""
-
-from tensorkit.autograd.node import Rule  # noqa

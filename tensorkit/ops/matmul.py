@@ -1,0 +1,523 @@
+"""Products of vectors and matrices, einsum, and systems of linear equations.
+
+Products take tensors of one dtype; nothing is promoted. Matrices may lie in memory as they like:
+transposes reach BLAS as they are. ``matmul`` and ``einsum`` are made of the others.
+"""
+
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorkit import layout
+from tensorkit.autograd.grad_mode import state
+from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import backend_of
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, TensorkitError, sizes
+from tensorkit.layout import Ints
+from tensorkit.ops import copying
+from tensorkit.ops.arguments import need_tensors, need_two
+from tensorkit.ops.arithmetic import mul
+from tensorkit.ops.reductions import sum, wide
+from tensorkit.ops.views import (
+    diagonal,
+    expand,
+    movedim,
+    permute,
+    reshape,
+    squeeze,
+    t,
+    transpose,
+    unsafe_view,
+    unsqueeze,
+)
+
+# Of vectors and matrices
+
+
+def _product(x: Any, y: Any) -> Any:
+    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    if x.__class__ is not np.ndarray:
+        return backend_of(x).product(x, y)
+    if x.dtype.char != "e":
+        return x.dot(y)
+    return wide(np, x).dot(wide(np, y)).astype(x.dtype)
+
+
+def _check_matrices(input: Tensor, mat2: Tensor) -> None:
+    (n, m), (m2, p) = input.shape, mat2.shape
+    if m != m2:
+        refuse_sizes((n, m), (m2, p))
+    if input.dtype is not mat2.dtype:
+        raise DTypeError(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{input.dtype.whole_name} != {mat2.dtype.whole_name}",
+            "Products do not promote dtypes.",
+            repair=f"y.to(tk.{input.dtype.name})",
+        )
+
+
+@op(
+    ndim={"input": 2, "mat2": 2},
+    dtypes="numeric",
+    kernel="addmm_impl_cpu_",
+    explain=_check_matrices,
+)
+def mm(xp: Any, input: Any, mat2: Any) -> Any:
+    """Product of two matrices: (n, m) and (m, p) give (n, p).
+
+    >>> tk.mm(tk.tensor([[1., 2.]]), tk.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
+    return _product(input, mat2)
+
+
+mm.grad(input=lambda g, mat2: mm(g, t(mat2)), mat2=lambda g, input: mm(t(input), g))
+
+
+def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
+    """ShapeError for two matrices; ``of_layer``: the second one is a layer's weight, transposed."""
+    (n, m), (m2, p) = left, right
+    turned = "x @ y.t()" if m == p else None
+    raise ShapeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
+        f"Rows of the first have {m} numbers, columns of the second {m2}.",
+        repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
+        a_shape=(n, m),
+        b_shape=(m2, p),
+    )
+
+
+def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
+    _check_matrices(mat1, mat2)
+    expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
+
+
+@op(
+    ndim={"mat1": 2, "mat2": 2},
+    dtypes="numeric",
+    kernel="addmm_impl_cpu_",
+    explain=_check_sum_of,
+)
+def addmm(xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """``beta * input + alpha * mat1 @ mat2``; ``input`` is broadcast to the product.
+
+    >>> tk.addmm(tk.tensor([1., 2.]), tk.eye(2), tk.ones(2, 2))
+    tensor([[2., 3.],
+            [2., 3.]])
+    """
+    return _sum_of(input, _product(mat1, mat2), beta, alpha)
+
+
+addmm.grad(
+    input=lambda g, beta: _scaled(g, beta),
+    mat1=lambda g, mat2, alpha: _scaled(mm(g, t(mat2)), alpha),
+    # made transposed, as a leaf whose transpose `linear` multiplies with takes it
+    mat2=lambda g, mat1, alpha: _scaled(t(mm(t(g), mat1)), alpha),
+)
+
+
+def _scaled(x: Any, alpha: float) -> Any:
+    return x if alpha == 1 else x * alpha
+
+
+def _sum_of(z: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    if alpha != 1:
+        product *= product.dtype.type(alpha)
+    if beta:  # with 0, nan and inf in z do not count
+        product += z if beta == 1 else z * z.dtype.type(beta)
+    return product
+
+
+def _check_matrix_and_vector(input: Tensor, vec: Tensor) -> None:
+    if input.shape[1] != vec.shape[0]:
+        n, m = input.shape
+        raise ShapeError(
+            f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.shape[0]})",
+            a_shape=(n, m),
+            b_shape=tuple(vec.shape),
+        )
+
+
+@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", explain=_check_matrix_and_vector)
+def mv(xp: Any, input: Any, vec: Any) -> Any:
+    """Product of a matrix and a vector: (n, m) and (m,) give (n,).
+
+    >>> tk.mv(tk.tensor([[1., 2.], [3., 4.]]), tk.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    return _product(input, vec)
+
+
+mv.grad(input=lambda g, vec: unsqueeze(g, 1) * vec, vec=lambda g, input: mv(t(input), g))
+
+
+def _check_vectors(input: Tensor, tensor: Tensor) -> None:
+    if input.shape != tensor.shape:
+        n, m = input.shape[0], tensor.shape[0]
+        raise ShapeError(
+            f"inconsistent tensor size, expected tensor {sizes(input.shape)} and src "
+            f"{sizes(tensor.shape)} to have the same number of elements, but got {n} and {m} "
+            "elements respectively",
+            a_shape=tuple(input.shape),
+            b_shape=tuple(tensor.shape),
+        )
+
+
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_vectors)
+def dot(xp: Any, input: Any, tensor: Any) -> Any:
+    """Product of two vectors of one length, a number.
+
+    >>> tk.dot(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
+    tensor(11.)
+    """
+    return _product(input, tensor)
+
+
+dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
+
+
+def _check_batches(input: Tensor, mat2: Tensor) -> None:
+    left, right = tuple(input.shape), tuple(mat2.shape)
+    if left[0] != right[0] or left[2] != right[1]:
+        raise ShapeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
+            a_shape=left,
+            b_shape=right,
+        )
+
+
+@op(
+    ndim={"input": 3, "mat2": 3},
+    dtypes="numeric",
+    kernel="baddbmm_with_gemm",
+    explain=_check_batches,
+)
+def bmm(xp: Any, input: Any, mat2: Any) -> Any:
+    """Products of matrices in pairs: (b, n, m) and (b, m, p) give (b, n, p).
+
+    >>> tk.bmm(tk.ones(5, 2, 3), tk.ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
+    if len(input) != len(mat2):
+        raise ValueError("NumPy would repeat one matrix")
+    if input.__class__ is not np.ndarray:
+        return backend_of(input).product(input, mat2)
+    return np.matmul(wide(np, input), wide(np, mat2)).astype(input.dtype, copy=False)
+
+
+bmm.grad(
+    input=lambda g, mat2: bmm(g, transpose(mat2, 1, 2)),
+    mat2=lambda g, input: bmm(transpose(input, 1, 2), g),
+)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every element of one vector times every element of another: (n,) and (m,) give (n, m).
+
+    >>> tk.outer(tk.tensor([1., 2.]), tk.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    need_two("outer", input, vec2, "vec2")
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.dim() != 1:
+            raise ShapeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
+    return mul(reshape(input, (-1, 1)), vec2)
+
+
+def matmul(input: Any, other: Any) -> Tensor:
+    """Matrix product ``input @ other``.
+
+    Two vectors give a number, a matrix and a vector a vector. With more dimensions the last two
+    are matrices and the others broadcast: input (..., n, m), other (..., m, p), out (..., n, p).
+    A vector counts as a row on the left and as a column on the right.
+
+    >>> tk.tensor([[1., 2.], [3., 4.]]) @ tk.tensor([1., 1.])
+    tensor([3., 7.])
+    """
+    try:
+        n_left, n_right = input._array.ndim, other._array.ndim
+    except AttributeError:
+        if state.on_arrays:
+            return backend_of(input).xp.matmul(input, other)
+        need_two("matmul", input, other)
+    if n_left == 2 and n_right == 2:
+        return mm(input, other)
+    if n_left == 0 or n_right == 0:
+        raise ShapeError(
+            "both arguments to matmul need to be at least 1D, but they are "
+            f"{n_left}D and {n_right}D",
+            repair="x * y",
+            a_shape=tuple(input.shape),
+            b_shape=tuple(other.shape),
+        )
+    if n_left == 1 and n_right == 1:
+        return dot(input, other)
+    if n_left == 2 and n_right == 1:
+        return mv(input, other)
+    if n_left == 1 and n_right == 2:
+        return _squeeze_row(mm(unsqueeze(input, 0), other))
+    if n_right <= 2:
+        return _folded(input, other)
+    if n_left <= 2:
+        return _folded_right(input, other)
+    return _batched(input, other)
+
+
+def operator(self: Tensor, other: Any) -> Any:
+    """``self @ other``."""
+    if not isinstance(other, TensorBase):
+        return NotImplemented
+    return matmul(self, other)
+
+
+@op()
+def _squeeze_row(xp: Any, input: Any) -> Any:
+    """The only row of a product, which nobody else has."""
+    return input[0]
+
+
+_squeeze_row.grad(node="SqueezeBackward4", input=lambda g: unsqueeze(g, 0))
+
+
+def _folded(x: Tensor, y: Tensor) -> Tensor:
+    """Many matrices times one: all rows become one tall matrix."""
+    shape = tuple(x.shape)
+    tall = reshape(x, (prod(shape[:-1]), shape[-1]))
+    if len(y.shape) == 1:
+        return unsafe_view(mv(tall, y), size=shape[:-1])
+    return unsafe_view(mm(tall, y), size=(*shape[:-1], y.shape[-1]))
+
+
+def _folded_right(x: Tensor, y: Tensor) -> Tensor:
+    """One matrix, or a row, times many: transposed, it is many times one."""
+    flipped = transpose(y, -2, -1)
+    if len(x.shape) == 1:
+        return _folded(flipped, x)
+    return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
+
+
+def _batched(x: Tensor, y: Tensor) -> Tensor:
+    """Matrices times matrices, one by one; a vector on the right is a column, on the left a row."""
+    is_row, is_column = len(x.shape) == 1, len(y.shape) == 1
+    y = unsqueeze(y, 1) if is_column else y
+    (*left, n, m), (*right, m2, p) = (1, *x.shape) if is_row else x.shape, y.shape
+    batch = layout.broadcast_shapes(tuple(left), tuple(right))
+    count = prod(batch)
+    pairs = (
+        reshape(expand(x, (*batch, n, m)), (count, n, m)),
+        reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
+    )
+    products = squeeze(bmm(*pairs), -1) if is_column else bmm(*pairs)
+    return unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
+
+
+# Einstein's notation
+
+Named = tuple[Tensor, str]  # an operand, and a letter for each of its dimensions
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Sum of products: letters name dimensions, and those missing on the right are summed.
+
+    A letter twice in one operand means its diagonal. Without ``->`` the result has the letters
+    that occur once, in alphabetical order.
+
+    >>> x = tk.tensor([[1., 2.], [3., 4.]])
+    >>> tk.einsum("ij,jk->ik", x, x)
+    tensor([[ 7., 10.],
+            [15., 22.]])
+    >>> tk.einsum("ii", x)
+    tensor(5.)
+    """
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    need_tensors(operands, 1)
+    inputs, output = _parsed(equation)
+    if len(inputs) != len(operands):
+        how = "more" if len(inputs) < len(operands) else "fewer"
+        raise ShapeError(f"einsum(): {how} operands were provided than specified in the equation")
+    pairs = zip(operands, inputs, strict=True)
+    (x, names), *others = _of_one_size([_diagonal(*pair, at) for at, pair in enumerate(pairs)])
+    for at, (y, more) in enumerate(others, 1):
+        needed = output + "".join(later for _, later in others[at:])
+        x, names = _contracted((x, names), (y, more), needed)
+    x, names = _summed((x, names), output)
+    return permute(x, tuple(names.index(name) for name in output))
+
+
+def _parsed(equation: str) -> tuple[list[str], str]:
+    """The letters of each operand, and those of the result."""
+    left, arrow, output = str(equation).replace(" ", "").partition("->")
+    inputs, letters = left.split(","), left.replace(",", "")
+    if not arrow:
+        output = "".join(name for name in sorted(letters) if letters.count(name) == 1)
+    if not (letters + output).isalpha():
+        raise NotSupportedError(
+            f"einsum(): {equation!r} does not name each dimension with a letter",
+            repair="tk.einsum('bij,bjk->bik', x, y), or x @ y",
+        )
+    for name in output:
+        if name not in letters or output.count(name) > 1:
+            often = "appears more than once in the output"
+            never = "does not appear in the equation for any input operand"
+            raise ShapeError(
+                f"einsum(): output subscript {name} {often if name in letters else never}"
+            )
+    return inputs, output
+
+
+def _diagonal(x: Tensor, names: str, at: int) -> Named:
+    """The operand with each letter once."""
+    if len(names) != x.dim():
+        raise ShapeError(
+            f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the "
+            f"number of dimensions ({x.dim()}) for operand {at} and no ellipsis was given",
+            a_shape=tuple(x.shape),
+        )
+    for name in sorted(names):
+        first, second = names.index(name), names.rindex(name)
+        if first == second:
+            continue
+        if x.shape[first] != x.shape[second]:
+            raise ShapeError(
+                f"einsum(): subscript {name} is repeated for operand {at} but the sizes don't "
+                f"match, {x.shape[second]} != {x.shape[first]}"
+            )
+        x = movedim(diagonal(x, 0, first, second), -1, first)
+        names = names[:second] + names[second + 1 :]
+    return x, names
+
+
+def _of_one_size(operands: list[Named]) -> list[Named]:
+    """The operands, expanded where a letter has size 1 in one and another size in others."""
+    sizes: dict[str, int] = {}
+    for at, (x, names) in enumerate(operands):
+        for name, size in zip(names, x.shape, strict=True):
+            seen = sizes.get(name, 1)
+            if size != seen and 1 not in (size, seen):
+                raise ShapeError(
+                    f"einsum(): subscript {name} has size {size} for operand {at} which does not "
+                    f"broadcast with previously seen size {seen}"
+                )
+            sizes[name] = size if seen == 1 else seen
+    found = [(x, tuple(sizes[name] for name in names), names) for x, names in operands]
+    return [(x if x.shape == own else expand(x, own), names) for x, own, names in found]
+
+
+def _summed(operand: Named, needed: str) -> Named:
+    """The operand, summed over the letters that are not needed."""
+    x, names = operand
+    dims = tuple(dim for dim, name in enumerate(names) if name not in needed)
+    if not dims:
+        return operand
+    return sum(x, dims), "".join(name for name in names if name in needed)
+
+
+def _contracted(left: Named, right: Named, needed: str) -> Named:
+    """The product of two operands, summed over the letters of both that are not needed."""
+    x, of_x = _summed(left, needed + right[1])
+    y, of_y = _summed(right, needed + left[1])
+    size = {**dict(zip(of_x, x.shape, strict=True)), **dict(zip(of_y, y.shape, strict=True))}
+    batch = [name for name in of_x if name in of_y and name in needed]
+    inner = [name for name in of_x if name in of_y and name not in needed]
+    rows = [name for name in of_x if name not in of_y]
+    columns = [name for name in of_y if name not in of_x]
+
+    def arranged(x: Tensor, names: str, *groups: list[str]) -> Tensor:
+        """Dimensions in this order, those of each group as one."""
+        order = [names.index(name) for group in groups for name in group]
+        shape = [prod(size[name] for name in group) for group in groups]
+        return reshape(permute(x, tuple(order)), tuple(shape))
+
+    x = arranged(x, of_x, batch, rows, inner)
+    y = arranged(y, of_y, batch, inner, columns)
+    found = [*batch, *rows, *columns]
+    result = bmm(x, y) if inner else mul(x, y)
+    return reshape(result, tuple(size[name] for name in found)), "".join(found)
+
+
+# Linear equations, with LAPACK
+
+
+class _LinAlgError(TensorkitError, RuntimeError):
+    """A matrix that has no inverse."""
+
+
+LinAlgError = _LinAlgError  # PyTorch's class prints with the underscore, too
+
+
+def _need_square(A: Tensor, B: Tensor | None = None) -> None:
+    shape = tuple(A.shape)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ShapeError(
+            "linalg: A must be batches of square matrices", f"Its shape is {shape}.", a_shape=shape
+        )
+
+
+def _computed(xp: Any, function: Any, A: Any, *B: Any) -> Any:
+    """What LAPACK gives; LinAlgError for singular matrices: NumPy raises, CuPy gives inf or nan."""
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError("A is no square matrix")
+    try:
+        found = function(A, *B)
+    except np.linalg.LinAlgError:
+        found = None
+    if found is None or (xp is not np and xp.isfinite(A).all() and not xp.isfinite(found).all()):
+        raise LinAlgError(
+            "linalg: The input matrix is singular.",
+            "Some row of A is a sum of multiples of the others.",
+        )
+    return found
+
+
+def _is_vector(A: Any, B: Any) -> bool:
+    return B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
+
+
+@op(name="linalg.solve", dtypes="floating", explain=_need_square)
+def solve(xp: Any, A: Any, B: Any) -> Any:
+    """The ``x`` for which ``A @ x`` is ``B``; A: (..., n, n), B: (..., n, k) or (n,).
+
+    Raises LinAlgError if ``A`` is singular.
+
+    >>> tk.linalg.solve(tk.tensor([[2., 0.], [0., 4.]]), tk.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    if _is_vector(A, B):
+        return _computed(xp, xp.linalg.solve, A, B[..., None])[..., 0]
+    return _computed(xp, xp.linalg.solve, A, B)
+
+
+def _slope_of_matrix(A: Any, slope: Any, out: Any) -> Any:
+    """Minus ``slope @ out.T``, with vectors as columns."""
+    if _is_vector(A, out):
+        slope, out = unsqueeze(slope, -1), unsqueeze(out, -1)
+    return -matmul(slope, transpose(out, -2, -1))
+
+
+solve.grad(
+    node="LinalgSolveExBackward0",
+    A=lambda g, A, out: _slope_of_matrix(A, solve(transpose(A, -2, -1), g), out),
+    B=lambda g, A: solve(transpose(A, -2, -1), g),
+)
+
+
+@op(name="linalg.inv", dtypes="floating", explain=_need_square)
+def inv(xp: Any, A: Any) -> Any:
+    """The inverse of each matrix; A: (..., n, n). Raises LinAlgError if there is none.
+
+    >>> tk.linalg.inv(tk.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return _computed(xp, xp.linalg.inv, A)
+
+
+inv.grad(
+    node="LinalgInvExBackward0",
+    A=lambda g, out: -matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1))),
+)
