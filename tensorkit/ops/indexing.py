@@ -143,6 +143,9 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
             dim=0,
             size=0,
         )
+    for part in parts if not n_dims else ():
+        if part.__class__ is slice:
+            _bounds(part, 0)  # a step of 0 is the first complaint
     if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
         raise IndexRangeError(
             f"too many indices for tensor of dimension {n_dims}",

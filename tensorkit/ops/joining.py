@@ -144,7 +144,7 @@ _CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0"
 # Copies in another arrangement
 
 
-@op(dim=("dims",))
+@op(dim=("dims",), elementwise=True)
 def flip(xp: Any, input: Any, *dims: int) -> Any:
     """The elements in reverse order along ``dims``, as a copy.
 
@@ -155,7 +155,7 @@ def flip(xp: Any, input: Any, *dims: int) -> Any:
     if not dims:
         raise TypeError("dims are missing")
     vector = input.reshape(input.shape or (1,))  # a number counts as one
-    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy()
+    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy(order="K")
 
 
 @op()

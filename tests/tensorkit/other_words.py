@@ -67,6 +67,10 @@ OTHER_WORDS = re.compile(
             r"index -?\d+ is out of bounds for dimension 0 with size 0",
             r"^index is out of bounds for dimension with size 0|^shape mismatch: (ind|val)",
             r"^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
+            r"^(select|slice)\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
+            r"^permute\(\): duplicate dims|^shape mismatch: (ind|val)",
+            r"index -?\d+ is out of bounds for dimension 0 with size 0",
+            r"^index is out of bounds for dimension with size 0",
         ]
     )
 )
