@@ -399,9 +399,9 @@ class Simulated(CudaBackend):
         # memory: held by the array and by getrefcount
         return sys.getrefcount(array) <= most and sys.getrefcount(array.memory) <= 2
 
-    def address(self, array: Any) -> int:
-        """Where the first element lies."""
-        return CPU.backend.address(array._host)
+    def start(self, array: Any) -> int:
+        """The address where an array begins."""
+        return CPU.backend.start(array._host)
 
     def add_at(self, total: Any, places: Any, values: Any) -> None:
         """Add to elements that may be named more than once."""
