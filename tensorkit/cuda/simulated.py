@@ -288,6 +288,11 @@ class _Ufunc:
         name = {"add": "sum", "multiply": "prod"}[self.name]
         return self._backend.run(name, self._ufunc.reduce, args, options)
 
+    def at(self, total: Any, places: Any, values: Any) -> None:
+        """Compute with elements that may be named more than once."""
+        self._ufunc.at(*_on_host((total, places, values), self._backend))
+        self._backend.clock.launch("scatter_add", values.nbytes)
+
 
 class Library:
     """The array library of the simulated device: NumPy's functions, on arrays of the device."""
@@ -402,11 +407,6 @@ class Simulated(CudaBackend):
     def start(self, array: Any) -> int:
         """The address where an array begins."""
         return CPU.backend.start(array._host)
-
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
-        """Add to elements that may be named more than once."""
-        np.add.at(*_on_host((total, places, values), self))
-        self.clock.launch("scatter_add", values.nbytes)
 
     def item(self, array: Any, why: str) -> Any:
         """The only element; the host waits."""
