@@ -567,7 +567,7 @@ def _owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
         return _asarray(found)
-    may_share = backend_of(found).may_share_memory
+    may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
     is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
