@@ -94,7 +94,6 @@ from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_
 from tensorkit.ops.comparison import (
     allclose,
     clamp,
-    clamp_,
     eq,
     equal,
     ge,
@@ -153,7 +152,6 @@ from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, tri
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.nn_ops import log_softmax, softmax
 from tensorkit.ops.reductions import (
     all,
     amax,
@@ -162,7 +160,6 @@ from tensorkit.ops.reductions import (
     argmax,
     argmin,
     cumsum,
-    logsumexp,
     max,
     mean,
     min,
@@ -173,6 +170,7 @@ from tensorkit.ops.reductions import (
     var,
 )
 from tensorkit.ops.selection import masked_fill, nonzero, where
+from tensorkit.ops.softmax import log_softmax, logsumexp, softmax
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.views import (
     as_strided,
@@ -214,7 +212,7 @@ from tensorkit.sampling import (
     randperm,
 )
 
-clip, clip_ = clamp, clamp_
+clip = clamp
 absolute, divide, multiply, subtract = abs, div, mul, sub
 
 if typing.TYPE_CHECKING:
@@ -258,13 +256,13 @@ _LATER = {
 # Methods that PyTorch has as functions, too.
 _METHODS = (
     "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
-    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
 
 
-autograd.recording = _recording  # type: ignore[attr-defined]  # not the module of that name
+autograd.recording = _recording  # type: ignore[assignment]  # not the module of that name
 
 
 def __getattr__(name: str) -> typing.Any:

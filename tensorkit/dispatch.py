@@ -568,7 +568,7 @@ def _owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
         return _asarray(found)
-    may_share = backend_of(found).may_share_memory
+    may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
     is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
@@ -582,8 +582,8 @@ def _viewed(
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
     x, array = args[0], args[0]._array
-    is_here = shown.__class__ is _ndarray and not array.flags.c_contiguous and shown.size
-    if is_here and not np.may_share_memory(shown, array):
+    may_be_copy = not array.flags.c_contiguous and shown.size
+    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
         _record(definition, result, args, options)
         return result

@@ -234,7 +234,7 @@ def _hooks_of(edge: Any) -> Hooks:
         return edge.get_hooks()
     if edge._hooks is None:
         edge._hooks = Hooks()
-    return edge._hooks  # type: ignore[no-any-return]
+    return edge._hooks
 
 
 def through_hooks(hooks: Hooks, gradient: Any) -> Any:
@@ -254,8 +254,10 @@ def _checked(hook: Any, answer: Any, value: Any) -> Any:
     if not isinstance(answer, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
     if (answer.dtype, answer.device) != (value.dtype, value.device):
-        was, got = (each.type() for each in (value, answer))
-        raise AutogradError(f"hook '{name}' has changed the type of value (was {was} got {got})")
+        found: Any = answer
+        raise AutogradError(
+            f"hook '{name}' has changed the type of value (was {value.type()} got {found.type()})"
+        )
     if answer.shape != value.shape:
         raise ShapeError(
             f"hook '{name}' has changed the size of value",

@@ -17,7 +17,7 @@ What autograd knows of a tensor is its ``_node``:
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -60,16 +60,14 @@ class Rule:
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
-    unchanged: tuple[
-        Any, ...
-    ] = ()  # what nodes of a short recorder save, if backward frees nothing
+    unchanged: tuple[Any, ...] = ()  # what a short recorder saves, if backward frees nothing of it
 
     def __init__(
         self,
         name: str,
         node: str,
         inputs: tuple[str, ...],
-        formulas: dict[str, Callable[..., Any] | None],
+        formulas: Mapping[str, Callable[..., Any] | None],
         option: str | None = None,
         options: tuple[str, ...] = (),
     ) -> None:
@@ -91,7 +89,7 @@ class Rule:
         )
 
     def keep(self, names: tuple[str, ...]) -> None:
-        """Set what a node saves. Backward frees tensors and numbers that are inputs, not options."""
+        """Set what a node saves. Backward frees tensors and numbers that are inputs."""
         self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
@@ -101,7 +99,7 @@ class Rule:
         values: Any = ()
         if node.saved:
             values = [*map(node.value, range(len(node.saved)))] if as_tensors else node.arrays()
-        found = []
+        found: list[Any] = []
         for edge, formula, places in zip(node.edges, self.formulas, self.places, strict=False):
             if edge is None:
                 found.append(None)
@@ -238,12 +236,12 @@ class Node:
     @property
     def whole(self) -> "Node":
         """The node that this one is an output of: itself, unless it has several."""
-        return self.edges[0] if self.rule is OUTPUT else self  # type: ignore[no-any-return]
+        return self.edges[0] if self.rule is OUTPUT else self
 
     @property
     def output_nr(self) -> int:
         """Which output of ``whole`` this is."""
-        return self.saved[0] if self.rule is OUTPUT else 0  # type: ignore[no-any-return]
+        return self.saved[0] if self.rule is OUTPUT else 0
 
     @property
     def _saved_self(self) -> NoReturn:

@@ -229,10 +229,10 @@ class _Call:
             found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
         bind = getattr(found.get("definition"), "bind", None)
         if bind is not None:  # declared functions: dispatch
-            names = ("other", "self") if code.co_name == "reflected" else ("input", "other")
-            names = names[:1] if "args" in found else names
-            given = (*[found[name] for name in names if name in found], *found.get("args", ()))
-            for name, value in bind(given, found.get("options", {})).items():
+            both = ("other", "self") if code.co_name == "reflected" else ("input", "other")
+            given = [found[it] for it in both[: 1 if "args" in found else 2] if it in found]
+            values = bind((*given, *found.get("args", ())), found.get("options", {}))
+            for name, value in values.items():
                 self._take(name, value)
             return
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options

@@ -20,15 +20,16 @@ from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.blocks import by_rows
-from tensorkit.ops.elementary import log, sigmoid, sqrt
+from tensorkit.ops.elementary import log, sqrt
 from tensorkit.ops.elementary import relu as _relu
+from tensorkit.ops.elementary import sigmoid as sigmoid
 from tensorkit.ops.elementary import tanh as tanh
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.nn_ops import log_softmax as log_softmax
-from tensorkit.ops.nn_ops import softmax as softmax
 from tensorkit.ops.reductions import mean, total, wide
 from tensorkit.ops.selection import where
+from tensorkit.ops.softmax import log_softmax as log_softmax
+from tensorkit.ops.softmax import softmax as softmax
 from tensorkit.ops.views import expand, t, unsqueeze, view
 
 # Layers
@@ -51,8 +52,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         rows = view(input, (-1, input.shape[-1]))
         return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
     except (AttributeError, TypeError, IndexError, ShapeError):
-        given = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
-        for at, (name, x) in enumerate(given.items(), 1):
+        tensors = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
+        for at, (name, x) in enumerate(tensors.items(), 1):
             need_tensor("linear", x, name, at)
         if not input.dim():
             raise ShapeError(
@@ -60,8 +61,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 f"{weight.dim()}D"
             ) from None
         if weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
-            rows = prod(input.shape[:-1]), input.shape[-1]
-            refuse_sizes(rows, (weight.shape[1], weight.shape[0]), of_layer=True)
+            given = prod(input.shape[:-1]), input.shape[-1]
+            refuse_sizes(given, (weight.shape[1], weight.shape[0]), of_layer=True)
         raise
 
 
@@ -294,7 +295,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
     tensor(2.)
     """
-    return _mse_loss(*_in_one_shape(input, target), reduction)
+    return _mse_loss(*_in_one_shape(input, target), reduction=reduction)
 
 
 @op(tensors=2, promote=True, dtypes="floating", kernel="mse_cpu", explain=_explain)
