@@ -28,6 +28,7 @@ OTHER_WORDS = re.compile(
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",
             r"^Can't detach views in-place",
+            r"^requires_grad_\(\): argument",
             r"^all inputs have to be Tensors or GradientEdges",
             r"^Expected output to be a torch.Tensor",
             r"^cannot register a hook on a tensor that doesn't require gradient",
