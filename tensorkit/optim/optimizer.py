@@ -16,8 +16,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.inplace import written
 from tensorkit.base import TensorBase
-from tensorkit.creation import zeros_like
-from tensorkit.data import tensor
+from tensorkit.creation import tensor, zeros_like
 from tensorkit.devices import refuse_mix
 from tensorkit.errors import message, refuse_options
 from tensorkit.nn.module import clear_gradients
