@@ -91,6 +91,7 @@ LAYERS = [
     "_tensor",
     "nn.module",
     "nn.containers",
+    "nn.losses",
     "nn.functional",
     "nn.init",
     "nn.layers",
