@@ -139,7 +139,7 @@ def offset_of(x: TensorBase) -> int:
     if x._storage is None:
         return 0
     if x._offset is None:
-        own, whole = (each.__array_interface__["data"][0] for each in (x._array, x._storage.flat))
+        own, whole = map(x.device.backend.address, (x._array, x._storage.flat))
         x._offset = (own - whole) // x._array.itemsize
     return x._offset
 

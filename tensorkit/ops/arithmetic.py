@@ -309,8 +309,9 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
         exact = _EXACT_POWERS.get(float(exponent))
         if exact is not None:
             return exact(xp, input)
-    elif exponent.size == 1:  # NumPy would take a root, but here -inf and -0. count as positive
-        exponent = xp.full(xp.broadcast_shapes(input.shape, exponent.shape), exponent)
+    elif exponent.size == 1 and exponent.ndim <= input.ndim:
+        # NumPy would take a root, but here -inf and -0. count as positive
+        exponent = xp.full_like(input, exponent.reshape(()))
     return xp.power(input, exponent)
 
 
