@@ -113,9 +113,7 @@ class Optimizer:
         """What is kept of a parameter, before its first step."""
         raise NotImplementedError
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, *spare: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """Change the array ``x`` of a parameter and its state in place; ``g`` is its gradient.
 
         ``spare`` are arrays of its shape to compute in.
@@ -230,9 +228,7 @@ class SGD(Optimizer):
         """The velocity, where there is momentum."""
         return {"momentum_buffer": zeros_like(param)} if group["momentum"] else {}
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, *spare: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """One step of gradient descent."""
         (one,) = spare
         if group["weight_decay"]:
@@ -281,9 +277,7 @@ class Adam(Optimizer):
         means = {name: zeros_like(param) for name in ("exp_avg", "exp_avg_sq")}
         return {"step": tensor(0.0), **means}
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, *spare: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """One step of Adam; ``m`` and ``v`` are the means."""
         one, two = spare
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
