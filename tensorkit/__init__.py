@@ -99,7 +99,6 @@ from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_
 from tensorkit.ops.comparison import (
     allclose,
     clamp,
-    clamp_,
     eq,
     equal,
     ge,
@@ -158,7 +157,6 @@ from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, tri
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.nn_ops import log_softmax, softmax
 from tensorkit.ops.operands import result_type
 from tensorkit.ops.reductions import (
     all,
@@ -168,7 +166,6 @@ from tensorkit.ops.reductions import (
     argmax,
     argmin,
     cumsum,
-    logsumexp,
     max,
     mean,
     min,
@@ -179,6 +176,7 @@ from tensorkit.ops.reductions import (
     var,
 )
 from tensorkit.ops.selection import masked_fill, nonzero, where
+from tensorkit.ops.softmax import log_softmax, logsumexp, softmax
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.views import (
     as_strided,
@@ -220,7 +218,7 @@ from tensorkit.sampling import (
     randperm,
 )
 
-clip, clip_ = clamp, clamp_
+clip = clamp
 absolute, divide, multiply, subtract = abs, div, mul, sub
 
 if typing.TYPE_CHECKING:
@@ -264,8 +262,8 @@ _LATER = {
 # Methods that PyTorch has as functions, too.
 _METHODS = (
     "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
-    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
 

@@ -48,13 +48,13 @@ from tensorkit.ops import (
     gathering,
     indexing,
     joining,
-    nn_ops,
     reductions,
     selection,
     sorting,
     views,
 )
 from tensorkit.ops import matmul as products
+from tensorkit.ops import softmax as softmax_ops
 from tensorkit.ops.arguments import (
     as_number,
     conversion,
@@ -680,9 +680,9 @@ class Tensor(TensorBase):
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
     clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
-    softmax = nn_ops.softmax
-    log_softmax = nn_ops.log_softmax
-    logsumexp = reductions.logsumexp
+    softmax = softmax_ops.softmax
+    log_softmax = softmax_ops.log_softmax
+    logsumexp = softmax_ops.logsumexp
     matmul = products.matmul
     mm = products.mm
     mv = products.mv

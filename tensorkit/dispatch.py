@@ -581,8 +581,8 @@ def _viewed(
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
     x, array = args[0], args[0]._array
-    is_here = shown.__class__ is _ndarray and not array.flags.c_contiguous and shown.size
-    if is_here and not np.may_share_memory(shown, array):
+    may_be_copy = not array.flags.c_contiguous and shown.size
+    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
         _record(definition, result, args, options)
         return result

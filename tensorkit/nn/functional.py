@@ -28,10 +28,10 @@ from tensorkit.ops.elementary import sqrt
 from tensorkit.ops.elementary import tanh as tanh
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.nn_ops import log_softmax as log_softmax
-from tensorkit.ops.nn_ops import softmax as softmax
 from tensorkit.ops.reductions import mean, total, wide
 from tensorkit.ops.selection import where
+from tensorkit.ops.softmax import log_softmax as log_softmax
+from tensorkit.ops.softmax import softmax as softmax
 from tensorkit.ops.views import t, unsqueeze, view
 
 # Layers

@@ -17,9 +17,9 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.elementary import log, sigmoid
 from tensorkit.ops.gathering import first_outside
-from tensorkit.ops.nn_ops import log_softmax
 from tensorkit.ops.reductions import total, wide
 from tensorkit.ops.selection import where
+from tensorkit.ops.softmax import log_softmax
 from tensorkit.ops.views import expand
 
 _REDUCTIONS = ("none", "mean", "sum")

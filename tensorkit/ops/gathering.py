@@ -17,7 +17,8 @@ from tensorkit.layout import Ints
 from tensorkit.ops import copying, views, writing
 from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_int, need_tensor
 from tensorkit.ops.arithmetic import remainder
-from tensorkit.ops.indexing import outside, refuse_position
+from tensorkit.ops.indexing import outside
+from tensorkit.ops.views import refuse_position
 
 # Where the elements are: an index of the array for each kind of positions
 
@@ -124,7 +125,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @op(dtypes={"input": "any", "index": "integral"})
 def _index_select(xp: Any, input: Any, index: Any, *, dim: int) -> Any:
-    return xp.asarray(input[_slices(index.reshape(-1), dim)], order="C")
+    return input[_slices(index.reshape(-1), dim)]
 
 
 @op(dtypes={"input": "any", "index": "integral"})

@@ -144,7 +144,7 @@ _CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0"
 # Copies in another arrangement
 
 
-@op(dim=("dims",))
+@op(dim=("dims",), elementwise=True)
 def flip(xp: Any, input: Any, *dims: int) -> Any:
     """The elements in reverse order along ``dims``, as a copy.
 

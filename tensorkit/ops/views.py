@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from math import prod
 from operator import index as as_index
-from typing import Any
+from typing import Any, NoReturn
 
 from tensorkit import base
 from tensorkit import layout as rules
@@ -24,7 +24,7 @@ from tensorkit.ops.windows import add_window
 
 _xp = CPU.backend.xp
 _ndarray = _xp.ndarray
-_ALL = slice(None)
+_BEFORE = [(slice(None),) * n for n in range(rules.MOST_DIMS + 1)]  # of an index
 
 
 def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,20 +42,53 @@ def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @op()
 def put(xp: Any, input: Any, *, size: Ints, index: Any) -> Any:
-    """Zeros of shape ``size``, in which ``input`` is the part ``[index]``."""
+    """Zeros of shape ``size``, with ``input`` at ``index``; where positions repeat, its sums."""
     whole = xp.zeros(size, input.dtype)
-    whole[index] = input
+    if _has_arrays(index):
+        backend_of(whole).add_at(whole, index, input)
+    else:
+        whole[index] = input
     return whole
 
 
-@op()
+def refuse_index(input: Tensor, index: Any) -> None:
+    """Raise what NumPy finds wrong with an index, in PyTorch's words."""
+    try:
+        input._array[index]
+    except IndexError as error:
+        words = str(error).replace("axis", "dimension").replace("arrays", "tensors")
+        raise IndexRangeError(words) from None
+
+
+@op(explain=refuse_index)
 def take(xp: Any, input: Any, *, index: Any) -> Any:
-    """A copy of the part ``[index]``."""
-    return input[index].copy()
+    """``input[index]`` as a copy."""
+    found = input[index]
+    return found if _has_arrays(index) else found.copy()
+
+
+def _has_arrays(index: Any) -> bool:
+    return any(hasattr(part, "dtype") for part in index)
 
 
 put.grad(input=lambda g, index: take(g, index=index))
-take.grad(input=lambda g, shape, index: put(g, size=shape, index=index))
+take.grad(
+    node="IndexBackward0",
+    input=lambda g, shape, index: put(g, size=shape, index=index),
+)
+
+
+def refuse_position(
+    position: int, dim: int, size: int, detail: str = "", error: Any = IndexRangeError
+) -> NoReturn:
+    """Raise: a position is outside of a dimension."""
+    raise error(
+        f"index {position} is out of bounds for dimension {dim} with size {size}",
+        (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
+        index=position,
+        dim=dim,
+        size=size,
+    ) from None
 
 
 def _part_rule(name: str) -> Rule:
@@ -73,12 +106,14 @@ SELECT, SLICE, SPLIT, SPLIT_WITH_SIZES, UNBIND = map(
 
 def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     """The view of the entries ``where`` along ``dim``: of one, or from left to right."""
-    index = (*[_ALL] * dim, where, ...)
-    shown, offset = x._array[index], None
-    if not shown.size:  # of nothing, NumPy does not say where it begins
-        start = where.start if isinstance(where, slice) else where
-        offset = base.offset_of(x) + start * x._strides[dim]
-    return view_of(x, shown, rule, {"index": index}, offset)
+    index = (*_BEFORE[dim], where, ...)
+    shown = x._array[index]
+    values = None if x._node is None else {"index": index}
+    if shown.size:
+        return view_of(x, shown, rule, values)
+    # of nothing, NumPy does not say where it begins
+    start = where.start if isinstance(where, slice) else where
+    return view_of(x, shown, rule, values, base.offset_of(x) + start * x._strides[dim])
 
 
 @_by_numpys_names

@@ -106,7 +106,7 @@ def in_place(
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
-            theirs = [x.device for x in others if isinstance(x, TensorBase) and x.shape]
+            theirs = [x.device for x in others if isinstance(x, TensorBase)]
             refuse_mix(CPU, *theirs, into=CPU)
         tracked = check_write(input, *others)
         if check is not None:

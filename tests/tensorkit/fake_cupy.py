@@ -117,7 +117,9 @@ class Array:
     @property
     def flags(self):
         flags = self.host.flags
-        return SimpleNamespace(c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+        return SimpleNamespace(
+            c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous, forc=flags.forc
+        )
 
     @property
     def T(self):

@@ -237,7 +237,6 @@ def test_the_default_device_ends_with_its_simulation():
     [
         lambda x, mask: x[mask],
         lambda x, mask: x[:, mask[0]],
-        lambda x, mask: x.__setitem__(mask, x[0, 0]),
     ],
 )
 def test_no_kernel_looks_whether_the_positions_of_a_mask_lie_inside(use):

@@ -77,7 +77,7 @@ LAYERS = [
     "ops.matmul",
     "linalg",
     "ops.activations",
-    "ops.nn_ops",
+    "ops.softmax",
     "random",
     "cuda",
     "creation",
