@@ -39,7 +39,7 @@ from tensorkit.errors import TensorkitError
 from tensorkit.ops.arguments import as_number
 from tensorkit.ops.moving import together
 from tensorkit.ops.promotion import as_array, result_type
-from tensorkit.ops.writing import check_output_dtype, check_output_shape, in_place
+from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
 from tensorkit.quiet import quiet, quietly
 
 _ndarray = np.ndarray
@@ -337,6 +337,7 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if definition.explain is not None:
         definition.explain(**values)
     input, other = (values[name] for name in definition.inputs)
+    check_overlap(input, other)
     if isinstance(other, TensorBase):
         own, wanted = tuple(input.shape), tuple(other.shape)
         check_output_shape(own, layout.broadcast_shapes(own, wanted))
