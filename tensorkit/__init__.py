@@ -40,18 +40,24 @@ from tensorkit.autograd.grad_mode import (
 from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
+    as_tensor,
     empty,
     empty_like,
     eye,
+    from_dlpack,
+    from_numpy,
     full,
     full_like,
+    is_floating_point,
+    is_tensor,
     linspace,
+    numel,
     ones,
     ones_like,
+    tensor,
     zeros,
     zeros_like,
 )
-from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
 from tensorkit.devices import get_default_device, set_default_device
 from tensorkit.dtypes import DType as dtype
@@ -73,7 +79,6 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,

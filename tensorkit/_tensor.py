@@ -27,7 +27,7 @@ from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
-from tensorkit.data import cuda_array_interface, tensor
+from tensorkit.creation import cuda_array_interface, tensor
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import (

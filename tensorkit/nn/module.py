@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
-from tensorkit.errors import TensorkitError, message, refuse_options
+from tensorkit.errors import message, refuse_options
 
 
 class Parameter(Tensor):
@@ -45,10 +45,6 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-
-class StateDictError(TensorkitError, RuntimeError):
-    """A state dict that does not fit its module; ``missing`` and ``unexpected`` name keys."""
 
 
 class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -358,8 +354,7 @@ class Module:
                 )
         if problems:
             first = f"Error(s) in loading state_dict for {type(self).__name__}:"
-            text = "\n\t".join([first, *problems])
-            raise StateDictError(text, missing=missing, unexpected=unexpected)
+            raise RuntimeError("\n\t".join([first, *problems]))
         return _IncompatibleKeys(missing, unexpected)
 
     # Printing

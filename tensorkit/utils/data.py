@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorkit import dtypes
 from tensorkit._tensor import Tensor
-from tensorkit.data import as_tensor, tensor
+from tensorkit.creation import as_tensor, tensor
 from tensorkit.errors import message, refuse_options
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
