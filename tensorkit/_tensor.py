@@ -606,7 +606,7 @@ class Tensor(TensorBase):
     sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
     mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
 
-    div, div_ = arithmetic.div, in_place(arithmetic.div)
+    div, div_ = arithmetic.div, arithmetic.div_
     floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide.inplace
     remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace

@@ -444,7 +444,8 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
     def inplace(input: Any, other: Any = None, **options: Any) -> Any:
         try:
             a, node = input._array, input._node
-            if not options and a.flags.c_contiguous and (node is None or not state.grad):
+            is_dense = a.flags.c_contiguous or a.flags.f_contiguous
+            if not options and is_dense and (node is None or not state.grad):
                 if other.__class__ is float:
                     table = known[a.dtype.char]
                     b = table.get(other)
