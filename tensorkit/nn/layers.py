@@ -76,14 +76,14 @@ class Embedding(Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        others = {name: x for name, x in options.items() if name not in ("device", "dtype")}
-        refuse_options("Embedding", "num_embeddings, embedding_dim, padding_idx", others)
+        placed = {name: options.pop(name, None) for name in ("device", "dtype")}
+        refuse_options("Embedding", "num_embeddings, embedding_dim, padding_idx", options)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(empty((num_embeddings, embedding_dim), **options))
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), **placed))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
