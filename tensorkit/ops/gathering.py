@@ -72,19 +72,16 @@ def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> in
             continue
         own = tuple(other.shape)
         if len(own) != len(shape):
+            first = f"Index tensor must have the same number of dimensions as {name} tensor"
+            raise ShapeError(first, a_shape=own, b_shape=shape)
+        pairs = enumerate(zip(shape, own, strict=True))
+        if any(size > most and (at != dim or name == "src") for at, (size, most) in pairs):
             raise ShapeError(
-                f"Index tensor must have the same number of dimensions as {name} tensor",
+                f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
+                f"from dimension {dim}",
                 a_shape=own,
                 b_shape=shape,
             )
-        for place, (size, most) in enumerate(zip(shape, own, strict=True)):
-            if size > most and (place != dim or name == "src"):
-                raise ShapeError(
-                    f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
-                    f"from dimension {dim}",
-                    a_shape=own,
-                    b_shape=shape,
-                )
     _refuse_outside(x, dim, index)
     return dim
 

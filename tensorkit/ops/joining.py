@@ -86,10 +86,8 @@ def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
         if shape == (0,):
             continue
         if len(model) != len(shape):
-            first = (
-                f"Tensors must have same number of dimensions: got {len(model)} and {len(shape)}"
-            )
-            raise ShapeError(first, a_shape=model, b_shape=shape) from None
+            n_dims = f"got {len(model)} and {len(shape)}"
+            raise ShapeError(f"Tensors must have same number of dimensions: {n_dims}") from None
         for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
             if place != dim and wanted != size:
                 raise ShapeError(

@@ -69,10 +69,3 @@ def number_array(value: Number, dtype: DType) -> Any:
         unsigned = np.array(value, f"u{dtype.itemsize}")
         return unsigned.view(dtype.numpy)
     return np.array(value, dtype.numpy)
-
-
-def converted_strides(operand: Operand, dtype: DType) -> Ints:
-    """Strides of the operand after promotion: converting makes a dense copy."""
-    if operand.is_number or operand.dtype is dtype or not operand.shape:
-        return operand.strides
-    return operand.strides
