@@ -27,7 +27,7 @@ from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
-from tensorkit.data import cuda_array_interface, tensor
+from tensorkit.creation import cuda_array_interface, tensor
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -48,13 +48,13 @@ from tensorkit.ops import (
     gathering,
     indexing,
     joining,
-    nn_ops,
     reductions,
     selection,
     sorting,
     views,
 )
 from tensorkit.ops import matmul as products
+from tensorkit.ops import softmax as softmax_ops
 from tensorkit.ops.arguments import (
     as_number,
     conversion,
@@ -606,7 +606,7 @@ class Tensor(TensorBase):
     sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
     mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
 
-    div, div_ = arithmetic.div, in_place(arithmetic.div)
+    div, div_ = arithmetic.div, arithmetic.div_
     floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide.inplace
     remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace
@@ -680,9 +680,9 @@ class Tensor(TensorBase):
     amax, argmax = reductions.amax, reductions.argmax
     amin, argmin = reductions.amin, reductions.argmin
     clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
-    softmax = nn_ops.softmax
-    log_softmax = nn_ops.log_softmax
-    logsumexp = reductions.logsumexp
+    softmax = softmax_ops.softmax
+    log_softmax = softmax_ops.log_softmax
+    logsumexp = softmax_ops.logsumexp
     matmul = products.matmul
     mm = products.mm
     mv = products.mv

@@ -75,6 +75,9 @@ _FAMILIES |= {
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
+    "hvp (the Hessian is symmetric)": "vhp",
+    "tk.autograd.grad(y, x, v)": "vjp",
+    "jacobian(func, x) @ v": "jvp",
     "tk.autograd.recording() around the forward, after which errors name its lines,": (
         "detect_anomaly set_detect_anomaly"
     ),

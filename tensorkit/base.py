@@ -20,7 +20,7 @@ class TensorBase:
     """The slots of a tensor; the public class is ``tensorkit.Tensor``.
 
     ``_node`` is None for a tensor that autograd need not look at, which is most of them; what else
-    it may be is told in ``autograd.marks``. The slots below it stay empty until they are needed.
+    it may be is told in ``autograd.node``. The slots below it stay empty until they are needed.
     """
 
     __slots__ = (
@@ -46,7 +46,7 @@ class TensorBase:
     _seen: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
-    _origin: Any  # where it comes from; see autograd.origins
+    _origin: Any  # where it comes from; see autograd.recording
 
     @property
     def shape(self) -> Size:
@@ -139,8 +139,8 @@ def offset_of(x: TensorBase) -> int:
     if x._storage is None:
         return 0
     if x._offset is None:
-        address = x.device.backend.address
-        x._offset = (address(x._array) - address(x._storage.flat)) // x._array.itemsize
+        start = x.device.backend.start
+        x._offset = (start(x._array) - start(x._storage.flat)) // x._array.itemsize
     return x._offset
 
 

@@ -34,7 +34,8 @@ from tensorkit.autograd.node import INFERENCE, Rule, recorder
 from tensorkit.autograd.node import is_short as has_recorder
 from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, device_of_array, is_array
+from tensorkit.devices import CPU, backend_of, is_array
+from tensorkit.errors import TensorkitError
 from tensorkit.explainer import LETTERS
 from tensorkit.ops.arguments import as_number
 from tensorkit.ops.moving import together
@@ -108,9 +109,7 @@ class Definition:
             and self.tensors == 2
             and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
         )
-        # a flag of the arrays that results are
-        is_elementwise = self.elementwise or self.promote or self.to_floating or self.ufunc
-        self.order = "forc" if is_elementwise else "c_contiguous"
+        self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
         self.rules: dict[str | None, Rule] = {}
         self.plain: Rule | None = None
 
@@ -237,7 +236,7 @@ _FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeE
 def _of_one(definition: Definition) -> Any:
     """An operation of one tensor without options."""
     forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
-    is_simple, order = not (definition.outputs or definition.view), definition.order
+    is_simple, contiguous = not (definition.outputs or definition.view), definition.contiguous
     record: Any = None  # in short
 
     def call(input: Any) -> Any:
@@ -254,8 +253,13 @@ def _of_one(definition: Definition) -> Any:
                 found = quiet.run(forward, array)
                 if not is_simple:
                     return _finish(definition, found, (input,), {})
-                if found.__class__ is not _ndarray or found.base is not None or found is array:
-                    found = _owned(found, (array,), order)
+                if (
+                    found.__class__ is not _ndarray
+                    or found.base is not None
+                    or found is array
+                    or (contiguous and not found.flags.c_contiguous)
+                ):
+                    found = _owned(found, (array,), contiguous)
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
@@ -277,7 +281,8 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
     asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
     first = definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.several)
-    order, bools, counts_as_vector = definition.order, definition.bools, definition.names_dims
+    contiguous, bools = definition.contiguous, definition.bools
+    counts_as_vector = definition.names_dims
     record: Any = None  # in short
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
@@ -318,9 +323,9 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 found.__class__ is not _ndarray
                 or found.base is not None
                 or found is array
-                or not getattr(found.flags, order)
+                or (contiguous and not found.flags.c_contiguous)
             ):
-                found = _owned(found, arrays, order)
+                found = _owned(found, arrays, contiguous)
             result = _new(base.public)
             result._array = found
             result._storage = result._node = None
@@ -439,7 +444,8 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
     def inplace(input: Any, other: Any = None, **options: Any) -> Any:
         try:
             a, node = input._array, input._node
-            if not options and a.flags.c_contiguous and (node is None or not state.grad):
+            is_dense = a.flags.c_contiguous or a.flags.f_contiguous
+            if not options and is_dense and (node is None or not state.grad):
                 if other.__class__ is float:
                     table = known[a.dtype.char]
                     b = table.get(other)
@@ -452,7 +458,11 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if storage is not None and other is not input:
                         is_apart = is_apart and other._storage is not storage
                 if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
-                    quiet.run(compute, a, b, out=a)
+                    function = compute
+                    if a.__class__ is not _ndarray:
+                        function = getattr(backend_of(a).xp, definition.ufunc or "")
+                        b = b[()] if b.__class__ is _ndarray and not b.ndim else b
+                    quiet.run(function, a, b, out=a)
                     written(input, name)
                     return input
         except _FAILED:
@@ -475,7 +485,10 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if isinstance(other, TensorBase):
         own, wanted = tuple(input.shape), tuple(other.shape)
         check_output_shape(own, layout.broadcast_shapes(own, wanted))
-    check_output_dtype(promoted_dtype(input, other), input.dtype)
+    dtype = promoted_dtype(input, other)
+    if definition.to_floating and not dtype.is_floating_point:
+        dtype = dtypes.get_default_dtype()
+    check_output_dtype(dtype, input.dtype)
 
 
 # What the direct path calls
@@ -540,7 +553,7 @@ def _finish(
         return _viewed(definition, found, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
-    results = [base.new(_owned(each, arrays, definition.order)) for each in several]
+    results = [base.new(_owned(each, arrays, definition.contiguous)) for each in several]
     for each in results:
         if state.inference:
             each._node = INFERENCE
@@ -551,17 +564,17 @@ def _finish(
     return outputs
 
 
-def _owned(found: Any, arrays: Any, order: str) -> Any:
+def _owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
         return _asarray(found)
-    if found.__class__ is not _ndarray:
-        return base.contiguous(found, device_of_array(found))
-    if getattr(found.flags, order) and not any(
-        each.__class__ is _ndarray and np.may_share_memory(found, each) for each in arrays
-    ):
+    may_share = backend_of(found).xp.may_share_memory
+    same = [each for each in arrays if each.__class__ is found.__class__]
+    flags = found.flags
+    is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
+    if is_laid_out and not any(may_share(found, each) for each in same):
         return found
-    return found.copy(order="K" if order == "forc" else "C")
+    return found.copy(order="C" if contiguous else "K")
 
 
 def _viewed(
@@ -569,8 +582,8 @@ def _viewed(
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
     x, array = args[0], args[0]._array
-    is_here = shown.__class__ is _ndarray and not array.flags.c_contiguous and shown.size
-    if is_here and not np.may_share_memory(shown, array):
+    may_be_copy = not array.flags.c_contiguous and shown.size
+    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
         _record(definition, result, args, options)
         return result
@@ -606,8 +619,10 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
     try:
         found = quietly(_counted_as_vector, definition, xp, arrays, others, named)
+    except TensorkitError:
+        raise
     except explainer.FROM_ARRAYS as error:
-        explainer.refuse_as_numpy(definition, error)
+        raise explainer.in_words(definition, error) from error
     return _finish(definition, found, (*tensors, *others), named)
 
 

@@ -12,7 +12,7 @@ from tensorkit import layout
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_, of_numpy
-from tensorkit.errors import DTypeError, ShapeError, TensorkitError, message, must_be, type_name
+from tensorkit.errors import DTypeError, ShapeError, message, must_be, type_name
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import as_number, kind_of, no_kernel
 
@@ -81,13 +81,11 @@ def refuse(definition: Any, values: dict[str, Any]) -> None:
     _check_dtypes(definition, values)
 
 
-def refuse_as_numpy(definition: Any, error: Exception) -> NoReturn:
-    """Raise what the array library has said, with the operation's name."""
-    if isinstance(error, TensorkitError):
-        raise error
+def in_words(definition: Any, error: Exception) -> Exception:
+    """What the array library has said, with the operation's name."""
     kinds = [kind for kind in (TypeError, IndexError) if isinstance(error, kind)]
     kind = kinds[0] if kinds else RuntimeError
-    raise kind(f"{definition.name}(): {error}") from error
+    return kind(f"{definition.name}(): {error}")
 
 
 def _check_ndim(definition: Any, values: dict[str, Any]) -> None:

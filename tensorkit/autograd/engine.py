@@ -227,13 +227,8 @@ class _Run:
         while heap:
             node = heappop(heap)[1]
             gradient = pending.pop(node)
-            if self.wanted is not None:
-                is_end = node not in needed
-                if id(node) in self.wanted:  # as in PyTorch, only at an end after the hooks
-                    seen = self._after_hooks(node.hooks, gradient) if is_end else gradient
-                    self.found[id(node)] = seen
-                if is_end:
-                    continue
+            if needed is not None and self._ends(node, gradient, needed):
+                continue
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
             if node.rule.part is not None and not create_graph:
@@ -247,6 +242,14 @@ class _Run:
                 edge = value = values = None
             if not self.keep:
                 node.release()
+
+    def _ends(self, node: Node, gradient: Any, needed: Any) -> bool:
+        """Note a wanted gradient. Gives whether no other can be reached from this node."""
+        is_end = node not in needed
+        if id(node) in self.wanted:  # type: ignore[operator]
+            # as in PyTorch, only at an end after the hooks
+            self.found[id(node)] = self._after_hooks(node.hooks, gradient) if is_end else gradient
+        return is_end
 
     def deliver(self, edge: Any, value: Any) -> None:
         """Add a gradient to what has arrived at an edge, in the shape and dtype that it has there.
@@ -295,7 +298,7 @@ class _Run:
         """
         edge: Any = node.edges[0]
         key, model = (edge, edge) if isinstance(edge, Node) else (id(edge), edge._array)
-        have = self.pending.get(key)
+        have: Any = self.pending.get(key)
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
         if key not in self.private or not have.flags.c_contiguous:
             if have is None:
@@ -319,7 +322,7 @@ class _Run:
     def result(self, key: int) -> Tensor:
         """A gradient that was found, as a tensor on memory of its own."""
         if self.create_graph:
-            return self.found[key]  # type: ignore[no-any-return]
+            return self.found[key]
         gradient = self._owned(key)
         return base.new(base.contiguous(gradient, device_of_array(gradient)))
 

@@ -192,7 +192,7 @@ class Application(Rule):
             [f"{what} {n}" for what, several in known for n, x in enumerate(several) if x is kept]
             for kept in ctx._kept
         ]
-        self.keep(tuple([*(each[0] if each else "tensor" for each in names)]))
+        self.keep(tuple([each[0] if each else "tensor" for each in names]))
 
     def with_history(self, node: Node, at: int) -> Any:
         """A saved tensor with its history; an output comes from this node."""

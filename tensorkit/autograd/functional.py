@@ -1,4 +1,4 @@
-"""Derivatives of functions: ``jacobian``, ``hessian``, and their products with vectors.
+"""Derivatives of functions: ``jacobian``, ``hessian``, ``hvp``.
 
 ``func`` takes tensors and gives a tensor or a tuple of tensors; what comes back has the structure
 of its results and inputs. ``create_graph`` makes the derivatives differentiable.
@@ -7,6 +7,7 @@ of its results and inputs. ``create_graph`` makes the derivatives differentiable
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorkit import absent
 from tensorkit.autograd import engine
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.node import requires_grad
@@ -60,40 +61,6 @@ def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return found[0][0] if alone else found
 
 
-def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """The result of ``func``, and ``v`` times its Jacobian: what backward computes.
-
-    >>> tk.autograd.functional.vjp(lambda x: x * x, tk.tensor([1., 3.]), tk.ones(2))
-    (tensor([1., 9.]), tensor([2., 6.]))
-    """
-    xs, ys, x_alone, y_alone = _called("vjp", func, inputs, create_graph)
-    found = _grad(ys, xs, _vector("vjp", v, ys), create_graph)
-    return (
-        _alone(_finished(ys, create_graph), y_alone),
-        _alone(_finished(found, create_graph), x_alone),
-    )
-
-
-def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """The result of ``func``, and its Jacobian times ``v``: the slope in the direction ``v``.
-
-    Two backwards: the first is linear in the gradient it starts with, the second differentiates
-    it with respect to that.
-
-    >>> tk.autograd.functional.jvp(lambda x: x * x, tk.tensor([1., 3.]), tk.tensor([1., 0.]))
-    (tensor([1., 9.]), tensor([2., 0.]))
-    """
-    xs, ys, _, y_alone = _called("jvp", func, inputs, create_graph)
-    starts = tuple(copying.filled(y, 0).requires_grad_() for y in ys)
-    with enable_grad():
-        first = _grad(ys, xs, starts, True)
-    found = _grad(first, starts, _vector("jvp", v, xs), create_graph)
-    return (
-        _alone(_finished(ys, create_graph), y_alone),
-        _alone(_finished(found, create_graph), y_alone),
-    )
-
-
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """The result of ``func``, one number, and its Hessian times ``v``.
 
@@ -107,7 +74,8 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> t
     return _finished([y], create_graph)[0], _alone(_finished(found, create_graph), alone)
 
 
-vhp = hvp  # the Hessian is symmetric
+def __getattr__(name: str) -> Any:
+    raise AttributeError(absent.sentence("torch.autograd.functional", name))
 
 
 def _called(
@@ -139,14 +107,14 @@ def _first_derivatives(
 
 
 def _vector(name: str, v: Any, like: Sequence[Any]) -> tuple[Any, ...]:
-    """``v`` as a tuple, one tensor of the same shape for each of ``like``; one number needs none."""
+    """``v`` as a tuple, a tensor of the same shape for each of ``like``; one number needs none."""
     if v is None and len(like) == 1 and like[0]._array.size == 1:
         return (copying.filled(like[0], 1),)
     several = () if v is None else _as_tuple(name, "v", v)[0]
-    if [each.shape for each in several] != [each.shape for each in like]:
+    got, wanted = ([tuple(each.shape) for each in given] for given in (several, like))
+    if got != wanted:
         raise AutogradError(
-            f"The vectors given to {name} have shapes {[tuple(each.shape) for each in several]} "
-            f"but should have {[tuple(each.shape) for each in like]}",
+            f"{name}(): v has shapes {got}, but the inputs have {wanted}",
             repair="v = tk.ones_like(x)",
         )
     return several

@@ -15,7 +15,7 @@ from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import is_view
 from tensorkit.autograd.node import INFERENCE, LEAF, Hooks, Node, become_leaf, edge_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import AutogradError, ShapeError, message, must_be, sizes, type_name
+from tensorkit.errors import AutogradError, ShapeError, message, sizes, type_name
 from tensorkit.storage import Storage
 
 
@@ -25,9 +25,8 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
     What is no leaf may only be asked for what it is anyway, and not ``by_assignment``.
     """
     if not isinstance(value, bool):
-        if by_assignment:
-            raise AutogradError("requires_grad must be a bool")
-        raise must_be("requires_grad_", "requires_grad", 1, "bool", value)
+        kind = AutogradError if by_assignment else TypeError
+        raise kind("requires_grad must be a bool")
     if isinstance(edge_of(x), Node):
         if value and not by_assignment:
             return
@@ -41,30 +40,23 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
             f"you can only change requires_grad flags of leaf variables.{advice}",
             repair=None if value else "x = x.detach()",
         )
-    if x._node is INFERENCE and not (value and state.inference):
-        if value:
-            raise AutogradError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
-                "allowed.",
-                repair="x.clone().requires_grad_()",
-            )
-        return
+    if value and x._node is INFERENCE and not state.inference:
+        raise AutogradError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+            repair="x.clone().requires_grad_()",
+        )
     if value:
         kinds = "floating point and complex dtype" if by_assignment else "floating point dtype"
-        _need_floating(x, f"only Tensors of {kinds} can require gradients")
-    x._node = None
-    if value:
-        become_leaf(x)
+        make_leaf(x, f"only Tensors of {kinds} can require gradients")
+    elif x._node is not INFERENCE:
+        x._node = None
 
 
-def make_leaf(x: Tensor) -> Tensor:
-    """``x``, just created, as a leaf that requires grad."""
-    _need_floating(x, "Only Tensors of floating point and complex dtype can require gradients")
-    become_leaf(x)
-    return x
-
-
-def _need_floating(x: TensorBase, sentence: str) -> None:
+def make_leaf(
+    x: Tensor,
+    sentence: str = "Only Tensors of floating point and complex dtype can require gradients",
+) -> Tensor:
+    """``x`` as a leaf that requires grad; the ``sentence`` refuses what has no gradient."""
     if not x.dtype.is_floating_point:
         raise AutogradError(
             sentence,
@@ -72,6 +64,8 @@ def _need_floating(x: TensorBase, sentence: str) -> None:
             repair="x.float().requires_grad_()",
             dtype=x.dtype,
         )
+    become_leaf(x)
+    return x
 
 
 # The gradient
@@ -137,10 +131,10 @@ def set_grad(x: Tensor, value: Any) -> None:
 class _RetainGrad:
     """The hook that keeps the gradient of a tensor that is no leaf. It does not keep the tensor."""
 
-    __slots__ = ("is_kept_before", "tensor")
+    __slots__ = ("tensor",)
 
     def __init__(self, x: TensorBase) -> None:
-        self.tensor, self.is_kept_before = weakref.ref(x), False
+        self.tensor = weakref.ref(x)
 
     def __call__(self, gradient: Tensor) -> None:
         x = self.tensor()
@@ -234,7 +228,7 @@ def _hooks_of(edge: Any) -> Hooks:
         return edge.get_hooks()
     if edge._hooks is None:
         edge._hooks = Hooks()
-    return edge._hooks  # type: ignore[no-any-return]
+    return edge._hooks
 
 
 def through_hooks(hooks: Hooks, gradient: Any) -> Any:
@@ -254,8 +248,10 @@ def _checked(hook: Any, answer: Any, value: Any) -> Any:
     if not isinstance(answer, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
     if (answer.dtype, answer.device) != (value.dtype, value.device):
-        was, got = (each.type() for each in (value, answer))
-        raise AutogradError(f"hook '{name}' has changed the type of value (was {was} got {got})")
+        found: Any = answer
+        raise AutogradError(
+            f"hook '{name}' has changed the type of value (was {value.type()} got {found.type()})"
+        )
     if answer.shape != value.shape:
         raise ShapeError(
             f"hook '{name}' has changed the size of value",

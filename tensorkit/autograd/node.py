@@ -17,7 +17,7 @@ What autograd knows of a tensor is its ``_node``:
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -25,7 +25,6 @@ from tensorkit import base
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, sizes
-from tensorkit.storage import Storage
 
 
 class Kind:
@@ -60,16 +59,14 @@ class Rule:
     part: Callable[..., Any] | None = None
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
-    unchanged: tuple[
-        Any, ...
-    ] = ()  # what nodes of a short recorder save, if backward frees nothing
+    unchanged: tuple[Any, ...] = ()  # what a short recorder saves, if backward frees nothing of it
 
     def __init__(
         self,
         name: str,
         node: str,
         inputs: tuple[str, ...],
-        formulas: dict[str, Callable[..., Any] | None],
+        formulas: Mapping[str, Callable[..., Any] | None],
         option: str | None = None,
         options: tuple[str, ...] = (),
     ) -> None:
@@ -91,7 +88,7 @@ class Rule:
         )
 
     def keep(self, names: tuple[str, ...]) -> None:
-        """Set what a node saves. Backward frees tensors and numbers that are inputs, not options."""
+        """Set what a node saves. Backward frees tensors and numbers that are inputs."""
         self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
@@ -101,7 +98,7 @@ class Rule:
         values: Any = ()
         if node.saved:
             values = [*map(node.value, range(len(node.saved)))] if as_tensors else node.arrays()
-        found = []
+        found: list[Any] = []
         for edge, formula, places in zip(node.edges, self.formulas, self.places, strict=False):
             if edge is None:
                 found.append(None)
@@ -238,12 +235,12 @@ class Node:
     @property
     def whole(self) -> "Node":
         """The node that this one is an output of: itself, unless it has several."""
-        return self.edges[0] if self.rule is OUTPUT else self  # type: ignore[no-any-return]
+        return self.edges[0] if self.rule is OUTPUT else self
 
     @property
     def output_nr(self) -> int:
         """Which output of ``whole`` this is."""
-        return self.saved[0] if self.rule is OUTPUT else 0  # type: ignore[no-any-return]
+        return self.saved[0] if self.rule is OUTPUT else 0
 
     @property
     def _saved_self(self) -> NoReturn:
@@ -425,59 +422,23 @@ def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
     Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require
     grad. It saves half the time of a small operation with a gradient.
     """
-    return (_record_one if len(rule.inputs) == 1 else _record_two)(rule, defaults)
-
-
-def _record_one(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
-    keeps, (name,) = rule.keeps, rule.inputs
-    keeps_result, is_only_input = "out" in keeps, keeps == rule.inputs
-    is_option = keeps[:1] and keeps[0] in defaults
-
-    def record_one(result: Tensor, x: Tensor) -> None:
-        edge = x._node
-        if edge.__class__ is Kind:
-            edge = x if edge is LEAF else edge_of(x)
-        array = result._array
-        if edge is None or not state.grad or array.dtype.kind != "f":
-            return
-        result._node = node = _new(Node)
-        node.rule, node.edges, node.versions, node.hooks = rule, (edge,), 0, None
-        kept = None
-        if keeps_result:  # the tensor would point back to the node
-            kept = _new(base.public)
-            kept._array = array
-            kept._storage = result._storage = Storage(array)
-            kept._offset = result._offset = 0
-            kept._node = None
-        if len(keeps) == 1 and not is_option:
-            node.saved = (x if is_only_input else kept if keeps_result else x._array.shape,)
-        elif keeps:
-            known = {**defaults, name: x, "out": kept, "shape": x._array.shape}
-            node.saved = tuple([known[each] for each in keeps])
-        else:
-            node.saved = ()
-        if x._storage is not None and x._storage.version and name in keeps:
-            node.versions = tuple([x._storage.version if it == name else 0 for it in keeps])
-        node.order = next_order()
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
-
-    return record_one
-
-
-def _record_two(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
-    keeps, (first, second) = rule.keeps, rule.inputs
-    x_for_x, x_for_y = (first in needs for needs in rule.needs)
-    y_for_x, y_for_y = (second in needs for needs in rule.needs)
-    names, constants = (first, second, *defaults), tuple(defaults.values())
-    indices = [names.index(name) for name in keeps]
-    keeps_inputs = first in keeps or second in keeps
-    rule.unchanged = unchanged = () if keeps_inputs else tuple([defaults[it] for it in keeps])
+    keeps, is_pair = rule.keeps, len(rule.inputs) == 2
+    first, second = rule.inputs if is_pair else (*rule.inputs, "")
+    x_for_x, x_for_y = [first in needs for needs in (*rule.needs, ())][:2]
+    y_for_x, y_for_y = [second in needs for needs in (*rule.needs, ())][:2]
+    names = (first, second, "out", "shape", *defaults)
+    indices, constants = [names.index(name) for name in keeps], tuple(defaults.values())
+    no_versions = (0,) * (2 + len(defaults))
+    is_constant, keeps_result = min(indices, default=4) > 3, "out" in keeps
+    rule.unchanged = unchanged = tuple([defaults[it] for it in keeps if is_constant])
     # of a slice itemgetter gives a tuple, as of several indices
-    is_one = len(indices) == 1
-    kept = itemgetter(*([slice(indices[0], indices[0] + 1)] if is_one else indices or [0]))
+    pick = itemgetter(
+        *([slice(it, it + 1) for it in indices] if len(keeps) == 1 else indices or [0])
+    )
 
-    def record_two(result: Tensor, x: Any, y: Any) -> None:
-        if not state.grad:
+    def record_short(result: Tensor, x: Any, y: Any = None) -> None:
+        array = result._array
+        if not state.grad or array.dtype.kind != "f":
             return
         left, right = getattr(x, "_node", None), getattr(y, "_node", None)
         if left.__class__ is Kind or right.__class__ is Kind:
@@ -489,23 +450,26 @@ def _record_two(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
         if left is None and right is None:
             return
         result._node = node = _new(Node)
-        node.rule, node.edges, node.versions, node.hooks = rule, (left, right), 0, None
+        node.rule, node.versions, node.hooks = rule, 0, None
+        node.edges = (left, right) if is_pair else (left,)
         node.saved = unchanged
-        if keeps_inputs:
+        if not is_constant:
+            shape = None if is_pair else x._array.shape
             if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
                 x = None
             if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
                 y = None
-            node.saved = kept((x, y, *constants))
+            # the result itself would point back to the node
+            out = base.same_memory(result) if keeps_result else None
+            node.saved = pick((x, y, out, shape, *constants))
             own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
             if (own is not None and own.version) or (other is not None and other.version):
                 found = own.version if own else 0, other.version if other else 0
-                node.versions = kept((*found, *[0] * len(constants)))
+                node.versions = pick((*found, *no_versions))
         node.order = next_order()
-        array = result._array
         node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
 
-    return record_two
+    return record_short
 
 
 # Refusing what was changed or freed

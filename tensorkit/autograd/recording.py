@@ -24,85 +24,7 @@ from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
 MOST_LEFT = 20
-
-
-class Origin:
-    """How a tensor came about; what ``Tensor.origin`` gives.
-
-    ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
-    ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
-    a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
-    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
-    origins of the values that had left the library shortly before.
-    """
-
-    operation: str
-    file: str
-    line: int
-    arguments: dict[str, Any]
-    left: "tuple[Origin, ...]"
-    _inputs: "tuple[Origin, ...]"
-    _storage: Storage | None  # known once the tensor was an input of another operation
-    _layout: Layout
-    _tracked: bool  # likewise
-    _tensor: Callable[[], TensorBase | None]
-    _why: str
-
-    def __init__(self, tensor: TensorBase) -> None:
-        self.operation = ""  # made while nothing was recorded
-        self._tensor = weakref.ref(tensor)
-        self._storage = None
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that the operation was called with.
-
-        One that no longer exists, or was changed in place since, is represented by another with
-        the same values and the same origin.
-        """
-        return tuple(each._current() for each in self._inputs)
-
-    @property
-    def untracked(self) -> str | None:
-        """Why autograd does not track the result; None if it does."""
-        tensor = self._tensor()
-        return None if tensor is not None and requires_grad(tensor) else self._why
-
-    def _current(self) -> Tensor:
-        tensor = self._tensor()
-        if tensor is None:
-            assert self._storage is not None
-            watching, state.watching = state.watching, ()
-            tensor = base.on_storage(self._storage, self._layout)
-            state.watching = watching
-            if self._tracked:
-                become_leaf(tensor)
-            tensor._origin = self
-            self._tensor = weakref.ref(tensor)
-        return tensor  # type: ignore[return-value]
-
-    def _used(self, tensor: TensorBase) -> Self:
-        """This origin, ready to stand for its tensor when that is gone."""
-        self._storage = base.storage_of(tensor)
-        self._layout = base.layout_of(tensor)
-        self._tracked = requires_grad(tensor)
-        return self
-
-    def _superseded(self, tensor: TensorBase) -> None:
-        """Keep the values of the tensor, which is about to be written to."""
-        self._storage = Storage(tensor._array.copy().reshape(-1))
-        shape = tuple(tensor.shape)
-        self._layout = Layout(shape, contiguous_strides(shape), 0)
-        self._tensor = lambda: None  # as a dead weak reference
-
-    def __repr__(self) -> str:
-        return f"<{self.operation} at {self.file}, line {self.line}>"
-
-
-def origin_of(x: TensorBase) -> Origin | None:
-    """Where ``x`` comes from, if it was made or changed while a recording was on."""
-    origin = getattr(x, "_origin", None)
-    return origin if origin is not None and origin.operation else None
+_active: list["recording"] = []  # in all threads
 
 
 class recording:
@@ -127,29 +49,97 @@ class recording:
         self.left: list[Origin] = []
 
     def __enter__(self) -> Self:
-        enter(self)
+        _active.append(self)
+        state.watching = (*state.watching, self)
+        base.watch = _Watch
+        close_or_open_fast_paths()
         return self
 
     def __exit__(self, *error: object) -> None:
-        leave(self)
+        _active.remove(self)
+        state.watching = tuple(each for each in state.watching if each is not self)
+        if not _active:
+            base.watch = None
+        close_or_open_fast_paths()
 
 
-_active: list[Any] = []  # in all threads
+class Origin:
+    """How a tensor came about; what ``Tensor.origin`` gives.
+
+    ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
+    ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
+    a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
+    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
+    origins of the values that had left the library shortly before.
+    """
+
+    operation = ""  # made while nothing was recorded
+    _storage: Storage | None = None  # known once the tensor was an input of another operation
+    _tensor: Callable[[], TensorBase | None]
+
+    def __init__(self, tensor: TensorBase, call: "_Call | None" = None, inputs: Any = ()) -> None:
+        self._tensor = weakref.ref(tensor)
+        if call is not None:
+            self.operation, self.arguments = call.operation, call.arguments
+            self.file, self.line = call.file, call.line
+            self.left: tuple[Origin, ...] = call.left_before()
+            self._inputs = tuple([_noted(x)._used(x) for x in inputs])
+            self._why = _why_untracked(self.operation, inputs, tensor)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the operation was called with.
+
+        One that no longer exists, or was changed in place since, is represented by another with
+        the same values and the same origin.
+        """
+        return tuple(each._current() for each in self._inputs)
+
+    @property
+    def untracked(self) -> str | None:
+        """Why autograd does not track the result; None if it does."""
+        return None if requires_grad(self._tensor()) else self._why
+
+    def _current(self) -> Any:
+        tensor = self._tensor()
+        if tensor is None:
+            assert self._storage is not None
+            watching, state.watching = state.watching, ()
+            tensor = base.on_storage(self._storage, self._layout)
+            state.watching = watching
+            if self._tracked:
+                become_leaf(tensor)
+            tensor._origin = self
+            self._tensor = weakref.ref(tensor)
+        return tensor
+
+    def _used(self, tensor: TensorBase) -> Self:
+        """This origin, ready to stand for its tensor when that is gone."""
+        self._storage, self._layout = base.storage_of(tensor), base.layout_of(tensor)
+        self._tracked = requires_grad(tensor)
+        return self
+
+    def _superseded(self, tensor: TensorBase) -> None:
+        """Keep the values of the tensor, which is about to be written to."""
+        self._storage = Storage(tensor._array.copy().reshape(-1))
+        shape = tuple(tensor.shape)
+        self._layout = Layout(shape, contiguous_strides(shape), 0)
+        self._tensor = lambda: None  # as a dead weak reference
+
+    def __repr__(self) -> str:
+        return f"<{self.operation} at {self.file}, line {self.line}>"
 
 
-def enter(watcher: Any) -> None:
-    _active.append(watcher)
-    state.watching = (*state.watching, watcher)
-    base.watch = _Watch
-    close_or_open_fast_paths()
+def origin_of(x: TensorBase) -> Origin | None:
+    """Where ``x`` comes from, if it was made or changed while a recording was on."""
+    origin = getattr(x, "_origin", None)
+    return origin if origin is not None and origin.operation else None
 
 
-def leave(watcher: Any) -> None:
-    _active.remove(watcher)
-    state.watching = tuple(each for each in state.watching if each is not watcher)
-    if not _active:
-        base.watch = None
-    close_or_open_fast_paths()
+def _noted(x: TensorBase) -> Origin:
+    if getattr(x, "_origin", None) is None:
+        x._origin = Origin(x)
+    return x._origin  # type: ignore[no-any-return]
 
 
 class _Watch:
@@ -158,26 +148,19 @@ class _Watch:
     @staticmethod
     def made(result: TensorBase) -> None:
         """A tensor was made: note its origin."""
-        lists = _noted_by()
-        if lists:
+        if state.watching:
             call = _Call()
-            result._origin = origin = call.origin(result, call.tensors)
-            origin.left = call.left_before(lists)
+            result._origin = Origin(result, call, call.tensors)
 
     @staticmethod
     def writes(x: TensorBase) -> None:
         """``x`` is about to be written to: its origin becomes that write."""
-        lists = _noted_by()
-        if not lists:
+        if not state.watching:
             return
         call = _Call()
         # `x[0] = 1` writes to a view of x that nobody else has
-        changed = [x] if call.operation != "setitem" else [x, call.tensors[0]]
-        inputs = list(call.tensors)
-        for tensor in changed:
-            origin = call.origin(tensor, inputs)
-            origin.left = call.left_before(lists)
-            before = getattr(tensor, "_origin", None)
+        for tensor in [x] if call.operation != "setitem" else [x, call.tensors[0]]:
+            origin, before = Origin(tensor, call, call.tensors), getattr(tensor, "_origin", None)
             if before is not None:
                 before._superseded(tensor)
             tensor._origin = origin
@@ -185,9 +168,8 @@ class _Watch:
     @staticmethod
     def leaves(x: TensorBase) -> None:
         """The values of ``x`` become Python numbers or an array."""
-        for left in _noted_by():
-            call = _Call()
-            left.append(call.origin(x, (x,)))
+        for each in state.watching:
+            each.left.append(Origin(x, _Call(), (x,)))
 
     @staticmethod
     def node(node: Node) -> None:
@@ -195,11 +177,6 @@ class _Watch:
         if state.watching:
             frame = _user_frame()[0]
             node.get_hooks().line = (frame.f_code.co_filename, frame.f_lineno)
-
-
-def _noted_by() -> list[list[Origin]]:
-    """The lists of the recordings that are on in this thread; a mode may want lines only."""
-    return [watcher.left for watcher in state.watching if watcher.left is not None]
 
 
 def _user_frame() -> tuple[FrameType, FrameType]:
@@ -222,53 +199,33 @@ class _Call:
         self.operation = _name(code, found)
         self.tensors: list[Any] = []
         self.arguments: dict[str, Any] = {}
-        if "choose" in code.co_freevars:  # it stands for a function that chooses an operation
-            known = found["options"]
-            given = (found["input"], *found["args"]) if "input" in found else found["args"]
-            code = found["choose"].__code__
-            found = {**dict(zip(code.co_varnames, given, strict=False)), **known}
-        bind = getattr(found.get("definition"), "bind", None)
-        if bind is not None:  # declared functions: dispatch
-            names = ("other", "self") if code.co_name == "reflected" else ("input", "other")
-            names = names[:1] if "args" in found else names
-            given = (*[found[name] for name in names if name in found], *found.get("args", ()))
-            for name, value in bind(given, found.get("options", {})).items():
-                self._take(name, value)
-            return
-        flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
-        given = [(name, found[name]) for name in names if name in found]
-        for name, value in given:
-            several = value.items() if isinstance(value, dict) else [(name, value)]
-            for key, each in several:
+        definition = found.get("definition")
+        if definition is not None:  # a declared operation: dispatch
+            both = ("other", "self") if code.co_name == "reflected" else ("input", "other")
+            given = [found[it] for it in both[: 1 if "args" in found else 2] if it in found]
+            options = found.get("options", {})
+            arguments = definition.bind((*given, *found.get("args", ())), options).items()
+        else:
+            flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
+            arguments = [(name, found[name]) for name in names if name in found]
+        for name, value in arguments:
+            for key, each in value.items() if isinstance(value, dict) else [(name, value)]:
                 self._take(key, each)
-        if code.co_name in ("reflected", "__rtruediv__"):  # number <operator> tensor
-            self.arguments["self"] = self.arguments.pop("other", None)
 
     def _take(self, name: str, value: Any) -> None:
         if callable(getattr(type(value), "parameters", None)):  # a module takes them, too
             value = tuple(value.parameters())
         several = value if isinstance(value, (tuple, list)) else (value,)
-        tensors = [each for each in several if isinstance(each, TensorBase)]
-        self.tensors += tensors
+        self.tensors += [each for each in several if isinstance(each, TensorBase)]
         if value is not None and len(several) and all(isinstance(x, _PLAIN) for x in several):
             self.arguments[name] = value
 
-    def left_before(self, lists: list[list[Origin]]) -> tuple[Origin, ...]:
+    def left_before(self) -> tuple[Origin, ...]:
         """What had left the library and may be among the numbers that this call was given."""
         given = self.arguments.values()
         takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
-        return tuple(lists[-1][-MOST_LEFT:]) if takes_numbers else ()
-
-    def origin(self, result: TensorBase, tensors: Any) -> Origin:
-        """The origin of ``result``."""
-        origin = Origin(result)
-        origin.operation, origin.arguments = self.operation, self.arguments
-        origin.file, origin.line = self.file, self.line
-        origin.left = ()
-        origin._inputs = tuple(_noted(x)._used(x) for x in tensors)
-        origin._why = _why_untracked(self.operation, tensors, result)
-        return origin
+        return tuple(state.watching[-1].left[-MOST_LEFT:]) if takes_numbers else ()
 
 
 _BETTER_NAMES = {
@@ -282,15 +239,15 @@ _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:
+    """The name of the operation that a function of the library stands for."""
     function = code.co_name
     if "name" in code.co_freevars:  # closures that know whom they stand for
         return str(found["name"])
-    for whom in ("operation", "make", "choose"):
+    for whom in ("operation", "make"):
         if whom in code.co_freevars:
             return str(found[whom].__name__)
     if "definition" in found:  # those that @op makes of a definition
-        ending = "_" if function.startswith("inplace") else ""
-        return str(found["definition"].name) + ending
+        return str(found["definition"].name) + "_" * function.startswith("inplace")
     if function == "apply":  # of a Function
         return str(found["cls"].__name__)
     if function == "__call__":  # a module
@@ -299,15 +256,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     return _BETTER_NAMES.get(plain, plain)
 
 
-def _noted(x: TensorBase) -> Origin:
-    origin = getattr(x, "_origin", None)
-    if origin is None:
-        origin = x._origin = Origin(x)
-    return origin
-
-
 def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
-    dtype = result.dtype
     if operation in ("detach", "detach_", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):
@@ -318,8 +267,8 @@ def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
         return "no input requires grad" if inputs else "made without requires_grad=True"
     if not state.grad:
         return "made inside no_grad"
-    if not dtype.is_floating_point:
-        return f"its dtype is {dtype}: only floating-point numbers have gradients"
+    if not result.dtype.is_floating_point:
+        return f"its dtype is {result.dtype}: only floating-point numbers have gradients"
     if operation == "tensor":
         return "tensor copies values and leaves the history behind"
     return f"{operation} has no gradient, or its result was detached since"

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorkit import base
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.errors import AutogradError
 from tensorkit.explain.explanation import Explanation, Repair
 from tensorkit.viz import autograd_graph, words
@@ -135,7 +135,7 @@ def _written(code: str, operation: str, known: dict[str, Any]) -> tuple[str, str
     Either is empty where it is not seen, or where there is none.
     """
     augmented = re.fullmatch(r"([\w.\[\]]+?)\s*([-+*/%@]|//|\*\*)=\s*(.+)", code)
-    called = re.search(rf"([\w.\[\]]+)\.{operation}_\(", code)
+    called = re.search(r"([\w.\[\]]+)\.\w+_\(", code)
     assigned = re.match(r"([\w.]+)\[.+\]\s*=[^=]", code)
     found = augmented or called or assigned
     if found is None:

@@ -34,18 +34,13 @@ class Linear(Module):
     bias: Any  # a parameter, or None
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        self, in_features: int, out_features: int, bias: bool = True, **options: Any
     ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in_features), **options))
+        self.bias = Parameter(empty(out_features, **options)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -78,19 +73,17 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
-        max_norm: float | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__()
-        has = "num_embeddings, embedding_dim, padding_idx"
-        refuse_options("Embedding", has, {"max_norm": max_norm})
+        placed = {name: options.pop(name, None) for name in ("device", "dtype")}
+        refuse_options("Embedding", "num_embeddings, embedding_dim, padding_idx", options)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), **placed))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -122,15 +115,14 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         is_number = isinstance(normalized_shape, int)
         self.normalized_shape = (normalized_shape,) if is_number else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = empty(self.normalized_shape, device=device, dtype=dtype)
+        made = empty(self.normalized_shape, **options)
         self.weight = Parameter(made) if elementwise_affine else None
         self.bias = Parameter(made.clone()) if elementwise_affine and bias else None
         self.reset_parameters()

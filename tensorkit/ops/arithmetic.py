@@ -8,7 +8,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import op
+from tensorkit.dispatch import Operation, op
 from tensorkit.errors import DTypeError
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel
 from tensorkit.ops.blocks import in_blocks
@@ -229,13 +229,26 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
     """
+    return _division(rounding_mode)(input, other)
+
+
+def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``div``, in place.
+
+    >>> tk.tensor([1., 3.]).div_(2)
+    tensor([0.5000, 1.5000])
+    """
+    return _division(rounding_mode).inplace(input, other)
+
+
+def _division(rounding_mode: str | None) -> Operation:
     divisions = {None: true_divide, "floor": floor_of_quotient, "trunc": trunc_divide}
     if rounding_mode not in divisions:
         raise DTypeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
             f"but found '{rounding_mode}'"
         )
-    return divisions[rounding_mode](input, other)
+    return divisions[rounding_mode]
 
 
 @op(promote=True, symbol="%", dtypes="numeric")
@@ -309,8 +322,9 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
         exact = _EXACT_POWERS.get(float(exponent))
         if exact is not None:
             return exact(xp, input)
-    elif exponent.size == 1:  # NumPy would take a root, but here -inf and -0. count as positive
-        exponent = xp.full(xp.broadcast_shapes(input.shape, exponent.shape), exponent)
+    elif exponent.size == 1 and exponent.ndim <= input.ndim:
+        # NumPy would take a root, but here -inf and -0. count as positive
+        exponent = xp.full_like(input, exponent.reshape(()))
     return xp.power(input, exponent)
 
 

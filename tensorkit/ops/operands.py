@@ -69,3 +69,15 @@ def number_array(value: Number, dtype: DType) -> Any:
         unsigned = np.array(value, f"u{dtype.itemsize}")
         return unsigned.view(dtype.numpy)
     return np.array(value, dtype.numpy)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that an operation on two tensors or numbers would give.
+
+    >>> tk.result_type(tk.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    operands = as_operand(tensor1), as_operand(tensor2)
+    if None in operands:
+        raise TypeError("result_type() takes tensors and numbers")
+    return promoted_type(operands)  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
-  ones) and vectors of 32 bytes, where NumPy's longdouble is longer than float64; elsewhere, and in
-  ranges of more than 32,768 numbers, which it divides among threads, the last digit may differ. So
-  may randn and powers: logarithms, cosines and powers are approximations.
+  ones) and vectors of 32 bytes; elsewhere, and in ranges of more than 32,768 numbers, which it
+  divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
+  and powers are approximations.
 - With alpha, add and sub round the product and then the sum; PyTorch rounds once. float16 is
   computed and rounded by NumPy after each step of an operation; PyTorch's kernels compute such a
   step, and numbers that are operands, in float32. The last digit may differ.
@@ -30,9 +30,11 @@ Differences that no expression below can show:
   another signature without one. keepdim=True alone is taken by mean and sum.
 - Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
+- A row times a matrix is squeezed by SqueezeBackward1, and a matrix times matrices goes by bmm; in
+  PyTorch by SqueezeBackward4 and mm.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
-  its results are its own.
-- solve, inv, sort and argsort give contiguous tensors; the node is SortBackward0 with stable=, too.
+  its results are its own. A letter has one size: sizes of 1 do not broadcast.
+- solve, inv, sort and argsort give contiguous tensors; sort(stable=) shows SortBackward0, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of
@@ -50,7 +52,6 @@ Differences that no expression below can show:
 - A backward that fails leaves every `.grad` as it was; PyTorch has added to some leaves by then.
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
-- `hvp` is `vhp`: the Hessian is taken to be symmetric.
 - Losses show MulBackward0 and DivBackward0 where PyTorch, which multiplies by a C++ number there,
   shows MulBackward1 and DivBackward1; so does `div(rounding_mode=None)`, whose DivBackward2 is the
   same division.

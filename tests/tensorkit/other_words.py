@@ -10,7 +10,9 @@ import re
 OTHER_WORDS = re.compile(
     "|".join(
         [
-            r"must have the same dtype, but got",
+            r"must have the same dtype, but got|^expected m1 and m2 to have the same dtype",
+            r"^inconsistent tensor size, expected tensor",
+            r"^einsum\(\): (more|fewer|subscript|output|the)",
             r"have same dtype, but found",
             r"vector \+ matrix @ vector expected",
             r"^1D tensors expected, but got",
@@ -22,9 +24,11 @@ OTHER_WORDS = re.compile(
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
             r"int too big to convert",
+            r"^\w+ did not match \w+$",
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",
             r"^Can't detach views in-place",
+            r"^requires_grad_\(\): argument",
             r"^all inputs have to be Tensors or GradientEdges",
             r"^Expected output to be a torch.Tensor",
             r"^cannot register a hook on a tensor that doesn't require gradient",
@@ -61,6 +65,10 @@ OTHER_WORDS = re.compile(
             r"^index_add_\(\): |^source tensor shape must match self",
             r"and to be no larger size than src",
             r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
+            r"^(select|slice)\(\) cannot be applied",
+            r"index -?\d+ is out of bounds for dimension 0 with size 0",
+            r"^index is out of bounds for dimension with size 0|^shape mismatch: (ind|val)",
+            r"^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
             r"^(select|slice)\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
             r"^permute\(\): duplicate dims|^shape mismatch: (ind|val)",
             r"index -?\d+ is out of bounds for dimension 0 with size 0",

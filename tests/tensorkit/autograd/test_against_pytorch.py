@@ -511,7 +511,7 @@ def test_a_program_gives_what_it_gives_in_pytorch(program):
 
 
 def _kinds(name):
-    modules = (tensorkit.errors, tensorkit.autograd.graph, __builtins__)
+    modules = (tensorkit.errors, tensorkit.autograd.node, __builtins__)
     for module in modules:
         found = module.get(name) if isinstance(module, dict) else getattr(module, name, None)
         if found is not None:

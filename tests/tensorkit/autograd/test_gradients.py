@@ -57,8 +57,9 @@ def _compare(run, *names, nodes=True):
         found.append((result, first, second, [leaf.grad for leaf in leaves]))
     (result, *theirs), (ours_result, *ours) = found
     _agree(ours_result, result, "result")
-    if nodes:
+    if nodes and len({*names}) == 1:  # operands in several orders: NumPy chooses
         assert strides_that_count(ours_result) == strides_that_count(result)
+    if nodes:
         assert _chain(ours_result.grad_fn) == _chain(result.grad_fn)
     for what, our_group, their_group in zip(("first", "second", "grad"), ours, theirs, strict=True):
         for our, their in zip(our_group, their_group, strict=True):

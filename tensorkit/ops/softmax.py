@@ -1,19 +1,14 @@
-"""What layers and losses are made of: softmax, layer norm, embedding, and losses as operations.
-
-``nn.functional`` has the public losses and layers, which check shapes; here they are computed.
-``reduction`` is "none" (one number per item), "mean" or "sum".
-"""
+"""softmax and its relatives: exponentials and their sum, safe from overflow."""
 
 from typing import Any
 
 from tensorkit.dispatch import op
-from tensorkit.dtypes import DType, as_dtype, of_numpy
+from tensorkit.dtypes import DType, as_dtype, get_default_dtype, of_numpy
+from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.blocks import by_rows
 from tensorkit.ops.elementary import exp
-from tensorkit.ops.reductions import sum, total, wide
-
-# Exponentials that are divided by their sum
+from tensorkit.ops.reductions import Dims, axes, restored, sum, total, wide
 
 
 @op(tensors=1)
@@ -63,3 +58,31 @@ def _log_softmax(xp: Any, x: Any, dim: int) -> Any:
 
 softmax.grad(input=lambda g, out, dim: out * (g - sum(g * out, dim, True)))
 log_softmax.grad(input=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+
+
+@op(tensors=1)
+def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> Any:
+    """The logarithm of the sum of ``exp(x)`` along ``dim``, without overflow.
+
+    >>> tk.logsumexp(tk.tensor([1000., 1000.]), dim=0)
+    tensor(1000.6932)
+    """
+    x = input if input.dtype.kind == "f" else input.astype(get_default_dtype().numpy)
+    own, axis = wide(xp, x), axes(dim)
+    if not x.size:
+        return xp.log(total(xp, x, dim, keepdim))
+    found = by_rows(xp, _log_of_sum, axis, own)
+    return (found if keepdim else found.squeeze(axis)).astype(x.dtype)
+
+
+def _log_of_sum(xp: Any, x: Any, axis: Dims) -> Any:
+    largest = x.max(axis=axis, keepdims=True)
+    largest = xp.where(xp.isinf(largest), x.dtype.type(0), largest)
+    return xp.log(total(xp, xp.exp(x - largest), axis, True)) + largest
+
+
+logsumexp.grad(
+    input=lambda g, input, out, shape, dim, keepdim: (
+        restored(g, shape, dim, keepdim) * exp(input - restored(out, shape, dim, keepdim))
+    ),
+)
