@@ -34,11 +34,11 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
-    operands = tuple([as_operand(value) for value in (input, other)])
+    operands: Any = tuple([as_operand(value) for value in (input, other)])
     if None in operands:
         name, value = ("input", input) if operands[0] is None else ("other", other)
         raise must_be("where", name, 2 if name == "input" else 3, "Tensor or a number", value)
-    dtype = promoted_type(operands)  # type: ignore[arg-type]
+    dtype = promoted_type(operands)
     shape = tuple(condition.shape)
     for each in operands:
         if each.is_number and dtype is not dtypes.float16:  # which takes it as inf

@@ -15,12 +15,12 @@ from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import Rule, windows
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import _unpacked, op
+from tensorkit.dispatch import OF_NUMPY, _unpacked, op
 from tensorkit.dtypes import DType
 from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import need_tensor, renamed
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.windows import add_window
 
 _xp = CPU.backend.xp
@@ -33,7 +33,7 @@ def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        return function(*args, **(renamed(options) if options else options))
+        return function(*args, **{OF_NUMPY.get(name, name): options[name] for name in options})
 
     return call
 
@@ -150,9 +150,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @_by_numpys_names
-def split(
-    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
 
     >>> tk.split(tk.arange(5), 2)
@@ -261,9 +259,10 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
             [3, 4, 5]])
     """
     size = sizes or (shape,)
-    if state.on_arrays and not isinstance(input, TensorBase):
+    is_tensor = isinstance(input, TensorBase)
+    if state.on_arrays and not is_tensor:
         return input.reshape(*size)
-    if not isinstance(input, TensorBase) or input._array.flags.c_contiguous:
+    if not is_tensor or input._array.flags.c_contiguous:
         return view(input, *size)
     array = input._array
     try:
