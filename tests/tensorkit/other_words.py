@@ -49,7 +49,7 @@ OTHER_WORDS = re.compile(
             r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
             # views, indices, gathering
-            r"^narrow\(\): length must be",
+            r"^narrow\(\): length must be|^start out of range|^permute\(sparse_coo\)|failed to unpack",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
             r"^movedim: repeated dim|^diagonal dimensions cannot be",
             r"^expected Tensor as element 0 in argument 0, but got list",
