@@ -87,41 +87,17 @@ def need_int(function: str, argument: str, position: int, value: Any) -> int:
     return number
 
 
-def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
-    """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
-    if not isinstance(values, (tuple, list)):
-        raise must_be(function, argument, position, "tuple of ints", values)
-    first = as_int_or_large(values[0]) if values else 0
-    if first is None:
-        raise TypeError(
-            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, "
-            f"but found element of type {kind_of(values[0])} at pos 0"
-        )
-    return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
-
-
-def as_int_or_large(value: Any) -> int | None:
-    """``as_int`` that leaves the refusal of large numbers to the caller."""
+def need_sizes(function: str, argument: str, values: Any) -> Ints:
+    """A tuple or list of integers as a tuple; TypeError for all else."""
     try:
-        return as_int(value)
-    except ValueError:
-        return index(value)
-
-
-def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
-    number = int(value) if isinstance(value, bool) else as_int_or_large(value)
-    failed = f"{function}(): argument '{argument}' failed to unpack the object at pos {position}"
-    if number is None:
-        kind = kind_of(value)
-        raise TypeError(f'{failed} with error "type must be tuple of ints,but got {kind}"')
-    if not -(2**63) <= number < 2**63:
+        return tuple([index(value) for value in values])
+    except TypeError:
         raise TypeError(
             message(
-                f'{failed} with error "Overflow when unpacking long long',
-                f"Sizes have 64 bits; {number} needs more.",
+                f"{function}(): {argument} must be a tuple of ints, not {values!r}.",
+                repair=f"{argument}=(2, 3)",
             )
-        )
-    return number
+        ) from None
 
 
 def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
@@ -136,17 +112,6 @@ def renamed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 _OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
-
-
-def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
-    """PyTorch's sentence for arguments that fit none of a function's signatures."""
-    return TypeError(
-        message(
-            f"{function}() received an invalid combination of arguments - "
-            f"got ({', '.join(kind_of(value) for value in got)}), but expected one of:",
-            *(f" * {signature}" for signature in signatures),
-        )
-    )
 
 
 def kind_of(value: Any) -> str:
@@ -187,13 +152,18 @@ def low_high(dtype: DType) -> str:
 
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
-    signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)", "(Tensor other)"
+    refusal = TypeError(
+        message(
+            f"to(): takes a dtype, a device or a tensor, not {', '.join(map(kind_of, args))}.",
+            repair='x.to(tk.float64), x.to("cuda")',
+        )
+    )
     if len(args) > 1 and not (
         len(args) == 2
         and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
         and (args[1] is None or isinstance(args[1], (DType, type)))
     ):
-        raise no_such_call("to", args, *signatures)
+        raise refusal
     for value in args:
         if isinstance(value, TensorBase):
             dtype, device = value.dtype, value.device
@@ -202,7 +172,7 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
         elif isinstance(value, (str, Device)) or type(value) is int:
             device = as_device(value)
         elif value is not None:
-            raise no_such_call("to", args, *signatures)
+            raise refusal
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 

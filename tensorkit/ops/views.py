@@ -13,8 +13,9 @@ from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import Rule, windows
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.definition import unpacked
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import _unpacked, op
+from tensorkit.dispatch import op
 from tensorkit.dtypes import DType
 from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
@@ -246,7 +247,7 @@ def view(xp: Any, input: Any, *size: int) -> Any:
     """
     if not size:
         raise TypeError("sizes are missing")
-    shown = _reshaped(input, _unpacked(size))
+    shown = _reshaped(input, unpacked(size))
     if not input.flags.c_contiguous and not _shares(shown, input):
         raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -286,7 +287,7 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
         return view(input, *size)
     array = input._array
     try:
-        shown = _reshaped(array, _unpacked(size))
+        shown = _reshaped(array, unpacked(size))
     except (TypeError, ValueError):
         return view(input, *size)  # which says what is wrong
     if _shares(shown, array):
@@ -413,7 +414,7 @@ def expand(xp: Any, input: Any, *size: int) -> Any:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    wanted = _kept(_unpacked(size), input.shape)
+    wanted = _kept(unpacked(size), input.shape)
     lead = len(wanted) - input.ndim
     if input.__class__ is _ndarray and input.flags.c_contiguous and input.size and lead >= 0:
         ends = [*zip(input.shape, input.strides, wanted[lead:], strict=True)]
@@ -477,7 +478,7 @@ def permute(xp: Any, input: Any, *dims: int) -> Any:
     >>> tk.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    dims, n_dims = _unpacked(dims), input.ndim
+    dims, n_dims = unpacked(dims), input.ndim
     if len(dims) != n_dims:
         raise ShapeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
@@ -563,8 +564,8 @@ def as_strided(
     """
     need_tensor("as_strided", input)
     offset = base.offset_of(input) if storage_offset is None else as_index(storage_offset)
-    shape = need_sizes("as_strided", "size", 2, size)
-    strides = need_sizes("as_strided", "stride", 3, stride)
+    shape = need_sizes("as_strided", "size", size)
+    strides = need_sizes("as_strided", "stride", stride)
     if len(shape) != len(strides):
         raise ShapeError("mismatch in length of strides and shape", a_shape=shape, b_shape=strides)
     if min(*shape, *strides, offset, 0) < 0:
