@@ -43,6 +43,7 @@ OTHER_WORDS = re.compile(
             r"^weights should be 1-d",
             r"^minlength should be",
             r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
+            r"^For 1D input, 1D target",
             r"^nll_loss_nd\(\)",
             r"^'weight' must be 2-D",
             r"is different to the input size .* is deprecated",
