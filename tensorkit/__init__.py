@@ -157,7 +157,7 @@ from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, tri
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.operands import result_type
+from tensorkit.ops.promotion import result_type
 from tensorkit.ops.reductions import (
     all,
     amax,

@@ -387,6 +387,8 @@ def tensor(options: Options, data: Any) -> Tensor:
 def _numbers(data: Any, found: set[DType]) -> Any:
     """``data`` as nested lists of Python's numbers; ``found`` gets the dtypes they suggest."""
     if isinstance(data, TensorBase):
+        if base.watch is not None:
+            base.watch.leaves(data)
         data = data.device.backend.to_host(data._array, "tensor")
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.of_numpy(data.dtype))

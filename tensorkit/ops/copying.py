@@ -15,7 +15,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops import writing
 from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
 from tensorkit.ops.moving import moved
-from tensorkit.ops.operands import number_array
+from tensorkit.ops.promotion import number_array
 from tensorkit.ops.selection import zeros_as
 from tensorkit.quiet import quietly
 

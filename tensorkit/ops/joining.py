@@ -9,13 +9,14 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, edge_of, finished
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
-from tensorkit.dispatch import _unpacked, op
+from tensorkit.dispatch import op
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, views
 from tensorkit.ops.arguments import need_tensor, need_tensors
-from tensorkit.ops.operands import as_array, as_operand, promoted_type
+from tensorkit.ops.promotion import as_array, result_type
 from tensorkit.quiet import quietly
 
 
@@ -106,8 +107,8 @@ def _promoted(tensors: Any, used: Any) -> list[Any]:
     first = tensors[0].dtype
     if all(x.dtype is first for x in tensors):
         return [x._array for x in used]
-    dtype = promoted_type(tuple(as_operand(x) for x in tensors))  # type: ignore[misc]
-    return [as_array(as_operand(x), dtype) for x in used]  # type: ignore[arg-type]
+    dtype = result_type(*tensors)
+    return [as_array(x, dtype) for x in used]
 
 
 def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[Any]) -> Tensor:
@@ -154,7 +155,7 @@ def flip(xp: Any, input: Any, *dims: int) -> Any:
     if not dims:
         raise TypeError("dims are missing")
     vector = input.reshape(input.shape or (1,))  # a number counts as one
-    return xp.flip(vector, _unpacked(dims)).reshape(input.shape).copy(order="K")
+    return xp.flip(vector, unpacked(dims)).reshape(input.shape).copy(order="K")
 
 
 @op()
@@ -169,13 +170,13 @@ def repeat(xp: Any, input: Any, *repeats: int) -> Any:
     """
     if not repeats:
         raise TypeError("repeats are missing")
-    if len(_unpacked(repeats)) < input.ndim:
+    if len(unpacked(repeats)) < input.ndim:
         raise ShapeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             "tensor",
             a_shape=input.shape,
         )
-    return xp.tile(input, _unpacked(repeats))
+    return xp.tile(input, unpacked(repeats))
 
 
 def _sum_of_repeats(g: Any, repeats: Ints, shape: Ints) -> Any:

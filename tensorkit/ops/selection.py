@@ -14,7 +14,7 @@ from tensorkit.errors import DTypeError, ShapeError, must_be
 from tensorkit.ops import writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor
 from tensorkit.ops.moving import together
-from tensorkit.ops.operands import as_array, as_operand, number_array, promoted_type
+from tensorkit.ops.promotion import as_array, is_operand, number_array, result_type
 from tensorkit.quiet import quietly
 
 
@@ -34,17 +34,16 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
-    operands: Any = tuple([as_operand(value) for value in (input, other)])
-    if None in operands:
-        name, value = ("input", input) if operands[0] is None else ("other", other)
-        raise must_be("where", name, 2 if name == "input" else 3, "Tensor or a number", value)
-    dtype = promoted_type(operands)
-    shape = tuple(condition.shape)
-    for each in operands:
-        if each.is_number and dtype is not dtypes.float16:  # which takes it as inf
-            check_value(each.array, dtype)
-        shape = layout.broadcast_shapes(shape, each.shape)
-    chosen = [quietly(as_array, each, dtype) for each in operands]
+    for place, (name, value) in enumerate((("input", input), ("other", other)), 2):
+        if not is_operand(value):
+            raise must_be("where", name, place, "Tensor or a number", value)
+    dtype, shape = result_type(input, other), tuple(condition.shape)
+    for each in (input, other):
+        if isinstance(each, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(each.shape))
+        elif dtype is not dtypes.float16:  # which takes it as inf
+            check_value(each, dtype)
+    chosen = [quietly(as_array, each, dtype) for each in (input, other)]
     array = quietly(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
     return record(_where.definition.rules[None], base.new(array), values)

@@ -14,8 +14,9 @@ from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import Rule, windows
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import OF_NUMPY, _unpacked, op
+from tensorkit.dispatch import op
 from tensorkit.dtypes import DType
 from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
@@ -225,7 +226,7 @@ def view(xp: Any, input: Any, *size: int) -> Any:
     """
     if not size:
         raise TypeError("sizes are missing")
-    shown = _reshaped(input, _unpacked(size))
+    shown = _reshaped(input, unpacked(size))
     if not input.flags.c_contiguous and not _shares(shown, input):
         raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -266,7 +267,7 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
         return view(input, *size)
     array = input._array
     try:
-        shown = _reshaped(array, _unpacked(size))
+        shown = _reshaped(array, unpacked(size))
     except (TypeError, ValueError):
         return view(input, *size)  # which says what is wrong
     if _shares(shown, array):
@@ -386,7 +387,7 @@ def expand(xp: Any, input: Any, *size: int) -> Any:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    wanted = _kept(_unpacked(size), input.shape)
+    wanted = _kept(unpacked(size), input.shape)
     lead = len(wanted) - input.ndim
     if input.__class__ is _ndarray and input.flags.c_contiguous and input.size and lead >= 0:
         ends = [*zip(input.shape, input.strides, wanted[lead:], strict=True)]
@@ -455,7 +456,7 @@ def permute(xp: Any, input: Any, *dims: int) -> Any:
     >>> tk.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    return input.transpose(_unpacked(dims))
+    return input.transpose(unpacked(dims))
 
 
 t.grad(input=lambda g: t(g))

@@ -23,7 +23,7 @@ OTHER_WORDS = re.compile(
             r"^Input dtypes must be the same",
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
-            r"int too big to convert",
+            r"int too big to convert|failed to unpack the object at pos",
             r"^\w+ did not match \w+$",
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",

@@ -48,7 +48,7 @@ LAYERS = [
     "autograd.leaves",
     "autograd.origins",
     "ops.arguments",
-    "ops.operands",
+    "ops.promotion",
     "ops.planning",
     "ops.results",
     "ops.moving",
