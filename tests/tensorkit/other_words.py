@@ -49,6 +49,7 @@ OTHER_WORDS = re.compile(
             r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
             # views, indices, gathering
+            r"^select\(\): index|^as_strided: Negative|^mismatch in length of strides",
             r"^narrow\(\): length must be|^start out of range|^permute\(sparse_coo\)|failed to unpack",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
             r"^movedim: repeated dim|^diagonal dimensions cannot be",
