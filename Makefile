@@ -23,7 +23,7 @@ lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=
 test: check  ## lint, types, doctests, every notebook, the course and its grading: about four minutes
 	$(PYTEST) --nbval -m "not rest and not browser"
 	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
-	@echo "They are run by: make test-all"
+	@echo "They are run by: make test-all; the site's pages by: make site-check"
 
 test-all: test browser-test  ## what `make test` leaves out as well: twenty minutes
 	$(PYTEST) -m rest tests

@@ -170,6 +170,11 @@ def badge(repository: str, chapter: str) -> str:
     return f"[![Open in Colab]({BADGE})]({colab_address(repository, chapter)})" * bool(repository)
 
 
+def link(repository: str, chapter: str) -> str:
+    """The same as words, for a page that asks nobody else for a picture."""
+    return f"[Open in Colab]({colab_address(repository, chapter)})" * bool(repository)
+
+
 def readme(root: Path, wheel: Path, repository: str) -> str:
     """The page of the folder: a table of the chapters."""
     rows = []

@@ -5,6 +5,7 @@ What JupyterLab and nbgrader are told beyond the address stands in `jupyter/`.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
@@ -33,6 +34,12 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
     _check_folders_of_jupyter()
     if port is not None:
         _check_port(ip, port)
+    workspaces = paths.work(root) / ".workspaces"
+    if workspaces.exists() and not workspaces.is_dir():
+        raise CourseError(
+            f"{workspaces} is a file, but JupyterLab keeps its open tabs in a folder of that name. "
+            "Rename it, then use the same command again."
+        )
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
     page = _first_page(root)
     if browser not in (None, "none"):
@@ -50,7 +57,7 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
             f"--IdentityProvider.token={token}",
             f"--LabApp.default_url={page}",
             # the tabs that were open are those of this course, not of another copy of it
-            f"--LabApp.workspaces_dir={paths.work(root) / '.workspaces'}",
+            f"--LabApp.workspaces_dir={workspaces}",
             "--Application.log_level=WARN",
             "--ServerApp.answer_yes=True",  # the first Ctrl-C stops, without a question
         ]
@@ -88,7 +95,7 @@ def _check_folders_of_jupyter() -> None:
         if not is_writable:
             raise CourseError(
                 f"JupyterLab needs a folder for its settings, but {folder} cannot be written. Name "
-                "a home that can: HOME=/some/folder course lab"
+                "a home that can: HOME=/some/folder make lab"
             )
 
 
@@ -97,14 +104,6 @@ def _check_port(ip: str, port: int) -> None:
         raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
     if port < 1024 and os.name != "nt" and not _is_root():
         raise CourseError(f"Port {port} belongs to the system: choose one from 1024 on.")
-    if not _is_free(ip, port):
-        raise CourseError(
-            f"Port {port} is taken, perhaps by a course that is still open: "
-            "stop that one, or choose another port (course lab --port, make lab PORT=)."
-        )
-
-
-def _is_free(ip: str, port: int) -> bool:
     with socket.socket() as probe:
         # as the server does it: a port that was just closed counts as free, except on Windows,
         # where this option would call every port free
@@ -112,9 +111,16 @@ def _is_free(ip: str, port: int) -> bool:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ip, port))
-        except OSError:
-            return False
-    return True
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE:
+                raise CourseError(
+                    f"Nothing can listen on {ip} here ({problem.strerror}): leave the address out, "
+                    "or name one of this machine, such as 0.0.0.0."
+                ) from None
+            raise CourseError(
+                f"Port {port} is taken, perhaps by a course that is still open: "
+                "stop that one, or choose another port (course lab --port, make lab PORT=)."
+            ) from None
 
 
 def _is_root() -> bool:

@@ -61,14 +61,17 @@ def _copy(file: Path, to: Path) -> None:
     try:
         files.write(to, file.read_bytes())
     except OSError as problem:
-        blocking = next((it for it in to.parents if it.exists() and not it.is_dir()), None)
+        blocking = next(
+            (it for it in to.parents if (it.exists() or it.is_symlink()) and not it.is_dir()), None
+        )
         if blocking is None:
             raise CourseError(
                 f"Your copy {to} cannot be written: {problem.strerror}. Make room or give yourself "
                 "the right to write there."
             ) from None
+        kind = "a link that leads nowhere" if blocking.is_symlink() else "a file"
         raise CourseError(
-            f"{blocking} is a file, but a folder of yours belongs there. It was left as it is: "
+            f"{blocking} is {kind}, but a folder of yours belongs there. It was left as it is: "
             "rename it, then use the same command again."
         ) from None
 

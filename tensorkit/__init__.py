@@ -40,18 +40,24 @@ from tensorkit.autograd.grad_mode import (
 from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
+    as_tensor,
     empty,
     empty_like,
     eye,
+    from_dlpack,
+    from_numpy,
     full,
     full_like,
+    is_floating_point,
+    is_tensor,
     linspace,
+    numel,
     ones,
     ones_like,
+    tensor,
     zeros,
     zeros_like,
 )
-from tensorkit.data import as_tensor, from_dlpack, from_numpy, is_tensor, tensor
 from tensorkit.devices import Device as device
 from tensorkit.devices import get_default_device, set_default_device
 from tensorkit.dtypes import DType as dtype
@@ -73,7 +79,6 @@ from tensorkit.dtypes import (
     uint8,
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
-from tensorkit.functional import is_floating_point, numel, result_type
 from tensorkit.layout import Size
 from tensorkit.ops.arithmetic import (
     abs,
@@ -94,7 +99,6 @@ from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_
 from tensorkit.ops.comparison import (
     allclose,
     clamp,
-    clamp_,
     eq,
     equal,
     ge,
@@ -153,7 +157,7 @@ from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, tri
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.nn_ops import log_softmax, softmax
+from tensorkit.ops.promotion import result_type
 from tensorkit.ops.reductions import (
     all,
     amax,
@@ -162,7 +166,6 @@ from tensorkit.ops.reductions import (
     argmax,
     argmin,
     cumsum,
-    logsumexp,
     max,
     mean,
     min,
@@ -173,6 +176,7 @@ from tensorkit.ops.reductions import (
     var,
 )
 from tensorkit.ops.selection import masked_fill, nonzero, where
+from tensorkit.ops.softmax import log_softmax, logsumexp, softmax
 from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
 from tensorkit.ops.views import (
     as_strided,
@@ -214,7 +218,7 @@ from tensorkit.sampling import (
     randperm,
 )
 
-clip, clip_ = clamp, clamp_
+clip = clamp
 absolute, divide, multiply, subtract = abs, div, mul, sub
 
 if typing.TYPE_CHECKING:
@@ -258,8 +262,8 @@ _LATER = {
 # Methods that PyTorch has as functions, too.
 _METHODS = (
     "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
-    "abs_ acos_ asin_ atan_ ceil_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+    "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
+    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
     "square_ tan_ tanh_ trunc_ zero_"
 )
 

@@ -1,6 +1,6 @@
-"""The class ``Tensor``: attributes, one visible line per method, the operators.
+"""The class ``Tensor``: what a tensor is and where it lies, gradients, Python's protocols.
 
-What an operation does is defined in ``tensorkit.ops``; here it only gets its name.
+What it computes, its methods and operators, is in ``tensorkit.ops.methods``.
 """
 
 import warnings
@@ -8,26 +8,24 @@ from builtins import bool as _bool  # the class has methods of these names
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
 from tensorkit import (
     absent,
     base,
-    creation,
     dtypes,
     layout,
     pickling,
     printing,
-    sampling,
 )
 from tensorkit.autograd import engine, hooks, inplace
 from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
-from tensorkit.data import cuda_array_interface, tensor
+from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -39,29 +37,18 @@ from tensorkit.errors import (
     must_be,
 )
 from tensorkit.ops import (
-    arithmetic,
-    bitwise,
-    comparison,
     copying,
-    elementary,
-    error_function,
-    gathering,
-    indexing,
     joining,
-    nn_ops,
     reductions,
-    selection,
-    sorting,
     views,
 )
-from tensorkit.ops import matmul as products
 from tensorkit.ops.arguments import (
     as_number,
     conversion,
     need_tensor,
     without_flags,
 )
-from tensorkit.ops.writing import in_place
+from tensorkit.ops.methods import Methods
 from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
@@ -79,7 +66,7 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
 _PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
 
 
-class Tensor(TensorBase):
+class Tensor(Methods):
     """An n-dimensional array of numbers of one dtype, on one device.
 
     Make one with ``tk.tensor``, ``tk.zeros``, ``tk.arange`` and the like.
@@ -90,9 +77,6 @@ class Tensor(TensorBase):
     """
 
     __slots__ = ()
-
-    # NumPy leaves mixed expressions to us, and we refuse them: see ops.general.
-    __array_ufunc__ = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse: PyTorch's old constructor means data or sizes, depending on its argument."""
@@ -244,18 +228,6 @@ class Tensor(TensorBase):
         """
         return base.storage_of(self)
 
-    as_strided = views.as_strided
-    select = views.select
-    unsqueeze = views.unsqueeze
-    expand = broadcast_to = views.expand
-    view = views.view
-    reshape = views.reshape
-    flatten = views.flatten
-    squeeze = views.squeeze
-    permute = views.permute
-    transpose = swapaxes = swapdims = views.transpose
-    t = views.t
-
     @property
     def T(self) -> "Tensor":
         """View with all dimensions in reverse order.
@@ -302,40 +274,6 @@ class Tensor(TensorBase):
     def expand_as(self, other: "Tensor") -> "Tensor":
         """View repeated to the shape of ``other``."""
         return views.expand(self, _shape_of("expand_as", other))
-
-    ravel = views.ravel
-    movedim = moveaxis = views.movedim
-    diagonal = views.diagonal
-    narrow = views.narrow
-
-    def split(self, split_size: Any, dim: int = 0) -> tuple["Tensor", ...]:
-        """Views of ``split_size`` elements along ``dim``, or of as many as a list says."""
-        return views.split(self, split_size, dim)
-
-    chunk = views.chunk
-    unbind = views.unbind
-
-    # The elements in another arrangement
-
-    flip = joining.flip
-    repeat = joining.repeat
-    repeat_interleave = joining.repeat_interleave
-    tril = joining.tril
-    triu = joining.triu
-
-    # Picking
-
-    index_select = gathering.index_select
-    gather = gathering.gather
-    take_along_dim = gathering.take_along_dim
-    scatter = gathering.scatter
-    scatter_ = gathering.scatter_
-    scatter_add = gathering.scatter_add
-    scatter_add_ = gathering.scatter_add_
-    index_add = gathering.index_add
-    index_add_ = gathering.index_add_
-    masked_fill = selection.masked_fill
-    masked_fill_ = selection.masked_fill_
 
     # Gradients
 
@@ -599,208 +537,6 @@ class Tensor(TensorBase):
     char = _as(dtypes.int8)
     byte = _as(dtypes.uint8)
     bool = _as(dtypes.bool_)
-
-    # Arithmetic
-
-    add, add_ = arithmetic.add, arithmetic.add.inplace
-    sub, sub_ = arithmetic.sub, arithmetic.sub.inplace
-    mul, mul_ = arithmetic.mul, arithmetic.mul.inplace
-
-    div, div_ = arithmetic.div, in_place(arithmetic.div)
-    floor_divide = arithmetic.floor_divide
-    floor_divide_ = arithmetic.floor_divide.inplace
-    remainder, remainder_ = arithmetic.remainder, arithmetic.remainder.inplace
-
-    pow, pow_ = arithmetic.pow, arithmetic.pow.inplace
-
-    reciprocal, reciprocal_ = arithmetic.reciprocal, arithmetic.reciprocal.inplace
-    neg, neg_ = arithmetic.neg, arithmetic.neg.inplace
-    abs, abs_ = arithmetic.abs, arithmetic.abs.inplace
-    sign, sign_ = arithmetic.sign, arithmetic.sign.inplace
-    square = arithmetic.square
-
-    def square_(self) -> "Tensor":
-        """``self ** 2``, in place."""
-        return arithmetic.pow.inplace(self, 2)
-
-    subtract, subtract_ = sub, sub_
-    multiply, multiply_ = mul, mul_
-    divide, divide_ = div, div_
-    absolute, absolute_ = abs, abs_
-
-    true_divide, true_divide_ = arithmetic.true_divide, arithmetic.true_divide.inplace
-
-    # Elementary functions
-
-    exp, exp_ = elementary.exp, elementary.exp.inplace
-    log, log_ = elementary.log, elementary.log.inplace
-    sqrt, sqrt_ = elementary.sqrt, elementary.sqrt.inplace
-    sin, sin_ = elementary.sin, elementary.sin.inplace
-    cos, cos_ = elementary.cos, elementary.cos.inplace
-    tanh, tanh_ = elementary.tanh, elementary.tanh.inplace
-    sigmoid, sigmoid_ = elementary.sigmoid, elementary.sigmoid.inplace
-    relu, relu_ = elementary.relu, elementary.relu.inplace
-    expm1, expm1_ = elementary.expm1, elementary.expm1.inplace
-    log2, log2_ = elementary.log2, elementary.log2.inplace
-    log10, log10_ = elementary.log10, elementary.log10.inplace
-    log1p, log1p_ = elementary.log1p, elementary.log1p.inplace
-    rsqrt, rsqrt_ = elementary.rsqrt, elementary.rsqrt.inplace
-    tan, tan_ = elementary.tan, elementary.tan.inplace
-    asin, asin_ = elementary.asin, elementary.asin.inplace
-    acos, acos_ = elementary.acos, elementary.acos.inplace
-    atan, atan_ = elementary.atan, elementary.atan.inplace
-    sinh, sinh_ = elementary.sinh, elementary.sinh.inplace
-    cosh, cosh_ = elementary.cosh, elementary.cosh.inplace
-    atan2 = elementary.atan2
-    erf, erf_ = error_function.erf, error_function.erf.inplace
-    floor, floor_ = elementary.floor, elementary.floor.inplace
-    ceil, ceil_ = elementary.ceil, elementary.ceil.inplace
-    trunc, trunc_ = elementary.trunc, elementary.trunc.inplace
-    round, round_ = elementary.round, in_place(elementary.round)
-    isnan, isinf = elementary.isnan, elementary.isinf
-    isfinite = elementary.isfinite
-
-    # Reductions, products, choices
-
-    sum = reductions.sum
-    mean = reductions.mean
-    var = reductions.var
-    std = reductions.std
-    prod = reductions.prod
-    cumsum = reductions.cumsum
-    all, any = reductions.all, reductions.any
-    norm = reductions.norm
-    sort, argsort = sorting.sort, sorting.argsort
-    topk = sorting.topk
-    nonzero = selection.nonzero
-    unique = sorting.unique
-    bincount = sorting.bincount
-    max, maximum = reductions.max, comparison.maximum
-    min, minimum = reductions.min, comparison.minimum
-    amax, argmax = reductions.amax, reductions.argmax
-    amin, argmin = reductions.amin, reductions.argmin
-    clamp, clamp_ = clip, clip_ = comparison.clamp, comparison.clamp_
-    softmax = nn_ops.softmax
-    log_softmax = nn_ops.log_softmax
-    logsumexp = reductions.logsumexp
-    matmul = products.matmul
-    mm = products.mm
-    mv = products.mv
-    dot = products.dot
-    bmm = products.bmm
-    outer = products.outer
-    addmm = products.addmm
-
-    def where(self, condition: "Tensor", other: Any) -> "Tensor":
-        """``self`` where ``condition`` is true, ``other`` elsewhere."""
-        return selection.where(condition, self, other)
-
-    __matmul__ = products.operator
-    __add__ = arithmetic.add.operator
-    __radd__ = arithmetic.add.operator
-    __iadd__ = arithmetic.add.inplace
-    __sub__ = arithmetic.sub.operator
-    __rsub__ = arithmetic.sub.reflected
-    __isub__ = arithmetic.sub.inplace
-    __mul__ = arithmetic.mul.operator
-    __rmul__ = arithmetic.mul.operator
-    __imul__ = arithmetic.mul.inplace
-    __truediv__ = arithmetic.true_divide.operator
-
-    def __rtruediv__(self, other: Any) -> "Tensor":
-        # PyTorch computes number / tensor as reciprocal times number; so the last digit agrees.
-        return arithmetic.mul.operator(arithmetic.reciprocal(self), other)
-
-    __itruediv__ = arithmetic.true_divide.inplace
-    __floordiv__ = arithmetic.floor_divide.operator
-    __rfloordiv__ = arithmetic.floor_divide.reflected
-    __ifloordiv__ = arithmetic.floor_divide.inplace
-    __mod__ = arithmetic.remainder.operator
-    __rmod__ = arithmetic.remainder.reflected
-    __imod__ = arithmetic.remainder.inplace
-
-    def __pow__(self, exponent: Any, modulo: Any = None) -> "Tensor":
-        # Python's pow(x, y, modulo) calls this with three arguments.
-        return NotImplemented if modulo is not None else arithmetic.pow.operator(self, exponent)
-
-    __rpow__ = arithmetic.pow.reflected
-    __ipow__ = arithmetic.pow.inplace
-    __neg__ = arithmetic.neg
-    __abs__ = arithmetic.abs
-
-    def __pos__(self) -> "Tensor":
-        if self.dtype is dtypes.bool_:
-            raise DTypeError("The `+` operator, on a bool tensor is not supported.")
-        return self
-
-    # Comparison
-
-    eq = comparison.eq
-    ne = comparison.ne
-    lt = comparison.lt
-    le = comparison.le
-    gt = comparison.gt
-    ge = comparison.ge
-    __eq__ = comparison.eq.operator
-    __ne__ = comparison.ne.operator
-    __lt__ = comparison.lt.operator
-    __le__ = comparison.le.operator
-    __gt__ = comparison.gt.operator
-    __ge__ = comparison.ge.operator
-    logical_and = comparison.logical_and
-    logical_or = comparison.logical_or
-    logical_xor = comparison.logical_xor
-    logical_not = comparison.logical_not
-    equal = comparison.equal
-    isclose = comparison.isclose
-    allclose = comparison.allclose
-
-    # Logic and bits
-
-    bitwise_and = bitwise.bitwise_and
-    bitwise_or = bitwise.bitwise_or
-    bitwise_xor = bitwise.bitwise_xor
-    bitwise_not = bitwise.bitwise_not
-    __and__ = bitwise.bitwise_and.operator
-    __rand__ = bitwise.bitwise_and.operator
-    __iand__ = bitwise.bitwise_and.inplace
-    __or__ = bitwise.bitwise_or.operator
-    __ror__ = bitwise.bitwise_or.operator
-    __ior__ = bitwise.bitwise_or.inplace
-    __xor__ = bitwise.bitwise_xor.operator
-    __rxor__ = bitwise.bitwise_xor.operator
-    __ixor__ = bitwise.bitwise_xor.inplace
-    __invert__ = bitwise.bitwise_not
-
-    # Writing
-
-    fill_ = copying.fill_
-    zero_ = copying.zero_
-    uniform_ = sampling.uniform_
-    normal_ = sampling.normal_
-    bernoulli_ = sampling.bernoulli_
-    new_empty = creation.new(creation.empty)
-    new_zeros = creation.new(creation.zeros)
-    new_ones = creation.new(creation.ones)
-    new_full = creation.new(creation.full)
-    new_tensor = creation.new(tensor)
-
-    def copy_(self, other: "Tensor", non_blocking: Any = False) -> "Tensor":
-        """Write the values of ``other`` here; they are broadcast and cast.
-
-        >>> tk.zeros(2, 2).copy_(tk.tensor([1, 2]))
-        tensor([[1., 2.],
-                [1., 2.]])
-        """
-        return copying.copy_(self, other)
-
-    __getitem__ = indexing.getitem
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        indexing.setitem(self, index, value)
-
-    def __delitem__(self, index: Any) -> NoReturn:
-        raise TypeError("Tensor does not support deleting items")
 
     # Python's protocols
 

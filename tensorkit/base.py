@@ -139,8 +139,8 @@ def offset_of(x: TensorBase) -> int:
     if x._storage is None:
         return 0
     if x._offset is None:
-        own, whole = map(x.device.backend.address, (x._array, x._storage.flat))
-        x._offset = (own - whole) // x._array.itemsize
+        start = x.device.backend.start
+        x._offset = (start(x._array) - start(x._storage.flat)) // x._array.itemsize
     return x._offset
 
 

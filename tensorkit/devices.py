@@ -139,19 +139,13 @@ class Backend:
         """A result as an array: NumPy gives a scalar where there are no dimensions."""
         return value if value.__class__ is self.array else self.xp.asarray(value)
 
-    def address(self, array: Any) -> int:
-        """Where the first element lies."""
-        return int(array.ctypes.data) if array.size else 0
+    def start(self, array: Any) -> int:
+        """The address where an array begins."""
+        return int(array.__array_interface__["data"][0])
 
-    def may_share_memory(self, one: Any, other: Any) -> bool:
-        """Whether the stretches of memory of two arrays meet."""
-        ends = [
-            sum((size - 1) * step for size, step in zip(each.shape, each.strides, strict=True))
-            for each in (one, other)
-        ]
-        first, second = self.address(one), self.address(other)
-        apart = first + ends[0] < second or second + ends[1] < first
-        return bool(one.size and other.size and not apart)
+    def address(self, array: Any) -> int:
+        """Where the first element lies; 0 if there is none."""
+        return self.start(array) if array.size else 0
 
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""

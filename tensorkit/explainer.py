@@ -10,14 +10,12 @@ import numpy as np
 
 from tensorkit import layout
 from tensorkit.base import TensorBase
+from tensorkit.definition import LETTERS
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_, of_numpy
 from tensorkit.errors import DTypeError, ShapeError, message, must_be, type_name
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import as_number, kind_of, no_kernel
-
-# NumPy's letters of the dtypes of a category.
-LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
 
 # What array libraries raise; an error of tensorkit has its words already.
 FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)

@@ -21,7 +21,7 @@ import numpy as np
 from tensorkit import base
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
-from tensorkit.data import from_numpy
+from tensorkit.creation import from_numpy
 from tensorkit.devices import Device, as_device, find_backend
 from tensorkit.errors import TensorkitError, importing, message
 from tensorkit.nn.module import Parameter

@@ -54,9 +54,9 @@ class Gpu(CudaBackend):
         is_owner = array.base is None or sys.getrefcount(array.base) <= 2
         return is_owner and sys.getrefcount(array.data.mem) <= 2
 
-    def address(self, array: Any) -> int:
-        """Where the first element lies."""
-        return int(array.data.ptr) if array.size else 0
+    def start(self, array: Any) -> int:
+        """The address where an array begins."""
+        return int(array.data.ptr)
 
     def add_at(self, total: Any, places: Any, values: Any) -> None:
         """Add to elements that may be named more than once, by atomic additions.

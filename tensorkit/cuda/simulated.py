@@ -288,6 +288,12 @@ class _Ufunc:
         name = {"add": "sum", "multiply": "prod"}[self.name]
         return self._backend.run(name, self._ufunc.reduce, args, options)
 
+    def at(self, total: Any, places: Any, values: Any) -> None:
+        """Compute with elements that may be named more than once."""
+        host, index, added = _on_host((total, places, values), self._backend)
+        self._ufunc.at(host, _inside(index, host.shape), added)
+        self._backend.clock.launch("scatter_add", values.nbytes)
+
 
 class Library:
     """The array library of the simulated device: NumPy's functions, on arrays of the device."""
@@ -299,8 +305,8 @@ class Library:
         self._backend, self._numpy = backend, numpy
 
     def may_share_memory(self, a: Array, b: Array) -> bool:
-        """Whether two arrays lie in one allocation."""
-        return a.memory is b.memory
+        """Whether the stretches of memory of two arrays meet."""
+        return np.may_share_memory(a._host, b._host)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._numpy, name)
@@ -399,14 +405,9 @@ class Simulated(CudaBackend):
         # memory: held by the array and by getrefcount
         return sys.getrefcount(array) <= most and sys.getrefcount(array.memory) <= 2
 
-    def address(self, array: Any) -> int:
-        """Where the first element lies."""
-        return CPU.backend.address(array._host)
-
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
-        """Add to elements that may be named more than once."""
-        np.add.at(*_on_host((total, places, values), self))
-        self.clock.launch("scatter_add", values.nbytes)
+    def start(self, array: Any) -> int:
+        """The address where an array begins."""
+        return CPU.backend.start(array._host)
 
     def item(self, array: Any, why: str) -> Any:
         """The only element; the host waits."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorkit import base
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.errors import AutogradError
 from tensorkit.explain.explanation import Explanation, Repair
 from tensorkit.viz import autograd_graph, words

@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.explain.explanation import Explanation, Repair
 from tensorkit.viz import autograd_graph, words
 

@@ -11,11 +11,6 @@ from tensorkit.nn.module import Module, _bracketed
 class _Numbered(Module):
     """Children with the names "0", "1", ... in the order of a list."""
 
-    def _renumber(self, modules: Iterable[Any]) -> None:
-        for name in self._modules:
-            delattr(self, name)
-        self.extend(modules)
-
     def _name(self, index: int) -> str:
         names = list(self._modules)
         if not -len(names) <= index < len(names):
@@ -31,27 +26,10 @@ class _Numbered(Module):
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._name(index), module)
 
-    def __delitem__(self, index: Any) -> None:
-        modules = list(self)
-        del modules[index]
-        self._renumber(modules)
-
     def append(self, module: Module) -> Self:
         """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
-
-    def insert(self, index: int, module: Module) -> None:
-        """Add a module before ``index``."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renumber(modules)
-
-    def pop(self, index: int) -> Any:
-        """Take out the module at ``index``."""
-        module = getattr(self, self._name(index))
-        del self[index]
-        return module
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add several modules at the end."""

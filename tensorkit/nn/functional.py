@@ -1,35 +1,37 @@
-"""The layers and losses as functions: what modules compute, without their parameters.
+"""The layers and losses as functions: what modules compute, without their parameters."""
 
-``reduction`` of a loss is "none" (one number per item), "mean" or "sum".
-"""
-
-import warnings
-from math import nan, prod
+from math import prod
 from typing import Any, NoReturn
 
-import numpy as np
-
-from tensorkit import absent, creation, layout
+from tensorkit import absent, creation
 from tensorkit._tensor import Tensor
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, message, refuse_options, sizes
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, refuse_options, sizes
 from tensorkit.layout import Ints
+from tensorkit.nn.losses import binary_cross_entropy as binary_cross_entropy
+from tensorkit.nn.losses import (
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+)
+from tensorkit.nn.losses import cross_entropy as cross_entropy
+from tensorkit.nn.losses import l1_loss as l1_loss
+from tensorkit.nn.losses import mse_loss as mse_loss
+from tensorkit.nn.losses import nll_loss as nll_loss
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.blocks import by_rows
-from tensorkit.ops.elementary import log, sigmoid, sqrt
 from tensorkit.ops.elementary import relu as _relu
+from tensorkit.ops.elementary import sigmoid as sigmoid
+from tensorkit.ops.elementary import sqrt
 from tensorkit.ops.elementary import tanh as tanh
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.nn_ops import log_softmax as log_softmax
-from tensorkit.ops.nn_ops import softmax as softmax
 from tensorkit.ops.reductions import mean, total, wide
-from tensorkit.ops.selection import where
-from tensorkit.ops.views import expand, t, unsqueeze, view
+from tensorkit.ops.softmax import log_softmax as log_softmax
+from tensorkit.ops.softmax import softmax as softmax
+from tensorkit.ops.views import t, view
 
 # Layers
 
@@ -51,8 +53,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         rows = view(input, (-1, input.shape[-1]))
         return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
     except (AttributeError, TypeError, IndexError, ShapeError):
-        given = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
-        for at, (name, x) in enumerate(given.items(), 1):
+        tensors = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
+        for at, (name, x) in enumerate(tensors.items(), 1):
             need_tensor("linear", x, name, at)
         if not input.dim():
             raise ShapeError(
@@ -60,29 +62,27 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 f"{weight.dim()}D"
             ) from None
         if weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
-            rows = prod(input.shape[:-1]), input.shape[-1]
-            refuse_sizes(rows, (weight.shape[1], weight.shape[0]), of_layer=True)
+            given = prod(input.shape[:-1]), input.shape[-1]
+            refuse_sizes(given, (weight.shape[1], weight.shape[0]), of_layer=True)
         raise
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
 
-    The row ``padding_idx`` gets no gradient. Raises IndexError for a position outside.
+    Raises IndexError for a position outside.
 
     >>> tk.nn.functional.embedding(tk.tensor([1, 1]), tk.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [3., 4.]])
     """
-    if padding_idx is not None:
-        if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= weight.shape[0]
-    return _embedding(weight, input, padding_idx)
+    given = {"padding_idx": None if padding_idx is None else str(padding_idx)}
+    refuse_options("embedding", "input, weight", given)
+    return _embedding(weight, input)
 
 
 @op(tensors=2, ndim={"weight": 2}, dtypes={"weight": "any", "indices": "integral"})
-def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int | None) -> Any:
+def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
         raise IndexRangeError(
@@ -94,33 +94,17 @@ def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int | None) -> A
 
 
 @op(tensors=2, dtypes={"g": "any", "indices": "integral"})
-def _embedding_dense_backward(
-    xp: Any, g: Any, indices: Any, size: Ints, padding_idx: int | None
-) -> Any:
+def _embedding_dense_backward(xp: Any, g: Any, indices: Any, size: Ints) -> Any:
     """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
-    rows, values = indices.reshape(-1), g.reshape(indices.size, *size[1:])
-    if padding_idx is not None:
-        values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
     result = xp.zeros(size, g.dtype)
-    xp.add.at(result, rows, values)
+    xp.add.at(result, indices.reshape(-1), g.reshape(indices.size, *size[1:]))
     return result
 
 
-def _without_padding(g: Any, indices: Any, padding_idx: int | None) -> Any:
-    found = _embedding(g, indices, padding_idx)
-    return (
-        found if padding_idx is None else where(unsqueeze(indices == padding_idx, -1), 0.0, found)
-    )
-
-
 _embedding.grad(
-    weight=lambda g, indices, shape, padding_idx: _embedding_dense_backward(
-        g, indices, shape, padding_idx
-    ),
+    weight=lambda g, indices, shape: _embedding_dense_backward(g, indices, shape),
 )
-_embedding_dense_backward.grad(
-    g=lambda g, indices, padding_idx: _without_padding(g, indices, padding_idx),
-)
+_embedding_dense_backward.grad(g=lambda g, indices: _embedding(g, indices))
 
 
 def layer_norm(
@@ -226,7 +210,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     if not tensor.numel() and num_classes <= 0:
         raise ShapeError("Can not infer total number of classes from empty tensor.")
-    size = int(tensor.max()) + 1 if num_classes == -1 else num_classes
+    size = num_classes
+    if num_classes == -1:
+        size = tensor.device.backend.item(tensor.max()._array, "one_hot") + 1
     wrong = first_outside(tensor._array, size)
     if wrong is not None:
         kind = "non-negative" if wrong < 0 else "smaller than num_classes"
@@ -237,373 +223,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Each element where it is positive, 0 elsewhere."""
     return input.relu_() if inplace else _relu(input)
-
-
-# Losses
-
-_REDUCTIONS = ("none", "mean", "sum")
-
-
-def _explain(input: Tensor, target: Tensor, reduction: str, **others: Any) -> None:
-    """Raise for a reduction that does not exist, and for sizes that differ."""
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if input.shape != target.shape:
-        raise ValueError(
-            message(
-                f"Target size ({target.shape!r}) must be the same as input size ({input.shape!r})",
-                repair="target.view_as(input)",
-            )
-        )
-
-
-def _reduced(xp: Any, items: Any, reduction: str) -> Any:
-    if reduction not in _REDUCTIONS:
-        raise ValueError
-    if reduction == "none":
-        return items
-    sums = total(xp, wide(xp, items))
-    sums = sums / items.size if reduction == "mean" else sums
-    return sums.astype(items.dtype, copy=False)
-
-
-def _for_each(g: Any, shape: Ints, reduction: str, factor: float = 1) -> Any:
-    """The gradient that each item gets, times ``factor``."""
-    share = factor / max(prod(shape), 1) if reduction == "mean" else factor
-    return g if share == 1 else g * share
-
-
-def _in_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both broadcast, with a warning if they did not have one shape."""
-    if input.size() == target.size():
-        return input, target
-    warnings.warn(
-        f"Using a target size ({target.shape!r}) that is different to the input size "
-        f"({input.shape!r}). This will likely lead to incorrect results due to broadcasting. "
-        "Please ensure they have the same size.",
-        UserWarning,
-        stacklevel=3,
-    )
-    shape = layout.broadcast_shapes(tuple(input.shape), tuple(target.shape))
-    return expand(input, shape), expand(target, shape)
-
-
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
-    """The mean of the squared differences; their sum, or each of them.
-
-    >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
-    tensor(2.)
-    """
-    return _mse_loss(*_in_one_shape(input, target), reduction)
-
-
-@op(tensors=2, promote=True, dtypes="floating", kernel="mse_cpu", explain=_explain)
-def _mse_loss(xp: Any, input: Any, target: Any, reduction: str) -> Any:
-    difference = xp.asarray(input - target)
-    return _reduced(xp, difference * difference, reduction)
-
-
-_mse_loss.grad(
-    input=lambda g, input, target, shape, reduction: (
-        _for_each(g, shape, reduction, 2) * (input - target)
-    ),
-    target=lambda g, input, target, shape, reduction: (
-        _for_each(g, shape, reduction, 2) * (target - input)
-    ),
-)
-
-
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of the absolute differences; their sum, or each of them.
-
-    >>> tk.nn.functional.l1_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
-    tensor(1.)
-    """
-    x, y = _in_one_shape(input, target)
-    _explain(x, y, reduction)
-    items = (x - y).abs()
-    return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
-
-
-def _explain_classes(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, **others: Any
-) -> None:
-    """Raise for classes that do not fit the scores."""
-    shape, own = tuple(input.shape), tuple(target.shape)
-    _explain(target, target, reduction)
-    if not shape:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(shape) > 1 and (not own or shape[0] != own[0]):
-        raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({own[0] if own else 0})."
-        )
-    if len(shape) == 1 and not _fit(shape, own):
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {own[0]}")
-    if not _fit(shape, own):
-        raise ShapeError(
-            "0D or 1D target tensor expected, multi-target not supported"
-            if len(shape) < 3
-            else f"Expected target size {sizes(_items(shape))}, got {sizes(own)}",
-            f"The target has shape {own}: one class number per item is expected, {_items(shape)}.",
-            a_shape=shape,
-            b_shape=own,
-        )
-    if str(target.dtype) not in ("torch.int64", "torch.uint8"):
-        raise DTypeError(
-            f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
-            "The target holds class numbers.",
-            repair="target.long()",
-        )
-    n_classes = shape[min(len(shape) - 1, 1)]
-    if weight is not None and tuple(weight.shape) != (n_classes,):
-        raise ShapeError(
-            f"weight tensor should be defined either for all {n_classes} classes or no classes but "
-            f"got weight tensor of shape: {sizes(weight.shape)}",
-            b_shape=tuple(weight.shape),
-        )
-
-
-def _items(shape: Ints) -> Ints:
-    """The shape without that of the classes: (N, C, ...) gives (N, ...), (C,) gives ()."""
-    return (*shape[:1], *shape[2:]) if len(shape) > 1 else ()
-
-
-def _fit(shape: Ints, target: Ints) -> bool:
-    return target == _items(shape) or (len(shape) == 1 and target == (1,))
-
-
-def _rows(xp: Any, x: Any) -> Any:
-    """Scores (N, C, ...) or (C,) as a table: a row per item."""
-    if x.ndim == 2:
-        return x
-    return x[None] if x.ndim == 1 else xp.moveaxis(x, 1, -1).reshape(-1, x.shape[1])
-
-
-def _counted(xp: Any, target: Any, weight: Any, ignored: int, n_classes: int, like: Any) -> Any:
-    """The class of each item and how much the item counts: 0 for both where it is ignored."""
-    left_out = target == ignored
-    kept = xp.where(left_out, 0, target)
-    wrong = first_outside(kept, n_classes)
-    if wrong is not None:
-        raise IndexRangeError(
-            f"Target {wrong} is out of bounds.",
-            f"There are {n_classes} classes, 0 to {n_classes - 1}.",
-            index=wrong,
-            size=n_classes,
-        )
-    counts = xp.where(left_out, 0, 1 if weight is None else weight[kept])
-    return kept, counts.astype(like.dtype, copy=False)
-
-
-@op(
-    tensors=3,
-    dtypes={"target": "any", "input": "floating", "weight": "floating"},
-    explain=_explain_classes,
-)
-def nll_loss(
-    xp: Any,
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Any:
-    """Minus the log-probability of each item's class: input (N, C, ...), target (N, ...).
-
-    ``weight`` has one number per class; items of the class ``ignore_index`` do not count. Raises
-    IndexError for a class that does not exist.
-
-    >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
-    tensor(2.)
-    """
-    rows, classes = _rows(xp, input), target.reshape(-1)
-    n_classes = rows.shape[1]
-    if not _fit(input.shape, target.shape) or target.dtype not in (np.int64, np.uint8):
-        raise ValueError
-    if reduction not in _REDUCTIONS or (weight is not None and weight.shape != (n_classes,)):
-        raise ValueError
-    kept, counts = _counted(xp, classes, weight, ignore_index, n_classes, rows)
-    items = -rows[xp.arange(kept.size), kept]
-    items = xp.where(counts == 0, rows.dtype.type(0), items * counts)
-    if reduction == "none":
-        return items.reshape(_items(input.shape))
-    sums = total(xp, wide(xp, items))
-    sums = sums / total(xp, wide(xp, counts)) if reduction == "mean" else sums
-    return sums.astype(input.dtype, copy=False)
-
-
-@op(tensors=3, dtypes={"g": "floating", "target": "any", "weight": "floating"})
-def _nll_loss_backward(
-    xp: Any,
-    g: Any,
-    target: Any,
-    weight: Any = None,
-    size: Ints = (),
-    reduction: str = "mean",
-    ignore_index: int = -100,
-) -> Any:
-    """The gradient of ``nll_loss``: zeros of this size, and at each item's class its share."""
-    result = xp.zeros(size, g.dtype)
-    rows = _rows(xp, result)
-    kept, counts = _counted(xp, target.reshape(-1), weight, ignore_index, rows.shape[1], g)
-    slope = -g / total(xp, wide(xp, counts)) if reduction == "mean" else -g.reshape(-1)
-    slope = xp.where(counts == 0, g.dtype.type(0), slope * counts)
-    rows[xp.arange(kept.size), kept] = slope
-    if len(size) > 2:
-        return xp.moveaxis(rows.reshape(*_items(size), size[1]), -1, 1)
-    return result
-
-
-nll_loss.grad(
-    input=lambda g, target, weight, shape, reduction, ignore_index: _nll_loss_backward(
-        g, target, weight, shape, reduction, ignore_index
-    ),
-)
-_nll_loss_backward.grad(
-    g=lambda g, target, weight, reduction, ignore_index: nll_loss(
-        g, target, weight, ignore_index, reduction
-    ),
-)
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """``nll_loss`` of ``log_softmax``: input (N, C, ...) are scores, target (N, ...) classes.
-
-    A target of the input's shape holds probabilities.
-
-    >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
-    tensor(0.6931)
-    """
-    need_tensor("cross_entropy_loss", input)
-    need_tensor("cross_entropy_loss", target, "target", 2)
-    has = "weight, ignore_index, reduction"
-    refuse_options("cross_entropy", has, {"label_smoothing": label_smoothing})
-    class_dim = 0 if len(input.shape) == 1 else 1
-    if input.shape != target.shape:
-        return nll_loss(log_softmax(input, class_dim), target, weight, ignore_index, reduction)
-    if not target.is_floating_point():
-        raise DTypeError(
-            "Expected floating point type for target with class probabilities, got "
-            f"{target.dtype.word}"
-        )
-    refuse_options("cross_entropy of probabilities", "reduction", {"weight": weight is not None})
-    _explain(input, target, reduction)
-    items = -(log_softmax(input, class_dim) * target).sum(class_dim)
-    if reduction != "mean":
-        return items if reduction == "none" else items.sum()
-    return items.sum() / (input.numel() / (input.shape[class_dim] or nan))
-
-
-@op(tensors=3, dtypes="floating", explain=_explain)
-def binary_cross_entropy(
-    xp: Any, input: Any, target: Any, weight: Any = None, reduction: str = "mean"
-) -> Any:
-    """``-(y log x + (1 - y) log(1 - x))`` of probabilities x and targets y; times ``weight``.
-
-    The logarithms are not below -100.
-
-    >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
-    tensor(0.6931)
-    """
-    if input.shape != target.shape:
-        raise ValueError
-    if not ((input >= 0) & (input <= 1)).all():
-        raise DTypeError(
-            "all elements of input should be between 0 and 1",
-            "The input of this loss is a probability.",
-            repair="binary_cross_entropy_with_logits(input, target)",
-        )
-    least = input.dtype.type(-100)
-    yes, no = xp.maximum(xp.log(input), least), xp.maximum(xp.log1p(-input), least)
-    items = xp.asarray((target - 1) * no - target * yes)
-    return _reduced(xp, items if weight is None else items * weight, reduction)
-
-
-def _weighted(g: Any, weight: Any, shape: Ints, reduction: str) -> Any:
-    g = _for_each(g, shape, reduction)
-    return g if weight is None else g * weight
-
-
-def _at_least(x: Any, least: float) -> Any:
-    return where(x > least, x, least)
-
-
-binary_cross_entropy.grad(
-    input=lambda g, input, target, weight, shape, reduction: (
-        _weighted(g, weight, shape, reduction)
-        * ((input - target) / _at_least((1 - input) * input, 1e-12))
-    ),
-    target=lambda g, input, weight, shape, reduction: (
-        _weighted(g, weight, shape, reduction) * (log(1 - input) - log(input))
-    ),
-)
-
-
-def _explain_logits(input: Tensor, target: Tensor, reduction: str, **others: Any) -> None:
-    _explain(input, target, reduction)
-    if not target.is_floating_point():
-        raise DTypeError(
-            f"result type {input.dtype.word} can't be cast to the desired output type "
-            f"{target.dtype.word}",
-            repair="target.float()",
-        )
-
-
-# words that differ: these dtypes may
-_DTYPES = {"input": "floating", "target": "numeric", "weight": "any", "pos_weight": "any"}
-
-
-@op(tensors=4, dtypes=_DTYPES, explain=_explain_logits)
-def binary_cross_entropy_with_logits(
-    xp: Any,
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    pos_weight: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """``binary_cross_entropy(sigmoid(x), y)`` without overflow; ``pos_weight`` counts the ones.
-
-    >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
-    tensor(0.6931)
-    """
-    if input.shape != target.shape or target.dtype.kind != "f":
-        raise ValueError
-    # softplus(-x), which is -log(sigmoid(x))
-    miss = xp.log1p(xp.exp(-xp.absolute(input))) + xp.maximum(-input, input.dtype.type(0))
-    if pos_weight is not None:
-        miss = miss * ((pos_weight - 1) * target + 1)
-    items = xp.asarray((1 - target) * input + miss)
-    items = items if weight is None else items * weight
-    return _reduced(xp, items.astype(target.dtype, copy=False), reduction)
-
-
-def _slope_of_logits(x: Any, y: Any, pos_weight: Any) -> Any:
-    if pos_weight is None:
-        return sigmoid(x) - y
-    return (1 - y) - ((pos_weight - 1) * y + 1) * sigmoid(-x)
-
-
-def _slope_of_target(x: Any, pos_weight: Any) -> Any:
-    return -x if pos_weight is None else (1 - pos_weight) * log(sigmoid(x)) - x
-
-
-binary_cross_entropy_with_logits.grad(
-    input=lambda g, input, target, weight, pos_weight, shape, reduction: (
-        _weighted(g, weight, shape, reduction) * _slope_of_logits(input, target, pos_weight)
-    ),
-    target=lambda g, input, weight, pos_weight, shape, reduction: (
-        _weighted(g, weight, shape, reduction) * _slope_of_target(input, pos_weight)
-    ),
-)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -34,18 +34,13 @@ class Linear(Module):
     bias: Any  # a parameter, or None
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        self, in_features: int, out_features: int, bias: bool = True, **options: Any
     ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in_features), **options))
+        self.bias = Parameter(empty(out_features, **options)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -73,40 +68,27 @@ class Embedding(Module):
     torch.Size([1, 3, 4])
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, **options: Any) -> None:
         super().__init__()
-        has = "num_embeddings, embedding_dim, padding_idx"
-        refuse_options("Embedding", has, {"max_norm": max_norm})
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+        placed = {name: options.pop(name, None) for name in ("device", "dtype")}
+        others = {name: str(x) for name, x in options.items() if x is not None}
+        refuse_options("Embedding", "num_embeddings, embedding_dim", others)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), **placed))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw first values: normal numbers; the row of the padding is zero."""
+        """Draw first values: normal numbers."""
         init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at these positions."""
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(input, self.weight)
 
     def extra_repr(self) -> str:
         """The sizes."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
 class LayerNorm(Module):
@@ -122,15 +104,14 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         is_number = isinstance(normalized_shape, int)
         self.normalized_shape = (normalized_shape,) if is_number else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = empty(self.normalized_shape, device=device, dtype=dtype)
+        made = empty(self.normalized_shape, **options)
         self.weight = Parameter(made) if elementwise_affine else None
         self.bias = Parameter(made.clone()) if elementwise_affine and bias else None
         self.reset_parameters()
@@ -173,7 +154,7 @@ class _Function(Module):
         refuse_options(name, has, others)
         own = {**self.settings, **dict(zip(self.settings, args, strict=False)), **named}
         for setting, value in own.items():
-            if setting in ("weight", "pos_weight"):
+            if setting == "weight":
                 self.register_buffer(setting, value)
             else:
                 setattr(self, setting, value)
@@ -302,15 +283,9 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy, **_OF_CLASSES):
     """
 
 
-class BCELoss(_Loss, function=F.binary_cross_entropy, weight=None, reduction="mean"):
+class BCELoss(_Loss, function=F.binary_cross_entropy, reduction="mean"):
     """Binary cross entropy of probabilities."""
 
 
-class BCEWithLogitsLoss(
-    _Loss,
-    function=F.binary_cross_entropy_with_logits,
-    weight=None,
-    reduction="mean",
-    pos_weight=None,
-):
+class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits, reduction="mean"):
     """Binary cross entropy of scores, of which it takes the sigmoid."""

@@ -10,9 +10,8 @@ from typing import Any, NoReturn, Self
 
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
-from tensorkit.autograd.hooks import Handle
 from tensorkit.creation import empty
-from tensorkit.errors import TensorkitError, message, refuse_options
+from tensorkit.errors import message, refuse_options
 
 
 class Parameter(Tensor):
@@ -48,10 +47,6 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
-class StateDictError(TensorkitError, RuntimeError):
-    """A state dict that does not fit its module; ``missing`` and ``unexpected`` name keys."""
-
-
 class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` found: keys that it lacked, and keys that nothing asked for."""
 
@@ -80,11 +75,9 @@ class Module:
 
     training: bool
     _is_saved: dict[str, bool]  # of each buffer, whether state dicts have it
-    _forward_hooks: dict[int, Callable[..., Any]]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
 
     def __init__(self) -> None:
-        self.__dict__.update(training=True, _is_saved={}, _forward_hooks={}, _forward_pre_hooks={})
+        self.__dict__.update(training=True, _is_saved={})
 
     # Calling
 
@@ -95,23 +88,7 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for hook in list(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
-        for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, result)
-            result = result if changed is None else changed
-        return result
-
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call ``hook(module, args)`` before ``forward``; what it returns replaces the inputs."""
-        return Handle(self._forward_pre_hooks, hook)
-
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call ``hook(module, args, output)`` after ``forward``; its result replaces the output."""
-        return Handle(self._forward_hooks, hook)
+        return self.forward(*args, **kwargs)
 
     # Attributes
 
@@ -163,11 +140,9 @@ class Module:
         """Set a parameter under ``name``; None says that there is none."""
         self._register(name, param, Parameter)
 
-    def register_module(self, name: str, module: "Module | None") -> None:
+    def add_module(self, name: str, module: "Module | None") -> None:
         """Set a child under ``name``, another way to write ``self.name = module``."""
         self._register(name, module, Module)
-
-    add_module = register_module
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is no parameter; unless ``persistent``, state dicts leave it out."""
@@ -193,14 +168,9 @@ class Module:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
-    def named_children(self) -> "Iterator[tuple[str, Module]]":
-        """The modules directly below this one, each once."""
-        first = {module: name for name, module in reversed(self._modules.items())}
-        return ((name, module) for name, module in self._modules.items() if first[module] == name)
-
     def children(self) -> "Iterator[Module]":
-        """The modules directly below this one."""
-        return (module for _, module in self.named_children())
+        """The modules directly below this one, each once."""
+        return iter(dict.fromkeys(self._modules.values()))
 
     def _named(
         self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
@@ -237,13 +207,6 @@ class Module:
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers."""
         return (member for _, member in self.named_buffers(recurse=recurse))
-
-    def get_submodule(self, target: str) -> "Module":
-        """The module at a path such as ``"0.attention"``."""
-        found = dict(self.named_modules(remove_duplicate=False))
-        if target not in found:
-            raise AttributeError(f"{type(self).__name__} has no module `{target}`")
-        return found[target]
 
     def apply(self, fn: "Callable[[Module], Any]") -> Self:
         """Call ``fn`` with every module, children first: the usual way to initialise."""
@@ -391,8 +354,7 @@ class Module:
                 )
         if problems:
             first = f"Error(s) in loading state_dict for {type(self).__name__}:"
-            text = "\n\t".join([first, *problems])
-            raise StateDictError(text, missing=missing, unexpected=unexpected)
+            raise RuntimeError("\n\t".join([first, *problems]))
         return _IncompatibleKeys(missing, unexpected)
 
     # Printing

@@ -3,7 +3,6 @@
 ``as_...`` gives None for what is not of that kind, ``need_...`` and ``check_...`` raise.
 """
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
-from tensorkit.layout import Ints
 
 Number = bool | int | float
 
@@ -61,92 +59,10 @@ def as_scalar(value: Any) -> Number | None:
     return as_number(value)
 
 
-def read(value: Any) -> Any:
-    """The number that a 0-d tensor of any device holds; anything else as it is."""
-    return as_scalar(value) if isinstance(value, TensorBase) and not value.shape else value
-
-
-def as_int(value: Any) -> int | None:
-    """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
-    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        number = index(value)
-    except TypeError:  # an array or tensor of several elements
-        return None
-    if not -(2**63) <= number < 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    return number
-
-
-def need_int(function: str, argument: str, position: int, value: Any) -> int:
-    """``as_int``, or TypeError with PyTorch's words."""
-    number = as_int(value)
-    if number is None:
-        raise must_be(function, argument, position, "int", value)
-    return number
-
-
-def need_sizes(function: str, argument: str, position: int, values: Any) -> Ints:
-    """A tuple or list of integers as a tuple; TypeError with PyTorch's words for all else."""
-    if not isinstance(values, (tuple, list)):
-        raise must_be(function, argument, position, "tuple of ints", values)
-    first = as_int_or_large(values[0]) if values else 0
-    if first is None:
-        raise TypeError(
-            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, "
-            f"but found element of type {kind_of(values[0])} at pos 0"
-        )
-    return tuple(_unpacked(function, argument, at, value) for at, value in enumerate(values, 1))
-
-
-def as_int_or_large(value: Any) -> int | None:
-    """``as_int`` that leaves the refusal of large numbers to the caller."""
-    try:
-        return as_int(value)
-    except ValueError:
-        return index(value)
-
-
-def _unpacked(function: str, argument: str, position: int, value: Any) -> int:
-    number = int(value) if isinstance(value, bool) else as_int_or_large(value)
-    failed = f"{function}(): argument '{argument}' failed to unpack the object at pos {position}"
-    if number is None:
-        kind = kind_of(value)
-        raise TypeError(f'{failed} with error "type must be tuple of ints,but got {kind}"')
-    if not -(2**63) <= number < 2**63:
-        raise TypeError(
-            message(
-                f'{failed} with error "Overflow when unpacking long long',
-                f"Sizes have 64 bits; {number} needs more.",
-            )
-        )
-    return number
-
-
 def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
     """PyTorch's sentence for a dtype that an operation does not work on."""
     first = f"\"{kernel}\" not implemented for '{dtype.word}'"
     return NotSupportedError(first, repair=repair, dtype=dtype)
-
-
-def renamed(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, those given under NumPy's names under PyTorch's: it takes both."""
-    return {_OF_NUMPY.get(name, name): value for name, value in options.items()}
-
-
-_OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
-
-
-def no_such_call(function: str, got: tuple[Any, ...], *signatures: str) -> TypeError:
-    """PyTorch's sentence for arguments that fit none of a function's signatures."""
-    return TypeError(
-        message(
-            f"{function}() received an invalid combination of arguments - "
-            f"got ({', '.join(kind_of(value) for value in got)}), but expected one of:",
-            *(f" * {signature}" for signature in signatures),
-        )
-    )
 
 
 def kind_of(value: Any) -> str:
@@ -163,14 +79,12 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         return
     if dtype.is_floating_point:
         fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)
-    elif value != value or value in (np.inf, -np.inf):
-        fits = False
     else:
         low, high = dtypes.limits(dtype)
         wraps = low == 0 and not isinstance(value, float)
         fits = (-high if wraps else low) <= value <= high
     if not fits:
-        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
+        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low} to {high}."
         raise ConversionError(
             f"value cannot be converted to type {name or dtype.c_name} without overflow",
             f"The value is {value}. {range_}".strip(),
@@ -179,21 +93,8 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         )
 
 
-def low_high(dtype: DType) -> str:
-    """The range of an integer dtype in words."""
-    low, high = dtypes.limits(dtype)
-    return f"{low} to {high}"
-
-
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
-    signatures = "(torch.device device, torch.dtype dtype)", "(torch.dtype dtype)", "(Tensor other)"
-    if len(args) > 1 and not (
-        len(args) == 2
-        and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
-        and (args[1] is None or isinstance(args[1], (DType, type)))
-    ):
-        raise no_such_call("to", args, *signatures)
     for value in args:
         if isinstance(value, TensorBase):
             dtype, device = value.dtype, value.device
@@ -202,7 +103,8 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
         elif isinstance(value, (str, Device)) or type(value) is int:
             device = as_device(value)
         elif value is not None:
-            raise no_such_call("to", args, *signatures)
+            first = f"to(): expected a dtype, a device or a tensor, not {kind_of(value)}"
+            raise TypeError(message(first, repair="x.to(tk.float64)"))
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 

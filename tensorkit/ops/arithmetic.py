@@ -8,17 +8,17 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import op
+from tensorkit.dispatch import Operation, op
 from tensorkit.errors import DTypeError
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel
 from tensorkit.ops.blocks import in_blocks
 from tensorkit.ops.elementary import log
-from tensorkit.ops.operands import promoted_dtype
+from tensorkit.ops.promotion import result_type
 from tensorkit.ops.selection import where, zeros_as
 
 
 def _check_sum(input: Any, other: Any, alpha: Any) -> None:
-    promoted = promoted_dtype(input, other)
+    promoted = result_type(input, other)
     if isinstance(alpha, float) and not promoted.is_floating_point:
         raise DTypeError(
             "For integral input tensors, argument alpha must not be a floating point number.",
@@ -30,7 +30,7 @@ def _check_sum(input: Any, other: Any, alpha: Any) -> None:
 
 
 def _check_difference(input: Any, other: Any, alpha: Any) -> None:
-    are_bools = [promoted_dtype(each) is dtypes.bool_ for each in (input, other)]
+    are_bools = [result_type(each) is dtypes.bool_ for each in (input, other)]
     if all(are_bools):
         raise DTypeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. "
@@ -229,13 +229,26 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
     """
+    return _division(rounding_mode)(input, other)
+
+
+def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``div``, in place.
+
+    >>> tk.tensor([1., 3.]).div_(2)
+    tensor([0.5000, 1.5000])
+    """
+    return _division(rounding_mode).inplace(input, other)
+
+
+def _division(rounding_mode: str | None) -> Operation:
     divisions = {None: true_divide, "floor": floor_of_quotient, "trunc": trunc_divide}
     if rounding_mode not in divisions:
         raise DTypeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
             f"but found '{rounding_mode}'"
         )
-    return divisions[rounding_mode](input, other)
+    return divisions[rounding_mode]
 
 
 @op(promote=True, symbol="%", dtypes="numeric")
@@ -273,7 +286,7 @@ remainder.grad(number="input", node="NotImplemented")
 
 
 def _check_exponent(input: Any, exponent: Any) -> None:
-    promoted = promoted_dtype(input, exponent)
+    promoted = result_type(input, exponent)
     is_number = not isinstance(exponent, TensorBase)
     if promoted is dtypes.bool_ and not is_number:
         raise no_kernel("pow", promoted, "x.int()")

@@ -9,7 +9,7 @@ from tensorkit.dispatch import op
 from tensorkit.dtypes import DType
 from tensorkit.errors import DTypeError
 from tensorkit.ops.arguments import check_value, need_two
-from tensorkit.ops.operands import as_array, as_operand, promoted_dtype
+from tensorkit.ops.promotion import as_array, is_operand, result_type
 from tensorkit.ops.selection import where
 from tensorkit.ops.writing import in_place
 
@@ -233,7 +233,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if n_tensors:
         return _clamp_to_tensors(input, min, max)
-    dtype = promoted_dtype(input, *limits)
+    dtype = result_type(input, *limits)
     for each in limits:
         check_value(each, dtype)
     low, high = (None if each is None else _number(each, dtype) for each in (min, max))
@@ -241,8 +241,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 def _number(value: Any, dtype: DType) -> Any:
-    operand = as_operand(value)
-    return None if operand is None else as_array(operand, dtype)
+    return as_array(value, dtype) if is_operand(value) else None
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:

@@ -6,8 +6,8 @@ elements of that view, and what is picked is a copy.
 """
 
 import operator
-import re
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from tensorkit.errors import (
     sizes,
     type_name,
 )
-from tensorkit.layout import Ints
 from tensorkit.ops import copying, views, writing
 from tensorkit.ops.arguments import check_value
 from tensorkit.ops.moving import moved
+from tensorkit.ops.views import refuse_index, refuse_position, take
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
+_PLAIN = frozenset((int, slice))
 _VIEWS = frozenset((int, slice, type(None), type(...)))
 
 
@@ -41,13 +42,14 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     target = _viewed(x, index, picks)
     if picks:
         found = _as_arrays(target, picks)
-        return picked(target, index=found if target._node is None else _own(found))
+        return take(target, index=found if target._node is None else _own(found))
     return views.alias(x) if target is x else target
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
-    if not isinstance(value, TensorBase):
+    is_tensor = isinstance(value, TensorBase)
+    if not is_tensor:
         value = _checked_number(x.dtype, value)
     if index is False:
         return
@@ -55,7 +57,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     target = _viewed(x, index, picks, for_writing=True)
     if picks:
         _put(target, picks, value)
-    elif isinstance(value, TensorBase):
+    elif is_tensor:
         node = "CopyBackwards" if value.ndim else "FillBackward3"
         if value.ndim and value.shape != target.shape:
             value = _without_leading_ones(value)
@@ -76,19 +78,10 @@ def _without_leading_ones(x: Tensor) -> Tensor:
 
 def _viewed(x: Tensor, index: Any, picks: Picks, for_writing: bool = False) -> Tensor:
     """The view that ``x[index]`` is or picks from; what picks from it is added to ``picks``."""
-    parts = index if index.__class__ is tuple else _as_tuple(x, index)
-    if not _VIEWS.issuperset([part.__class__ for part in parts]):
-        parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
-    n_dims = x._array.ndim
-    n_named = sum([_dims_named(part) for part in parts])
-    if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
-        raise IndexRangeError(
-            f"too many indices for tensor of dimension {n_dims}",
-            f"The index names {n_named} dimensions. One `...` stands for all others.",
-            index=n_named,
-            dim=n_dims,
-            size=n_dims,
-        )
+    parts: Sequence[Any] = index if index.__class__ is tuple else (index,)
+    n_others = x._array.ndim - len(parts)
+    if n_others < 0 or not _PLAIN.issuperset(map(type, parts)):
+        parts, n_others = _read(x, index)
     dim = 0
     for place, part in enumerate(parts):
         if part.__class__ is int:
@@ -97,32 +90,27 @@ def _viewed(x: Tensor, index: Any, picks: Picks, for_writing: bool = False) -> T
                 refuse_position(part, place, size, f"Valid indices are {-size} to {size - 1}.")
             x = views.part(x, dim, part if part >= 0 else part + size, views.SELECT)
         elif part.__class__ is slice:
-            whole = for_writing or len(parts) > 1  # PyTorch makes no view of what is whole
-            x = _sliced(x, dim, part, whole)
-            dim += 1
-        elif part is None:
-            x = views.unsqueeze(x, dim)
+            size = x._array.shape[dim]
+            start, stop, step = _bounds(part, size)
+            # PyTorch makes no view of what is whole
+            if stop - start != size or step > 1 or (len(parts) == 1 and not for_writing):
+                x = views.part(x, dim, slice(start, stop, step), views.SLICE)
             dim += 1
         elif part is Ellipsis:
-            dim += n_dims - n_named
+            dim += n_others
+        elif part is None or not part.ndim:
+            x = views.unsqueeze(x, dim)
+            if part is not None:  # True or False, of which one or nothing is picked
+                picks[dim] = np.zeros(int(part), np.int64)
+            dim += 1
         else:
-            if not part.ndim:  # True or False: a new dimension, of which one or nothing is picked
-                x, part = views.unsqueeze(x, dim), np.zeros(int(part), np.int64)
             picks[dim] = part
-            dim += part.ndim if part.dtype == bool else 1
+            dim += _dims_named(part)
     return x
 
 
-def _sliced(x: Tensor, dim: int, part: slice, or_whole: bool) -> Tensor:
-    """The view of a slice; ``x`` itself if it is the whole dimension and ``or_whole``."""
-    size = x._array.shape[dim]
-    start, stop, step = _bounds(part, size)
-    if or_whole and stop - start == size and step == 1:
-        return x
-    return views.part(x, dim, slice(start, max(start, stop), step), views.SLICE)
-
-
 def _bounds(part: slice, size: int) -> tuple[int, int, int]:
+    """Where a slice begins and ends, from left to right, and its step."""
     start, stop, step = part.indices(size)
     if step < 0:
         raise ValueError(
@@ -132,31 +120,42 @@ def _bounds(part: slice, size: int) -> tuple[int, int, int]:
                 "which PyTorch's tensors do not have.",
             )
         )
-    return start, stop, step
+    return start, stop if stop > start else start, step
 
 
-def _as_tuple(x: Tensor, index: Any) -> tuple[Any, ...]:
-    """An index that is no tuple as one; a list of more than numbers is meant as a tuple."""
-    if isinstance(index, list) and len(index) < 32:
-        kinds = (TensorBase, list, tuple, np.ndarray, slice, type(None), type(...))
-        if any(isinstance(part, kinds) for part in index):
-            return tuple(index)
-    if not x._array.ndim and index.__class__ in (int, slice):
-        if index.__class__ is slice:
-            _bounds(index, 0)  # a step of 0 is the first complaint
-        if index.__class__ is int and index:
-            refuse_position(index, 0, 0)
+def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
+    """The parts of an index, and how many dimensions no part names."""
+    if (
+        isinstance(index, list)
+        and len(index) < 32
+        and not {*map(type, index)} <= {int, bool, float}
+    ):
+        index = tuple(index)  # a list of more than numbers is meant as a tuple
+    parts: Sequence[Any] = index if isinstance(index, tuple) else (index,)
+    parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
+    n_dims = x._array.ndim
+    n_named = sum([_dims_named(part) for part in parts])
+    if not n_dims and index.__class__ is int:
         raise IndexRangeError(
-            "slice() cannot be applied to a 0-dim tensor."
-            if index.__class__ is slice
-            else "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
             repair="x.item()",
             index=0,
             dim=0,
             size=0,
         )
-    return (index,)
+    for part in parts if not n_dims else ():
+        if part.__class__ is slice:
+            _bounds(part, 0)  # a step of 0 is the first complaint
+    if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
+        raise IndexRangeError(
+            f"too many indices for tensor of dimension {n_dims}",
+            f"The index names {n_named} dimensions. One `...` stands for all others.",
+            index=n_named,
+            dim=n_dims,
+            size=n_dims,
+        )
+    return parts, n_dims - n_named
 
 
 def _as_part(part: Any) -> Any:
@@ -235,28 +234,7 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
     return tuple([found.get(dim, slice(None)) for dim in range(max(found) + 1)])
 
 
-# Elements that an index picks: read, added up, written. ``index`` is one of arrays and slices.
-
-
-def _refuse_index(input: Tensor, index: Any) -> None:
-    try:
-        input._array[index]
-    except IndexError as error:
-        _refuse(error, index)
-
-
-@op(explain=_refuse_index)
-def picked(xp: Any, input: Any, *, index: Any) -> Any:
-    """``input[index]`` as a copy."""
-    return xp.asarray(input[index], order="C")
-
-
-@op()
-def added(xp: Any, input: Any, *, index: Any, size: Ints) -> Any:
-    """Zeros of shape ``size`` to which ``input`` is added at ``index``; positions may repeat."""
-    total = xp.zeros(size, input.dtype)
-    backend_of(total).add_at(total, index, input)
-    return total
+# Elements that an index picks
 
 
 @op()
@@ -266,17 +244,12 @@ def _zeroed(xp: Any, input: Any, *, index: Any) -> Any:
     return copy
 
 
-picked.grad(
-    node="IndexBackward0",
-    input=lambda g, shape, index: added(g, index=index, size=shape),
-)
-added.grad(input=lambda g, index: picked(g, index=index))
 _zeroed.grad(input=lambda g, index: _zeroed(g, index=index))
 _INDEX_PUT = Rule(
     "index_put",
     "IndexPutBackward0",
     ("x", "y"),
-    {"x": lambda g, index: _zeroed(g, index=index), "y": lambda g, index: picked(g, index=index)},
+    {"x": lambda g, index: _zeroed(g, index=index), "y": lambda g, index: take(g, index=index)},
 )
 
 
@@ -289,36 +262,6 @@ def _own(index: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([each if each.__class__ is slice else each.copy() for each in index])
 
 
-def _refuse(error: Exception, index: tuple[Any, ...]) -> NoReturn:
-    """Raise what NumPy found wrong with an index, in PyTorch's words."""
-    found = re.match(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", str(error))
-    if found is not None:
-        position, axis, size = map(int, found.groups())
-        # PyTorch counts only the dimensions that something picks from
-        number = sum([each.__class__ is not slice for each in index[:axis]])
-        if not size:
-            first = "index is out of bounds for dimension with size 0"
-            raise IndexRangeError(first, index=position, dim=number, size=0) from None
-        refuse_position(position, number, size)
-    shapes = ", ".join([sizes(each.shape) for each in index if each.__class__ is not slice])
-    raise IndexError(
-        "shape mismatch: indexing tensors could not be broadcast together with shapes " + shapes
-    ) from None
-
-
-def refuse_position(
-    position: int, dim: int, size: int, detail: str = "", error: Any = IndexRangeError
-) -> NoReturn:
-    """Raise: a position is outside of a dimension."""
-    raise error(
-        f"index {position} is out of bounds for dimension {dim} with size {size}",
-        (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
-        index=position,
-        dim=dim,
-        size=size,
-    ) from None
-
-
 def outside(size: int) -> str:
     """What a device tells of a position that lay outside."""
     return f"A position was outside of a dimension of size {size}"
@@ -326,15 +269,15 @@ def outside(size: int) -> str:
 
 def _put(x: Tensor, picks: Picks, value: Any) -> None:
     """Write a checked number or a tensor at what picks from ``x``."""
-    dtype = x.dtype
-    if isinstance(value, TensorBase):
+    dtype, is_tensor = x.dtype, isinstance(value, TensorBase)
+    if is_tensor:
         value = _without_leading_ones(value)
         if value.ndim:
             refuse_mix(x.device, value.device, into=x.device)
         if value.device is not CPU or value._node is not None:
             value = moved(value, x.device)
     index = _as_arrays(x, picks, one_number=not getattr(value, "ndim", 0))
-    if not isinstance(value, TensorBase):
+    if not is_tensor:
         array = copying.stored(value, dtype)
     elif value.dtype is dtype:
         array = value._array
@@ -354,16 +297,10 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
     rule = _INDEX_PUT if tracked else None
     try:
         writing.write(x, array, "index_put", rule, values, index)
-    except IndexError as error:
-        _refuse(error, index)
-    except ValueError:
-        wanted = x._array[index].shape
-        raise ShapeError(
-            f"shape mismatch: value tensor of shape {sizes(array.shape)} cannot be broadcast "
-            f"to indexing result of shape {sizes(wanted)}",
-            a_shape=tuple(array.shape),
-            b_shape=wanted,
-        ) from None
+    except IndexError:
+        refuse_index(x, index)
+    except ValueError as error:
+        raise ShapeError(str(error).replace("array", "tensor")) from None
 
 
 def _checked_number(dtype: DType, value: Any) -> Any:

@@ -14,11 +14,10 @@ from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, NotSupportedError, ShapeError, TensorkitError, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError, sizes
 from tensorkit.layout import Ints
-from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensors, need_two
-from tensorkit.ops.arithmetic import mul
+from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.reductions import sum, wide
 from tensorkit.ops.views import (
     diagonal,
@@ -32,6 +31,8 @@ from tensorkit.ops.views import (
     unsafe_view,
     unsqueeze,
 )
+
+Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its dimensions
 
 # Of vectors and matrices
 
@@ -49,13 +50,6 @@ def _check_matrices(input: Tensor, mat2: Tensor) -> None:
     (n, m), (m2, p) = input.shape, mat2.shape
     if m != m2:
         refuse_sizes((n, m), (m2, p))
-    if input.dtype is not mat2.dtype:
-        raise DTypeError(
-            "expected m1 and m2 to have the same dtype, but got: "
-            f"{input.dtype.whole_name} != {mat2.dtype.whole_name}",
-            "Products do not promote dtypes.",
-            repair=f"y.to(tk.{input.dtype.name})",
-        )
 
 
 @op(
@@ -84,8 +78,6 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
         f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
         f"Rows of the first have {m} numbers, columns of the second {m2}.",
         repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
-        a_shape=(n, m),
-        b_shape=(m2, p),
     )
 
 
@@ -135,8 +127,6 @@ def _check_matrix_and_vector(input: Tensor, vec: Tensor) -> None:
         n, m = input.shape
         raise ShapeError(
             f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.shape[0]})",
-            a_shape=(n, m),
-            b_shape=tuple(vec.shape),
         )
 
 
@@ -153,19 +143,7 @@ def mv(xp: Any, input: Any, vec: Any) -> Any:
 mv.grad(input=lambda g, vec: unsqueeze(g, 1) * vec, vec=lambda g, input: mv(t(input), g))
 
 
-def _check_vectors(input: Tensor, tensor: Tensor) -> None:
-    if input.shape != tensor.shape:
-        n, m = input.shape[0], tensor.shape[0]
-        raise ShapeError(
-            f"inconsistent tensor size, expected tensor {sizes(input.shape)} and src "
-            f"{sizes(tensor.shape)} to have the same number of elements, but got {n} and {m} "
-            "elements respectively",
-            a_shape=tuple(input.shape),
-            b_shape=tuple(tensor.shape),
-        )
-
-
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_vectors)
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot")
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -184,8 +162,6 @@ def _check_batches(input: Tensor, mat2: Tensor) -> None:
         raise ShapeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
-            a_shape=left,
-            b_shape=right,
         )
 
 
@@ -251,19 +227,15 @@ def matmul(input: Any, other: Any) -> Tensor:
             "both arguments to matmul need to be at least 1D, but they are "
             f"{n_left}D and {n_right}D",
             repair="x * y",
-            a_shape=tuple(input.shape),
-            b_shape=tuple(other.shape),
         )
     if n_left == 1 and n_right == 1:
         return dot(input, other)
     if n_left == 2 and n_right == 1:
         return mv(input, other)
     if n_left == 1 and n_right == 2:
-        return _squeeze_row(mm(unsqueeze(input, 0), other))
+        return _squeezed(mm(unsqueeze(input, 0), other))
     if n_right <= 2:
         return _folded(input, other)
-    if n_left <= 2:
-        return _folded_right(input, other)
     return _batched(input, other)
 
 
@@ -275,12 +247,12 @@ def operator(self: Tensor, other: Any) -> Any:
 
 
 @op()
-def _squeeze_row(xp: Any, input: Any) -> Any:
+def _squeezed(xp: Any, input: Any) -> Any:
     """The only row of a product, which nobody else has."""
     return input[0]
 
 
-_squeeze_row.grad(node="SqueezeBackward4", input=lambda g: unsqueeze(g, 0))
+_squeezed.grad(node="SqueezeBackward4", input=lambda g: unsqueeze(g, 0))
 
 
 def _folded(x: Tensor, y: Tensor) -> Tensor:
@@ -290,14 +262,6 @@ def _folded(x: Tensor, y: Tensor) -> Tensor:
     if len(y.shape) == 1:
         return unsafe_view(mv(tall, y), size=shape[:-1])
     return unsafe_view(mm(tall, y), size=(*shape[:-1], y.shape[-1]))
-
-
-def _folded_right(x: Tensor, y: Tensor) -> Tensor:
-    """One matrix, or a row, times many: transposed, it is many times one."""
-    flipped = transpose(y, -2, -1)
-    if len(x.shape) == 1:
-        return _folded(flipped, x)
-    return copying.contiguous(transpose(_folded(flipped, t(x)), -2, -1))
 
 
 def _batched(x: Tensor, y: Tensor) -> Tensor:
@@ -317,8 +281,6 @@ def _batched(x: Tensor, y: Tensor) -> Tensor:
 
 # Einstein's notation
 
-Named = tuple[Tensor, str]  # an operand, and a letter for each of its dimensions
-
 
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Sum of products: letters name dimensions, and those missing on the right are summed.
@@ -336,23 +298,29 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     need_tensors(operands, 1)
-    inputs, output = _parsed(equation)
-    if len(inputs) != len(operands):
-        how = "more" if len(inputs) < len(operands) else "fewer"
-        raise ShapeError(f"einsum(): {how} operands were provided than specified in the equation")
-    pairs = zip(operands, inputs, strict=True)
-    (x, names), *others = _of_one_size([_diagonal(*pair, at) for at, pair in enumerate(pairs)])
-    for at, (y, more) in enumerate(others, 1):
-        needed = output + "".join(later for _, later in others[at:])
-        x, names = _contracted((x, names), (y, more), needed)
+    inputs, output = _letters(equation)
+    if [len(names) for names in inputs] != [x.dim() for x in operands]:
+        raise ShapeError(
+            f"einsum(): {equation!r} does not name each dimension of each operand",
+            f"The shapes are {', '.join(str(tuple(x.shape)) for x in operands)}.",
+        )
+    size: dict[str, int] = {}
+    for names, x in zip(inputs, operands, strict=True):
+        for name, n in zip(names, x.shape, strict=True):
+            if size.setdefault(name, n) != n:
+                raise ShapeError(f"einsum(): {name} has size {n} in one place, {size[name]} before")
+    x, names = _diagonals(operands[0], inputs[0])
+    for at, (y, others) in enumerate(zip(operands[1:], inputs[1:], strict=True), 2):
+        needed = output + "".join(inputs[at:])
+        x, names = _contracted((x, names), _diagonals(y, others), needed, size)
     x, names = _summed((x, names), output)
     return permute(x, tuple(names.index(name) for name in output))
 
 
-def _parsed(equation: str) -> tuple[list[str], str]:
+def _letters(equation: str) -> tuple[list[str], str]:
     """The letters of each operand, and those of the result."""
     left, arrow, output = str(equation).replace(" ", "").partition("->")
-    inputs, letters = left.split(","), left.replace(",", "")
+    letters = left.replace(",", "")
     if not arrow:
         output = "".join(name for name in sorted(letters) if letters.count(name) == 1)
     if not (letters + output).isalpha():
@@ -360,84 +328,48 @@ def _parsed(equation: str) -> tuple[list[str], str]:
             f"einsum(): {equation!r} does not name each dimension with a letter",
             repair="tk.einsum('bij,bjk->bik', x, y), or x @ y",
         )
-    for name in output:
-        if name not in letters or output.count(name) > 1:
-            often = "appears more than once in the output"
-            never = "does not appear in the equation for any input operand"
-            raise ShapeError(
-                f"einsum(): output subscript {name} {often if name in letters else never}"
-            )
-    return inputs, output
+    if len({*output} & {*letters}) != len(output):
+        raise ShapeError(f"einsum(): {output!r} does not name letters of the operands, once each")
+    return left.split(","), output
 
 
-def _diagonal(x: Tensor, names: str, at: int) -> Named:
+def _diagonals(x: Tensor, names: str) -> Named:
     """The operand with each letter once."""
-    if len(names) != x.dim():
-        raise ShapeError(
-            f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the "
-            f"number of dimensions ({x.dim()}) for operand {at} and no ellipsis was given",
-            a_shape=tuple(x.shape),
-        )
-    for name in sorted(names):
+    for name in names:
         first, second = names.index(name), names.rindex(name)
-        if first == second:
-            continue
-        if x.shape[first] != x.shape[second]:
-            raise ShapeError(
-                f"einsum(): subscript {name} is repeated for operand {at} but the sizes don't "
-                f"match, {x.shape[second]} != {x.shape[first]}"
-            )
-        x = movedim(diagonal(x, 0, first, second), -1, first)
-        names = names[:second] + names[second + 1 :]
+        if first != second:
+            x = movedim(diagonal(x, 0, first, second), -1, first)
+            names = names[:second] + names[second + 1 :]
     return x, names
-
-
-def _of_one_size(operands: list[Named]) -> list[Named]:
-    """The operands, expanded where a letter has size 1 in one and another size in others."""
-    sizes: dict[str, int] = {}
-    for at, (x, names) in enumerate(operands):
-        for name, size in zip(names, x.shape, strict=True):
-            seen = sizes.get(name, 1)
-            if size != seen and 1 not in (size, seen):
-                raise ShapeError(
-                    f"einsum(): subscript {name} has size {size} for operand {at} which does not "
-                    f"broadcast with previously seen size {seen}"
-                )
-            sizes[name] = size if seen == 1 else seen
-    found = [(x, tuple(sizes[name] for name in names), names) for x, names in operands]
-    return [(x if x.shape == own else expand(x, own), names) for x, own, names in found]
 
 
 def _summed(operand: Named, needed: str) -> Named:
     """The operand, summed over the letters that are not needed."""
     x, names = operand
     dims = tuple(dim for dim, name in enumerate(names) if name not in needed)
-    if not dims:
-        return operand
-    return sum(x, dims), "".join(name for name in names if name in needed)
+    return (sum(x, dims), "".join(filter(needed.count, names))) if dims else operand
 
 
-def _contracted(left: Named, right: Named, needed: str) -> Named:
+def _contracted(left: Named, right: Named, needed: str, size: dict[str, int]) -> Named:
     """The product of two operands, summed over the letters of both that are not needed."""
-    x, of_x = _summed(left, needed + right[1])
-    y, of_y = _summed(right, needed + left[1])
-    size = {**dict(zip(of_x, x.shape, strict=True)), **dict(zip(of_y, y.shape, strict=True))}
-    batch = [name for name in of_x if name in of_y and name in needed]
-    inner = [name for name in of_x if name in of_y and name not in needed]
+    (x, of_x), (y, of_y) = _summed(left, needed + right[1]), _summed(right, needed + left[1])
+    both = [name for name in of_x if name in of_y]
+    batch, inner = (
+        [name for name in both if (name in needed) is is_needed] for is_needed in (True, False)
+    )
     rows = [name for name in of_x if name not in of_y]
     columns = [name for name in of_y if name not in of_x]
 
     def arranged(x: Tensor, names: str, *groups: list[str]) -> Tensor:
         """Dimensions in this order, those of each group as one."""
         order = [names.index(name) for group in groups for name in group]
-        shape = [prod(size[name] for name in group) for group in groups]
-        return reshape(permute(x, tuple(order)), tuple(shape))
+        return reshape(
+            permute(x, tuple(order)), tuple(prod(map(size.get, group)) for group in groups)
+        )
 
-    x = arranged(x, of_x, batch, rows, inner)
-    y = arranged(y, of_y, batch, inner, columns)
-    found = [*batch, *rows, *columns]
-    result = bmm(x, y) if inner else mul(x, y)
-    return reshape(result, tuple(size[name] for name in found)), "".join(found)
+    x, y = arranged(x, of_x, batch, rows, inner), arranged(y, of_y, batch, inner, columns)
+    names = "".join((*batch, *rows, *columns))
+    return reshape(bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)), names
 
 
 # Linear equations, with LAPACK
@@ -496,7 +428,7 @@ def _slope_of_matrix(A: Any, slope: Any, out: Any) -> Any:
     """Minus ``slope @ out.T``, with vectors as columns."""
     if _is_vector(A, out):
         slope, out = unsqueeze(slope, -1), unsqueeze(out, -1)
-    return -matmul(slope, transpose(out, -2, -1))
+    return neg(matmul(slope, transpose(out, -2, -1)))
 
 
 solve.grad(
@@ -519,5 +451,5 @@ def inv(xp: Any, A: Any) -> Any:
 
 inv.grad(
     node="LinalgInvExBackward0",
-    A=lambda g, out: -matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1))),
+    A=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
 )

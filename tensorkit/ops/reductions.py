@@ -18,13 +18,11 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
-from tensorkit.dtypes import DType, as_dtype, get_default_dtype
+from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import AutogradError, DTypeError, IndexRangeError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arithmetic import abs, pow, sign
-from tensorkit.ops.blocks import by_rows
 from tensorkit.ops.comparison import maximum, minimum
-from tensorkit.ops.elementary import exp
 from tensorkit.ops.gathering import add_along
 from tensorkit.ops.selection import where, zeros_as
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
@@ -56,6 +54,8 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
+    if isinstance(g, np.generic):  # what NumPy makes of an array without dimensions
+        g = np.asarray(g)
     return expand(restored(g, shape, dim, keepdim), shape)
 
 
@@ -348,34 +348,6 @@ norm.grad(
     node="LinalgVectorNormBackward0",
     input=lambda g, input, out, shape, p, dim, keepdim: _slope_of_norm(
         restored(g, shape, dim, keepdim), input, restored(out, shape, dim, keepdim), dim, _power(p)
-    ),
-)
-
-
-@op(tensors=1)
-def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> Any:
-    """The logarithm of the sum of ``exp(x)`` along ``dim``, without overflow.
-
-    >>> tk.logsumexp(tk.tensor([1000., 1000.]), dim=0)
-    tensor(1000.6932)
-    """
-    x = input if input.dtype.kind == "f" else input.astype(get_default_dtype().numpy)
-    own, axis = wide(xp, x), axes(dim)
-    if not x.size:
-        return xp.log(total(xp, x, dim, keepdim))
-    found = by_rows(xp, _log_of_sum, axis, own)
-    return (found if keepdim else found.squeeze(axis)).astype(x.dtype)
-
-
-def _log_of_sum(xp: Any, x: Any, axis: Dims) -> Any:
-    largest = x.max(axis=axis, keepdims=True)
-    largest = xp.where(xp.isinf(largest), x.dtype.type(0), largest)
-    return xp.log(total(xp, xp.exp(x - largest), axis, True)) + largest
-
-
-logsumexp.grad(
-    input=lambda g, input, out, shape, dim, keepdim: (
-        restored(g, shape, dim, keepdim) * exp(input - restored(out, shape, dim, keepdim))
     ),
 )
 

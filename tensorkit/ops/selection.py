@@ -1,6 +1,5 @@
 """Choosing by a mask: where, masked_fill, nonzero."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tensorkit.errors import DTypeError, ShapeError, must_be
 from tensorkit.ops import writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor
 from tensorkit.ops.moving import together
-from tensorkit.ops.operands import as_array, as_operand, number_array, promoted_type
+from tensorkit.ops.promotion import as_array, is_operand, number_array, result_type
 from tensorkit.quiet import quietly
 
 
@@ -35,17 +34,16 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
-    operands = tuple([as_operand(value) for value in (input, other)])
-    if None in operands:
-        name, value = ("input", input) if operands[0] is None else ("other", other)
-        raise must_be("where", name, 2 if name == "input" else 3, "Tensor or a number", value)
-    dtype = promoted_type(operands)  # type: ignore[arg-type]
-    shape = tuple(condition.shape)
-    for each in operands:
-        if each.is_number and dtype is not dtypes.float16:  # which takes it as inf
-            check_value(each.array, dtype)
-        shape = layout.broadcast_shapes(shape, each.shape)
-    chosen = [quietly(as_array, each, dtype) for each in operands]
+    for place, (name, value) in enumerate((("input", input), ("other", other)), 2):
+        if not is_operand(value):
+            raise must_be("where", name, place, "Tensor or a number", value)
+    dtype, shape = result_type(input, other), tuple(condition.shape)
+    for each in (input, other):
+        if isinstance(each, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(each.shape))
+        elif dtype is not dtypes.float16:  # which takes it as inf
+            check_value(each, dtype)
+    chosen = [quietly(as_array, each, dtype) for each in (input, other)]
     array = quietly(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
     return record(_where.definition.rules[None], base.new(array), values)
@@ -53,10 +51,6 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 @op(dtypes={"condition": "integral", "input": "any", "other": "any"})
 def _where(xp: Any, condition: Any, input: Any, other: Any) -> Any:
-    if input.__class__ is np.ndarray and _is_zero(other):
-        return kept(xp, condition, input)
-    if other.__class__ is np.ndarray and _is_zero(input):
-        return kept(xp, xp.logical_not(condition), other)
     return xp.where(condition, input, other)
 
 
@@ -65,10 +59,6 @@ _where.grad(
     input=lambda g, condition: where(condition, g, 0.0),
     other=lambda g, condition: where(condition, 0.0, g),
 )
-
-
-def _is_zero(value: Any) -> bool:
-    return getattr(value, "ndim", 0) == 0 and value == 0 and not math.copysign(1, value) < 0
 
 
 _MANY = 2**8
@@ -111,21 +101,20 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     need_tensor("masked_fill", input)
     _need_mask("masked_fill", mask, "mask.bool()")
     layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
-    if isinstance(value, TensorBase):
-        if value.shape:
-            raise ShapeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(value.shape)} dimension(s).",
-                repair="tk.where(mask, value, x)",
-            )
-        if value.device is CPU and value.dtype is not input.dtype:
-            check_value(value.item(), input.dtype)
-        return _fill_with_tensor(input, mask, value.to(input.dtype))
     number = as_number(value)
-    if number is None:
-        raise must_be("masked_fill", "value", 3, "Tensor or a number", value)
-    check_value(number, input.dtype)
-    return _fill_with_number(input, mask, value=number_array(number, input.dtype)[()])
+    if number is not None:
+        check_value(number, input.dtype)
+        return _fill_with_number(input, mask, value=number_array(number, input.dtype)[()])
+    need_tensor("masked_fill", value, "value", 3)
+    if value.shape:
+        raise ShapeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value.shape)} dimension(s).",
+            repair="tk.where(mask, value, x)",
+        )
+    if value.device is CPU and value.dtype is not input.dtype:
+        check_value(value.item(), input.dtype)
+    return _fill_with_tensor(input, mask, value.to(input.dtype))
 
 
 masked_fill_ = writing.in_place(masked_fill)

@@ -16,8 +16,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.inplace import written
 from tensorkit.base import TensorBase
-from tensorkit.creation import zeros_like
-from tensorkit.data import tensor
+from tensorkit.creation import tensor, zeros_like
 from tensorkit.devices import refuse_mix
 from tensorkit.errors import message, refuse_options
 from tensorkit.nn.module import clear_gradients
@@ -27,6 +26,8 @@ from tensorkit.quiet import quietly
 
 class Optimizer:
     """Base of SGD, Adam and AdamW; ``defaults`` are the settings a group may leave out."""
+
+    n_spare = 1  # how many arrays ``update`` computes in
 
     def __init__(self, params: Any, defaults: dict[str, Any], others: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -91,41 +92,31 @@ class Optimizer:
     def _step(self) -> None:
         # The memory for all comes first: where it runs out, nothing has changed.
         states: dict[Tensor, dict[str, Any]] = {}
-        sizes: defaultdict[Any, int] = defaultdict(int)
-        changes = [
-            (param, group)
-            for group in self.param_groups
-            for param in group["params"]
-            if param._grad is not None
-        ]
-        for param, group in changes:
-            if param not in states:
-                states[param] = self.state.get(param) or self.new_state(group, param)
-                _check_place(param, states[param])
-            key = param.device, param.dtype
-            sizes[key] = max(sizes[key], param.numel())
-        spare = {
-            (device, dtype): device.backend.xp.empty((2, size), dtype.numpy)
-            for (device, dtype), size in sizes.items()
-        }
-        self.state.update({param: state for param, state in states.items() if state})
-        for param, group in changes:
-            x, g = param._array, param._grad._array
-            one, two = spare[param.device, param.dtype][:, : x.size]
-            arrays = one.reshape(x.shape), two.reshape(x.shape)
-            self.update(param._xp, group, states[param], x, g, *arrays)
+        changes = []
+        for group in self.param_groups:
+            for param in group["params"]:
+                if getattr(param, "_grad", None) is None:
+                    continue
+                if param not in states:
+                    states[param] = self.state.get(param) or self.new_state(group, param)
+                    _check_place(param, states[param])
+                xp = param._xp
+                spare = [xp.empty_like(param._array) for _ in range(self.n_spare)]
+                changes.append((xp, param, group, states[param], spare))
+        for xp, param, group, state, spare in changes:
+            if state:
+                self.state[param] = state
+            self.update(xp, group, state, param._array, param._grad._array, *spare)
             written(param, f"{type(self).__name__}.step")
 
     def new_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         """What is kept of a parameter, before its first step."""
         raise NotImplementedError
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """Change the array ``x`` of a parameter and its state in place; ``g`` is its gradient.
 
-        ``one`` and ``two`` are arrays of its shape to compute in.
+        ``spare`` are arrays of its shape to compute in.
         """
         raise NotImplementedError
 
@@ -191,7 +182,7 @@ def _settings(group: dict[str, Any]) -> dict[str, Any]:
 
 def _check_place(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    if not param.is_contiguous():
+    if not param._array.flags.c_contiguous:
         writing.check_overlap(param)
     for name, each in state.items():
         if name != "step":
@@ -237,10 +228,9 @@ class SGD(Optimizer):
         """The velocity, where there is momentum."""
         return {"momentum_buffer": zeros_like(param)} if group["momentum"] else {}
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """One step of gradient descent."""
+        (one,) = spare
         if group["weight_decay"]:
             g = xp.add(g, xp.multiply(x, group["weight_decay"], out=one), out=one)
         if group["momentum"]:
@@ -248,7 +238,7 @@ class SGD(Optimizer):
             v *= group["momentum"]
             v += g
             g = v
-        x -= xp.multiply(g, float(group["lr"]), out=two)
+        x -= xp.multiply(g, float(group["lr"]), out=one)
 
 
 class Adam(Optimizer):
@@ -265,6 +255,7 @@ class Adam(Optimizer):
     tensor([0.5000, 1.5000], requires_grad=True)
     """
 
+    n_spare = 2
     shrinks = False  # whether weight decay is for the parameters themselves
     decay: float = 0
 
@@ -286,10 +277,9 @@ class Adam(Optimizer):
         means = {name: zeros_like(param) for name in ("exp_avg", "exp_avg_sq")}
         return {"step": tensor(0.0), **means}
 
-    def update(
-        self, xp: Any, group: dict[str, Any], state: Any, x: Any, g: Any, one: Any, two: Any
-    ) -> None:
+    def update(self, xp: Any, group: Any, state: Any, x: Any, g: Any, *spare: Any) -> None:
         """One step of Adam; ``m`` and ``v`` are the means."""
+        one, two = spare
         lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
         m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
         count = state["step"]._array

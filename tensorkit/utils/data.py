@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorkit import dtypes
 from tensorkit._tensor import Tensor
-from tensorkit.data import as_tensor, tensor
+from tensorkit.creation import as_tensor, tensor
 from tensorkit.errors import message, refuse_options
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
@@ -122,10 +122,6 @@ class RandomSampler(SequentialSampler):
     def __init__(self, data_source: Any, *, generator: Generator | None = None) -> None:
         super().__init__(data_source)
         self.generator = generator
-        if not len(data_source):
-            raise ValueError(
-                "num_samples should be a positive integer value, but got num_samples=0"
-            )
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or Generator().manual_seed(_seed(default_generator))
@@ -187,17 +183,6 @@ def default_collate(batch: Sequence[Any]) -> Any:
     )
 
 
-def default_convert(item: Any) -> Any:
-    """An item that is no part of a batch: arrays as tensors, all else as it is."""
-    if isinstance(item, np.ndarray):
-        return as_tensor(item)
-    if isinstance(item, Mapping):
-        return {key: default_convert(value) for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
-        return [default_convert(each) for each in item]
-    return item
-
-
 class DataLoader:
     """Batches of a data set; going through it once is an epoch.
 
@@ -211,30 +196,21 @@ class DataLoader:
     def __init__(
         self,
         dataset: Any,
-        batch_size: int | None = 1,
+        batch_size: int = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
-        batch_sampler: Any = None,
-        num_workers: int = 0,
-        collate_fn: Callable[[list[Any]], Any] | None = None,
+        *,
+        collate_fn: Callable[[list[Any]], Any] = default_collate,
         pin_memory: bool = False,
         drop_last: bool = False,
-        *,
         generator: Generator | None = None,
-        **workers: Any,
+        **others: Any,
     ) -> None:
-        has = "batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator"
-        refuse_options("DataLoader", has, {"num_workers": num_workers, **workers})
+        has = "batch_size, shuffle, sampler, collate_fn, drop_last, generator"
+        refuse_options("DataLoader", has, others)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
-        if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last"
-                )
-            batch_size = None
-        elif drop_last if batch_size is None else batch_size <= 0:
+        if not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
@@ -242,14 +218,12 @@ class DataLoader:
             sampler = RandomSampler(dataset, generator=generator)
         elif sampler is None:
             sampler = SequentialSampler(dataset)
-        if batch_size is not None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
-        self.batch_sampler = batch_sampler
-        self.collate_fn = collate_fn or (default_collate if batch_sampler else default_convert)
+        self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.collate_fn = collate_fn
         self.generator = generator
 
     def __iter__(self) -> Iterator[Any]:
@@ -258,19 +232,15 @@ class DataLoader:
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        if self.batch_sampler is None:  # items one by one, not stacked
-            for index in self.sampler:
-                yield self.collate_fn(self.dataset[index])
-            return
         at_once = self.collate_fn is default_collate and _is_taken_at_once(self.dataset)
         for indices in self.batch_sampler:
             if at_once:
-                yield list(self.dataset[list(indices)])
+                yield list(self.dataset[indices])
             else:
                 yield self.collate_fn([self.dataset[index] for index in indices])
 
     def __len__(self) -> int:
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return len(self.batch_sampler)
 
 
 def _is_taken_at_once(dataset: Any) -> bool:

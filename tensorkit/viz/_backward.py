@@ -12,7 +12,7 @@ from tensorkit.autograd.function import Application
 from tensorkit.autograd.grad_mode import on_arrays
 from tensorkit.autograd.node import Outputs, edge_of
 from tensorkit.base import Tensor
-from tensorkit.data import from_numpy
+from tensorkit.creation import from_numpy
 from tensorkit.devices import backend_of
 from tensorkit.errors import AutogradError
 from tensorkit.ops import reductions

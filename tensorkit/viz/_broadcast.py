@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.viz import words
 from tensorkit.viz.drawing import MARGIN, WIDEST, Canvas, heading, text_width
 from tensorkit.viz.grid import Cell, Grid

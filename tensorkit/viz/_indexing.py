@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorkit import creation
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.dtypes import bool_
 from tensorkit.viz import words
 from tensorkit.viz.drawing import MARGIN, Canvas, heading

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit.data import is_tensor, tensor
+from tensorkit.creation import is_tensor, tensor
 from tensorkit.viz import words
 from tensorkit.viz.charts import chart
 from tensorkit.viz.palette import BLUE, RED, SKY, WHITE

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorkit.autograd.node import NAMES, Node
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.errors import AutogradError
 from tensorkit.layout import Layout
 from tensorkit.viz import words

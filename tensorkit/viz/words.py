@@ -15,7 +15,7 @@ import numpy as np
 from tensorkit import frames
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor
-from tensorkit.data import is_tensor
+from tensorkit.creation import is_tensor
 from tensorkit.errors import importing
 
 MOST_VALUES, MOST_READ = 6, 10_000_000

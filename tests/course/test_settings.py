@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from course import settings
 from course.errors import CourseError
 
-GOOD = settings.FILE.read_text(encoding="utf-8")
+# as it is delivered: whoever publishes the course names a repository
+GOOD = re.sub("(?m)^repository = .*", 'repository = ""', settings.FILE.read_text(encoding="utf-8"))
 
 
 def _read(tmp_path: Path, old: str, new: str) -> settings.Settings:
@@ -26,8 +28,8 @@ def test_every_setting_has_a_comment_above_it() -> None:
             assert lines[number - 1].startswith("#"), line
 
 
-def test_the_defaults() -> None:
-    assert settings.read(settings.FILE) == settings.Settings(
+def test_the_defaults(tmp_path: Path) -> None:
+    assert _read(tmp_path, "", "") == settings.Settings(
         course_id="tensorkit",
         exchange="course/exchange",
         solutions_open=True,

@@ -129,9 +129,10 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
-        pytest.skip("needs Chromium: apt install chromium")
+        pytest.fail("The site is checked in Chromium, which is not here: apt install chromium")
     options = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with playwright.sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=program, args=options)

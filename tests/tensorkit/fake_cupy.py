@@ -23,7 +23,8 @@ _BINARY = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or",
 _OTHER = "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"
 _DTYPES = ["bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 TABLE = committed()
-_AS_OPERANDS_LIE = ("astype", "copy")  # other results lie row by row
+# Results that lie in memory as the operands do, as those of ufuncs; others lie row by row.
+_AS_OPERANDS_LIE = ("astype", "copy", "round", *_BINARY, *_OTHER)
 _COMPARISONS = np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal
 _ATOMIC = "efdiILQ"  # the dtypes that CuPy adds to at places which repeat
 
@@ -117,7 +118,9 @@ class Array:
     @property
     def flags(self):
         flags = self.host.flags
-        return SimpleNamespace(c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+        return SimpleNamespace(
+            c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous, forc=flags.forc
+        )
 
     @property
     def T(self):
@@ -218,7 +221,9 @@ class Ufunc:
     def at(self, total, places, values):
         assert self.name == "add"
         assert total.dtype.char in _ATOMIC
-        self.cupy.run("add.at", np.add.at, (total, places, values))
+        self.cupy.run(
+            "add.at", lambda x, i, y: np.add.at(x, _inside(i, x.shape), y), (total, places, values)
+        )
 
 
 def _module(name, **members):
@@ -308,7 +313,8 @@ class Cupy(ModuleType):
             if isinstance(result, np.ndarray) and np.may_share_memory(result, each.host):
                 return each._view(result)
         strides = None
-        if name in _AS_OPERANDS_LIE and not result.flags.c_contiguous:
+        is_ufunc = isinstance(getattr(np, name, None), np.ufunc)
+        if (is_ufunc or name in _AS_OPERANDS_LIE) and not result.flags.c_contiguous:
             strides = result.strides
         made = self.ndarray(result.shape, result.dtype, self.allocate(result.nbytes), strides)
         made.host[...] = result

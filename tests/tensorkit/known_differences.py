@@ -10,9 +10,9 @@ Differences that no expression below can show:
 - A failed in-place operation leaves its tensor unchanged; PyTorch may have written a part of it
   (integer division by zero).
 - arange and linspace round as PyTorch does on processors with fused multiply-add (all common
-  ones) and vectors of 32 bytes, where NumPy's longdouble is longer than float64; elsewhere, and in
-  ranges of more than 32,768 numbers, which it divides among threads, the last digit may differ. So
-  may randn and powers: logarithms, cosines and powers are approximations.
+  ones) and vectors of 32 bytes; elsewhere, and in ranges of more than 32,768 numbers, which it
+  divides among threads, the last digit may differ. So may randn and powers: logarithms, cosines
+  and powers are approximations.
 - With alpha, add and sub round the product and then the sum; PyTorch rounds once. float16 is
   computed and rounded by NumPy after each step of an operation; PyTorch's kernels compute such a
   step, and numbers that are operands, in float32. The last digit may differ.
@@ -30,9 +30,10 @@ Differences that no expression below can show:
   another signature without one. keepdim=True alone is taken by mean and sum.
 - Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
+- A row or a matrix times matrices goes by bmm; in PyTorch mostly by mv and mm.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
-  its results are its own.
-- solve, inv, sort and argsort give contiguous tensors; the node is SortBackward0 with stable=, too.
+  its results are its own. A letter has one size: sizes of 1 do not broadcast.
+- solve, inv, sort and argsort give contiguous tensors; sort(stable=) shows SortBackward0, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do
   (Char, not "signed char"). softmax of integers without elements is refused like any other of

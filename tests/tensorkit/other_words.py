@@ -10,7 +10,9 @@ import re
 OTHER_WORDS = re.compile(
     "|".join(
         [
-            r"must have the same dtype, but got",
+            r"must have the same dtype, but got|^expected m1 and m2 to have the same dtype",
+            r"^inconsistent tensor size, expected tensor",
+            r"^einsum\(\): (more|fewer|subscript|output|the)",
             r"have same dtype, but found",
             r"vector \+ matrix @ vector expected",
             r"^1D tensors expected, but got",
@@ -21,7 +23,8 @@ OTHER_WORDS = re.compile(
             r"^Input dtypes must be the same",
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
-            r"int too big to convert",
+            r"int too big to convert|failed to unpack the object at pos",
+            r"^\w+ did not match \w+$",
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",
             r"^Can't detach views in-place",
@@ -40,13 +43,14 @@ OTHER_WORDS = re.compile(
             r"^weights should be 1-d",
             r"^minlength should be",
             r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
+            r"^For 1D input, 1D target",
             r"^nll_loss_nd\(\)",
             r"^'weight' must be 2-D",
             r"is different to the input size .* is deprecated",
             r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
             # views, indices, gathering
-            r"^narrow\(\): length must be",
+            r"^narrow\(\): length must be|^start out of range|^permute\(sparse_coo\)|failed to unpack",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
             r"^movedim: repeated dim|^diagonal dimensions cannot be",
             r"^expected Tensor as element 0 in argument 0, but got list",
@@ -62,8 +66,14 @@ OTHER_WORDS = re.compile(
             r"^index_add_\(\): |^source tensor shape must match self",
             r"and to be no larger size than src",
             r"^scatter_add\(\): argument 'src'|^scatter\(\): Expected self.dtype",
-            r"^select\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
-            r"^permute\(\): duplicate dims",
+            r"^(select|slice)\(\) cannot be applied",
+            r"index -?\d+ is out of bounds for dimension 0 with size 0",
+            r"^index is out of bounds for dimension with size 0|^shape mismatch: (ind|val)",
+            r"^expand\(|^new\(\): invalid data type|^permute\(\): duplicate dims",
+            r"^(select|slice)\(\) cannot be applied|^expand\(|^new\(\): invalid data type",
+            r"^permute\(\): duplicate dims|^shape mismatch: (ind|val)",
+            r"index -?\d+ is out of bounds for dimension 0 with size 0",
+            r"^index is out of bounds for dimension with size 0",
         ]
     )
 )

@@ -265,3 +265,11 @@ def test_a_parameter_without_a_state_has_an_empty_one():
         optimizer.step()
         assert optimizer.state_dict()["state"] == {}
         assert optimizer.state[x] == {}
+
+
+def test_a_parameter_that_was_never_trained_is_left_alone():
+    frozen = tk.nn.Parameter(tk.ones(2), requires_grad=False)
+    optimizer = tk.optim.SGD([frozen, tk.nn.Parameter(tk.ones(1))], lr=0.5)
+    optimizer.zero_grad()
+    optimizer.step()
+    assert frozen.tolist() == [1, 1]

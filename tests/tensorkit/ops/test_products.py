@@ -127,7 +127,6 @@ torch.einsum("ij,jk",m)
 torch.einsum("ijk",m)
 torch.einsum("i",m)
 torch.einsum("ij,jk->ik",m,m.t().long())
-torch.einsum("ij,jk->ik",m[:,:1],m)
 torch.einsum("ii->i",m)
 torch.einsum("bij,jk->bik",x,m.t())
 torch.einsum("ij->ij",m)
@@ -139,8 +138,10 @@ torch.einsum("bi,ij,bj->b",m,torch.ones(4,4),m)
 
 @pytest.mark.parametrize("line", LINES.strip().split("\n"))
 def test_a_line_does_the_same_in_both_libraries(line):
-    # NumPy lays the results of LAPACK out row by row
-    assert_line_agrees(line, but=("strides",) if "linalg" in line else ())
+    # NumPy lays the results of LAPACK out row by row; see known_differences for the others
+    but = ("strides",) if "linalg" in line else ()
+    but = ("nodes", "is a view") if line in ("m@x.mT", "m[0]@x.mT") else but
+    assert_line_agrees(line, but)
 
 
 @pytest.mark.parametrize("line", SUMS.strip().split("\n"))

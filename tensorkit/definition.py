@@ -1,0 +1,158 @@
+"""What is declared of an operation: the options of ``@op`` and the formulas of ``.grad``."""
+
+from collections.abc import Callable
+from functools import partial
+from inspect import Signature, signature
+from typing import Any
+
+from tensorkit.autograd.node import Rule
+from tensorkit.base import TensorBase
+from tensorkit.devices import CPU
+
+# NumPy's letters of the dtypes of a category.
+LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
+_xp = CPU.backend.xp
+
+
+class Definition:
+    """What is known of an operation. First come the options of ``@op``, with their defaults."""
+
+    tensors: int  # how many of the first parameters are tensors, if not those without a default
+    ndim: dict[str, int]  # how many dimensions a tensor must have
+    # The category of the tensors ("any", "numeric": not bool, "integral": no floating point,
+    # "floating"), which have one dtype; or by name, and then only those of one word have one dtype.
+    dtypes: str | dict[str, str] = "any"
+    # Element by element: shapes broadcast, dtypes that differ are promoted, numbers are operands.
+    promote: bool = False
+    numbers: bool = True  # whether they are
+    elementwise: bool = False  # a result lies in memory as the operands do, else it is contiguous
+    to_floating: bool = False  # integers are computed with in the default dtype
+    ufunc: str | None = None  # the array function that the forward is without options, by its name
+    symbol: str = ""  # the operator
+    dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
+    outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
+    view: bool = False  # the result shares the memory of the first tensor
+    explain: Callable[..., object] | None = None  # called as the operation is: raises if it can
+    name: str  # how a refusal names it, if not as its forward
+    kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
+
+    def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
+        assert declared.keys() <= Definition.__annotations__.keys(), declared
+        self.forward, self.name = forward, forward.__name__.strip("_")
+        self.kernel, self.ndim = f"{self.name}_cpu", {}
+        parameters = list(signature(forward).parameters.values())[1:]
+        self.signature = Signature(parameters)
+        self.tensors = len([each for each in parameters if _is_tensor(each)])
+        self.__dict__.update(declared)
+        names = [each.name for each in parameters]
+        self.inputs, self.options = tuple(names[: self.tensors]), tuple(names[self.tensors :])
+        self.defaults = {
+            each.name: each.default for each in parameters if each.default is not each.empty
+        }
+        several = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
+        self.several = several[0] if several else ""
+        self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
+        whole = self.dtypes if isinstance(self.dtypes, str) else None
+        own = self.dtypes if isinstance(self.dtypes, dict) else {}
+        self.categories = tuple(whole or own.get(name, "any") for name in self.inputs)
+        self.letters = tuple(
+            "fde" if self.to_floating else LETTERS[word] for word in self.categories
+        )
+        # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
+        self.bools = [
+            at
+            for at, each in enumerate(parameters)
+            if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
+        # whether a number without dimensions has one named: then it counts as a vector
+        self.names_dims = not self.view and any(
+            self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
+        )
+        # two tensors or numbers, and nothing else by position
+        self.is_operator = (
+            self.promote
+            and self.tensors == 2
+            and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
+        )
+        self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
+        self.rules: dict[str | None, Rule] = {}
+        self.plain: Rule | None = None
+
+    @property
+    def compute(self) -> Callable[..., Any]:
+        """What computes on arrays of the CPU."""
+        return getattr(_xp, self.ufunc) if self.ufunc else partial(self.forward, _xp)
+
+    def grad(
+        self,
+        *,
+        node: str | None = None,
+        plain: str | None = None,
+        number: str | None = None,
+        **formulas: Callable[..., Any] | None,
+    ) -> None:
+        """Give the gradient formulas, one per tensor that has a gradient.
+
+        A formula's first parameter is the gradient of the result; the others name what it needs:
+        tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
+        is written in operations and operators only, so that it runs on tensors and on arrays.
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
+        a call without options. Where numbers are operands they have an edge, too, as in PyTorch;
+        with ``number``, the name of one, these formulas are for calls in which it is a number,
+        without an edge. Without formulas the result has a node, but backward refuses to pass it.
+        """
+        camel = self.name.title().replace("_", "")
+        inputs = tuple(
+            name for name in self.inputs if name != number and (self.promote or name in formulas)
+        )
+        options = self.options if self.view else ()
+        name = node or f"{camel}Backward0"
+        self.rules[number] = Rule(self.name, name, inputs, formulas, None, options)
+        if plain is not None:
+            self.plain = Rule(self.name, plain, inputs, formulas, None, options)
+
+    def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
+        """The rule of a call with these arguments; ``values``: its options."""
+        if self.plain is not None:
+            changed = [name for name in self.options if values[name] != self.defaults[name]]
+            return self.rules[None] if changed else self.plain
+        if len(self.rules) > 1:
+            for name, x in zip(self.inputs, args, strict=False):
+                if name in self.rules and not isinstance(x, TensorBase):
+                    return self.rules[name]
+        return self.rules.get(None)
+
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, with defaults; TypeError where they do not fit."""
+        options = {OF_NUMPY.get(name, name): value for name, value in options.items()}
+        if self.several in options:
+            args, options = (*args, options.pop(self.several)), options
+        try:
+            bound = self.signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        bound.apply_defaults()
+        values = bound.arguments
+        for name in self.options:
+            if isinstance(values[name], list):
+                values[name] = tuple(values[name])
+        if self.several:
+            if not values[self.several]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
+            values[self.several] = unpacked(values[self.several])
+        return values
+
+
+OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+
+
+def _is_tensor(parameter: Any) -> bool:
+    is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    return is_positional and parameter.default is parameter.empty
+
+
+def unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers that are given one by one or as one sequence: permute(1, 0), permute((1, 0))."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        return tuple(values[0])
+    return values
