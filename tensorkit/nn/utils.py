@@ -50,8 +50,10 @@ def clip_grad_norm_(
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp all gradients to ``[-clip_value, clip_value]``."""
-    for gradient in _gradients(parameters):
-        gradient.clamp_(-clip_value, clip_value)
+    gradients = _gradients(parameters)
+    clipped = [gradient.clamp(-clip_value, clip_value) for gradient in gradients]
+    for gradient, value in zip(gradients, clipped, strict=True):
+        gradient.copy_(value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

@@ -120,9 +120,6 @@ PROGRAMS = {
             "copy_": lambda x, y: x.copy_(y.cpu().double()),
             "a mask": lambda x, y: x.__setitem__(y > 0, y[y > 0]),
             "positions": lambda x, y: x.__setitem__([0, 1], y[:2]),
-            "index_put_": lambda x, y: x.index_put_(
-                (tk.tensor([0, 0], device="cuda"),), y[:2], accumulate=True
-            ),
             "scatter_": lambda x, y: x.scatter_(0, (y > 0).long(), y),
             "normal_": lambda x, y: x.normal_(),
             "uniform_": lambda x, y: x.uniform_(-1, 1),
