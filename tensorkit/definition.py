@@ -124,7 +124,7 @@ class Definition:
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
-        options = {_OF_NUMPY.get(name, name): value for name, value in options.items()}
+        options = {OF_NUMPY.get(name, name): value for name, value in options.items()}
         if self.several in options:
             args, options = (*args, options.pop(self.several)), options
         try:
@@ -143,7 +143,7 @@ class Definition:
         return values
 
 
-_OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def _is_tensor(parameter: Any) -> bool:

@@ -96,25 +96,6 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     return tuple(strides)
 
 
-def check_size(shape: Ints, itemsize: int) -> None:
-    """ShapeError for more bytes than 64 bits can count, or more dimensions than NumPy has."""
-    _check_dims(shape)
-    if prod(shape) * itemsize >= 2**63:
-        raise ShapeError(
-            f"Storage size calculation overflowed with sizes={sizes(shape)}", a_shape=shape
-        )
-    if prod(max(size, 1) for size in shape) >= 2**63:
-        raise ShapeError("Stride calculation overflowed", a_shape=shape)
-
-
-def _check_dims(shape: Ints) -> None:
-    if len(shape) > MOST_DIMS:
-        raise ShapeError(
-            f"tensorkit's tensors have at most {MOST_DIMS} dimensions, not {len(shape)}",
-            a_shape=shape,
-        )
-
-
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether reading in row-major order walks the storage one element at a time.
 

@@ -234,7 +234,11 @@ class _Run:
             if node.rule.part is not None and not create_graph:
                 self._add_to_part(node, gradient)
             else:
-                values = node.rule.gradients(node, gradient, create_graph)
+                try:
+                    values = node.rule.gradients(node, gradient, create_graph)
+                except (TypeError, ValueError):
+                    _refuse_moved(node)
+                    raise
                 gradient = None  # its memory can be used again
                 for edge, value in zip(node.edges, values, strict=False):
                     if edge is not None and value is not None:
@@ -382,6 +386,13 @@ def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any]:
         if any(id(edge) in wanted or edge in leading for edge in node.edges if edge is not None):
             leading.add(node)
     return leading
+
+
+def _refuse_moved(node: Node) -> None:
+    """Raise if a tensor that the node saved is a leaf that was moved meanwhile."""
+    for value in node.saved:
+        if isinstance(value, TensorBase) and value.device is not node.device:
+            raise _moved(value, node.device)
 
 
 def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:

@@ -139,7 +139,7 @@ def origin_of(x: TensorBase) -> Origin | None:
 def _noted(x: TensorBase) -> Origin:
     if getattr(x, "_origin", None) is None:
         x._origin = Origin(x)
-    return x._origin  # type: ignore[no-any-return]
+    return x._origin
 
 
 class _Watch:

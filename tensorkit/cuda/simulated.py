@@ -290,7 +290,8 @@ class _Ufunc:
 
     def at(self, total: Any, places: Any, values: Any) -> None:
         """Compute with elements that may be named more than once."""
-        self._ufunc.at(*_on_host((total, places, values), self._backend))
+        host, index, added = _on_host((total, places, values), self._backend)
+        self._ufunc.at(host, _inside(index, host.shape), added)
         self._backend.clock.launch("scatter_add", values.nbytes)
 
 

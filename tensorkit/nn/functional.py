@@ -210,7 +210,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     if not tensor.numel() and num_classes <= 0:
         raise ShapeError("Can not infer total number of classes from empty tensor.")
-    size = int(tensor.max()) + 1 if num_classes == -1 else num_classes
+    size = num_classes
+    if num_classes == -1:
+        size = tensor.device.backend.item(tensor.max()._array, "one_hot") + 1
     wrong = first_outside(tensor._array, size)
     if wrong is not None:
         kind = "non-negative" if wrong < 0 else "smaller than num_classes"

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorkit import layout
 from tensorkit.base import Tensor
+from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import (
     DTypeError,
@@ -266,7 +267,10 @@ def binary_cross_entropy(xp: Any, input: Any, target: Any, reduction: str = "mea
     """
     if input.shape != target.shape:
         raise ValueError
-    if not ((input >= 0) & (input <= 1)).all():
+    inside, backend = (input >= 0) & (input <= 1), backend_of(input)
+    if backend is not CPU.backend:
+        backend.expect(inside, "The input of this loss was no probability")
+    elif not inside.all():
         raise DTypeError(
             "all elements of input should be between 0 and 1",
             "The input of this loss is a probability.",

@@ -51,9 +51,10 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp all gradients to ``[-clip_value, clip_value]``."""
     gradients = _gradients(parameters)
-    clipped = [gradient.clamp(-clip_value, clip_value) for gradient in gradients]
-    for gradient, value in zip(gradients, clipped, strict=True):
-        gradient.copy_(value)
+    # all are there before the first gradient is changed: memory may run out
+    clamped = [gradient.clamp(-clip_value, clip_value) for gradient in gradients]
+    for gradient, own in zip(gradients, clamped, strict=True):
+        gradient.copy_(own)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

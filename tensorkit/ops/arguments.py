@@ -3,7 +3,6 @@
 ``as_...`` gives None for what is not of that kind, ``need_...`` and ``check_...`` raise.
 """
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
-from tensorkit.layout import Ints
 
 Number = bool | int | float
 
@@ -61,57 +59,10 @@ def as_scalar(value: Any) -> Number | None:
     return as_number(value)
 
 
-def read(value: Any) -> Any:
-    """The number that a 0-d tensor of any device holds; anything else as it is."""
-    return as_scalar(value) if isinstance(value, TensorBase) and not value.shape else value
-
-
-def as_int(value: Any) -> int | None:
-    """An integer, also from a 0-d integer tensor, or None if ``value`` is neither."""
-    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        number = index(value)
-    except TypeError:  # an array or tensor of several elements
-        return None
-    if not -(2**63) <= number < 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    return number
-
-
-def need_int(function: str, argument: str, position: int, value: Any) -> int:
-    """``as_int``, or TypeError with PyTorch's words."""
-    number = as_int(value)
-    if number is None:
-        raise must_be(function, argument, position, "int", value)
-    return number
-
-
-def need_sizes(function: str, argument: str, values: Any) -> Ints:
-    """A tuple or list of integers as a tuple; TypeError for all else."""
-    try:
-        return tuple([index(value) for value in values])
-    except TypeError:
-        raise TypeError(
-            message(
-                f"{function}(): {argument} must be a tuple of ints, not {values!r}.",
-                repair=f"{argument}=(2, 3)",
-            )
-        ) from None
-
-
 def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
     """PyTorch's sentence for a dtype that an operation does not work on."""
     first = f"\"{kernel}\" not implemented for '{dtype.word}'"
     return NotSupportedError(first, repair=repair, dtype=dtype)
-
-
-def renamed(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, those given under NumPy's names under PyTorch's: it takes both."""
-    return {_OF_NUMPY.get(name, name): value for name, value in options.items()}
-
-
-_OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def kind_of(value: Any) -> str:
@@ -128,14 +79,12 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         return
     if dtype.is_floating_point:
         fits = not np.isfinite(value) or abs(value) <= float(np.finfo(dtype.numpy).max)
-    elif value != value or value in (np.inf, -np.inf):
-        fits = False
     else:
         low, high = dtypes.limits(dtype)
         wraps = low == 0 and not isinstance(value, float)
         fits = (-high if wraps else low) <= value <= high
     if not fits:
-        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low_high(dtype)}."
+        range_ = "" if dtype.is_floating_point else f"{dtype} holds {low} to {high}."
         raise ConversionError(
             f"value cannot be converted to type {name or dtype.c_name} without overflow",
             f"The value is {value}. {range_}".strip(),
@@ -144,26 +93,8 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         )
 
 
-def low_high(dtype: DType) -> str:
-    """The range of an integer dtype in words."""
-    low, high = dtypes.limits(dtype)
-    return f"{low} to {high}"
-
-
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
-    refusal = TypeError(
-        message(
-            f"to(): takes a dtype, a device or a tensor, not {', '.join(map(kind_of, args))}.",
-            repair='x.to(tk.float64), x.to("cuda")',
-        )
-    )
-    if len(args) > 1 and not (
-        len(args) == 2
-        and (args[0] is None or isinstance(args[0], (str, Device)) or type(args[0]) is int)
-        and (args[1] is None or isinstance(args[1], (DType, type)))
-    ):
-        raise refusal
     for value in args:
         if isinstance(value, TensorBase):
             dtype, device = value.dtype, value.device
@@ -172,7 +103,8 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
         elif isinstance(value, (str, Device)) or type(value) is int:
             device = as_device(value)
         elif value is not None:
-            raise refusal
+            first = f"to(): expected a dtype, a device or a tensor, not {kind_of(value)}"
+            raise TypeError(message(first, repair="x.to(tk.float64)"))
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 

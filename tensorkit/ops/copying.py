@@ -123,13 +123,10 @@ def fill_(target: Tensor, value: Any) -> Tensor:
     """Set every element of ``target`` to one value: a number or a 0-d tensor."""
     if isinstance(value, TensorBase):
         if value.shape:
-            n_dims = len(value.shape)
             raise ShapeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
-                f"{n_dims} dimensions.",
+                f"{len(value.shape)} dimensions.",
                 repair="x.copy_(value)",
-                a_shape=(),
-                b_shape=tuple(value.shape),
             )
         array = value._array
         if value.device is not CPU and value.device is not target.device:

@@ -4,6 +4,7 @@
 relatives the index has as many dimensions as the tensor and replaces the position along one.
 """
 
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views, writing
-from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_int, need_tensor
+from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor
 from tensorkit.ops.arithmetic import remainder
 from tensorkit.ops.indexing import outside
 from tensorkit.ops.views import refuse_position
@@ -53,7 +54,7 @@ def _prepared(function: str, x: Any, dim: Any, index: Any, name: str = "index") 
     if index.dtype not in (dtypes.int64, dtypes.int32):
         first = f"{function}(): Expected dtype int32/int64 for index"
         raise DTypeError(first, repair=f"{name}.long()")
-    return layout.wrap_dim(need_int(function, "dim", 2, dim), x.dim())
+    return layout.wrap_dim(as_index(dim), x.dim())
 
 
 def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> int:
@@ -72,19 +73,16 @@ def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> in
             continue
         own = tuple(other.shape)
         if len(own) != len(shape):
+            first = f"Index tensor must have the same number of dimensions as {name} tensor"
+            raise ShapeError(first, a_shape=own, b_shape=shape)
+        pairs = enumerate(zip(shape, own, strict=True))
+        if any(size > most and (at != dim or name == "src") for at, (size, most) in pairs):
             raise ShapeError(
-                f"Index tensor must have the same number of dimensions as {name} tensor",
+                f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
+                f"from dimension {dim}",
                 a_shape=own,
                 b_shape=shape,
             )
-        for place, (size, most) in enumerate(zip(shape, own, strict=True)):
-            if size > most and (place != dim or name == "src"):
-                raise ShapeError(
-                    f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
-                    f"from dimension {dim}",
-                    a_shape=own,
-                    b_shape=shape,
-                )
     _refuse_outside(x, dim, index)
     return dim
 
@@ -261,7 +259,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return _index_add(input, index, source, dim=dim, alpha=as_scalar(alpha))
 
 
-scatter_, scatter_add_, index_add_ = map(writing.in_place, (scatter, scatter_add, index_add))
+scatter_ = writing.in_place(scatter)
+scatter_add_ = writing.in_place(scatter_add)
+index_add_ = writing.in_place(index_add)
 
 
 @op(dtypes={"input": "any", "index": "integral", "src": "any"})

@@ -48,7 +48,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
-    if not isinstance(value, TensorBase):
+    is_tensor = isinstance(value, TensorBase)
+    if not is_tensor:
         value = _checked_number(x.dtype, value)
     if index is False:
         return
@@ -56,7 +57,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     target = _viewed(x, index, picks, for_writing=True)
     if picks:
         _put(target, picks, value)
-    elif isinstance(value, TensorBase):
+    elif is_tensor:
         node = "CopyBackwards" if value.ndim else "FillBackward3"
         if value.ndim and value.shape != target.shape:
             value = _without_leading_ones(value)
@@ -77,7 +78,7 @@ def _without_leading_ones(x: Tensor) -> Tensor:
 
 def _viewed(x: Tensor, index: Any, picks: Picks, for_writing: bool = False) -> Tensor:
     """The view that ``x[index]`` is or picks from; what picks from it is added to ``picks``."""
-    parts = index if index.__class__ is tuple else (index,)
+    parts: Sequence[Any] = index if index.__class__ is tuple else (index,)
     n_others = x._array.ndim - len(parts)
     if n_others < 0 or not _PLAIN.issuperset(map(type, parts)):
         parts, n_others = _read(x, index)
@@ -130,7 +131,7 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
         and not {*map(type, index)} <= {int, bool, float}
     ):
         index = tuple(index)  # a list of more than numbers is meant as a tuple
-    parts = index if isinstance(index, tuple) else (index,)
+    parts: Sequence[Any] = index if isinstance(index, tuple) else (index,)
     parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
     n_dims = x._array.ndim
     n_named = sum([_dims_named(part) for part in parts])
@@ -268,15 +269,15 @@ def outside(size: int) -> str:
 
 def _put(x: Tensor, picks: Picks, value: Any) -> None:
     """Write a checked number or a tensor at what picks from ``x``."""
-    dtype = x.dtype
-    if isinstance(value, TensorBase):
+    dtype, is_tensor = x.dtype, isinstance(value, TensorBase)
+    if is_tensor:
         value = _without_leading_ones(value)
         if value.ndim:
             refuse_mix(x.device, value.device, into=x.device)
         if value.device is not CPU or value._node is not None:
             value = moved(value, x.device)
     index = _as_arrays(x, picks, one_number=not getattr(value, "ndim", 0))
-    if not isinstance(value, TensorBase):
+    if not is_tensor:
         array = copying.stored(value, dtype)
     elif value.dtype is dtype:
         array = value._array

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from operator import index as as_index
 from typing import Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, edge_of, finished
-from tensorkit.base import Tensor
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import op
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, views
-from tensorkit.ops.arguments import as_int, need_int, need_tensor, need_tensors
+from tensorkit.ops.arguments import need_tensor, need_tensors
 from tensorkit.ops.promotion import as_array, result_type
 from tensorkit.quiet import quietly
 
@@ -36,7 +37,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             repair="tk.stack(tensors)",
         )
     model = next((shape for shape in shapes if shape != (0,)), (0,))
-    dim = layout.wrap_dim(need_int("cat", "dim", 2, dim if axis is None else axis), len(model))
+    dim = layout.wrap_dim(as_index(dim if axis is None else axis), len(model))
     used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
     try:
         array = quietly(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
@@ -58,7 +59,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     _need_tensors("stack", tensors)
     shape = tuple(tensors[0].shape)
     dim = dim if axis is None else axis
-    dim = layout.wrap_dim(need_int("stack", "dim", 2, dim), len(shape) + 1)
+    dim = layout.wrap_dim(as_index(dim), len(shape) + 1)
     for number, x in enumerate(tensors):
         if x.shape != shape:
             raise ShapeError(
@@ -87,10 +88,8 @@ def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
         if shape == (0,):
             continue
         if len(model) != len(shape):
-            first = (
-                f"Tensors must have same number of dimensions: got {len(model)} and {len(shape)}"
-            )
-            raise ShapeError(first, a_shape=model, b_shape=shape) from None
+            n_dims = f"got {len(model)} and {len(shape)}"
+            raise ShapeError(f"Tensors must have same number of dimensions: {n_dims}") from None
         for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
             if place != dim and wanted != size:
                 raise ShapeError(
@@ -202,10 +201,11 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     need_tensor("repeat_interleave", input)
     if dim is None:
         input, dim = views.flatten(input), 0
-    dim = layout.wrap_dim(need_int("repeat_interleave", "dim", 3, dim), input.dim())
-    shape, count = tuple(input.shape), as_int(repeats)
-    if count is None:
+    dim = layout.wrap_dim(as_index(dim), input.dim())
+    shape = tuple(input.shape)
+    if isinstance(repeats, TensorBase) and repeats._array.size != 1:
         return gathering.index_select(input, dim, _repeated_positions(repeats, shape[dim], dim))
+    count = as_index(repeats)
     if count < 0:
         raise ShapeError("repeats can not be negative")
     apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
@@ -216,7 +216,6 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 
 def _repeated_positions(repeats: Any, size: int, dim: int) -> Tensor:
     """Position 0 as often as ``repeats`` says first, then position 1, and so on."""
-    need_tensor("repeat_interleave", repeats, "repeats", 2)
     if repeats.shape != (size,) or repeats.dtype not in (dtypes.int64, dtypes.int32):
         raise ShapeError(
             "repeats must be integers and have the same size as input along dim, but got "

@@ -9,13 +9,6 @@ from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.errors import DeviceMismatchError
 
 
-def device_of(*values: Any) -> Device:
-    for value in values:
-        if isinstance(value, TensorBase):
-            return value.device
-    return CPU
-
-
 def together(*values: Any) -> tuple[Any, ...]:
     """These tensors and numbers on one device: 0-d tensors of the CPU go to that of the others.
 

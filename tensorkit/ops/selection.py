@@ -1,6 +1,5 @@
 """Choosing by a mask: where, masked_fill, nonzero."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -52,10 +51,6 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 @op(dtypes={"condition": "integral", "input": "any", "other": "any"})
 def _where(xp: Any, condition: Any, input: Any, other: Any) -> Any:
-    if input.__class__ is np.ndarray and _is_zero(other):
-        return kept(xp, condition, input)
-    if other.__class__ is np.ndarray and _is_zero(input):
-        return kept(xp, xp.logical_not(condition), other)
     return xp.where(condition, input, other)
 
 
@@ -64,10 +59,6 @@ _where.grad(
     input=lambda g, condition: where(condition, g, 0.0),
     other=lambda g, condition: where(condition, 0.0, g),
 )
-
-
-def _is_zero(value: Any) -> bool:
-    return getattr(value, "ndim", 0) == 0 and value == 0 and not math.copysign(1, value) < 0
 
 
 _MANY = 2**8
@@ -110,21 +101,20 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     need_tensor("masked_fill", input)
     _need_mask("masked_fill", mask, "mask.bool()")
     layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
-    if isinstance(value, TensorBase):
-        if value.shape:
-            raise ShapeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(value.shape)} dimension(s).",
-                repair="tk.where(mask, value, x)",
-            )
-        if value.device is CPU and value.dtype is not input.dtype:
-            check_value(value.item(), input.dtype)
-        return _fill_with_tensor(input, mask, value.to(input.dtype))
     number = as_number(value)
-    if number is None:
-        raise must_be("masked_fill", "value", 3, "Tensor or a number", value)
-    check_value(number, input.dtype)
-    return _fill_with_number(input, mask, value=number_array(number, input.dtype)[()])
+    if number is not None:
+        check_value(number, input.dtype)
+        return _fill_with_number(input, mask, value=number_array(number, input.dtype)[()])
+    need_tensor("masked_fill", value, "value", 3)
+    if value.shape:
+        raise ShapeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value.shape)} dimension(s).",
+            repair="tk.where(mask, value, x)",
+        )
+    if value.device is CPU and value.dtype is not input.dtype:
+        check_value(value.item(), input.dtype)
+    return _fill_with_tensor(input, mask, value.to(input.dtype))
 
 
 masked_fill_ = writing.in_place(masked_fill)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import accumulate, pairwise
 from math import prod
 from operator import index as as_index
 from typing import Any, NoReturn
@@ -13,14 +14,14 @@ from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import Rule, windows
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.definition import unpacked
+from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.dtypes import DType
 from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import need_sizes, need_tensor, renamed
+from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.windows import add_window
 
 _xp = CPU.backend.xp
@@ -33,7 +34,7 @@ def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        return function(*args, **(renamed(options) if options else options))
+        return function(*args, **{OF_NUMPY.get(name, name): options[name] for name in options})
 
     return call
 
@@ -128,13 +129,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     dim, index = rules.wrap_dim(as_index(dim), input.ndim), as_index(index)
     size = input.shape[dim]
     if not -size <= index < size:
-        raise IndexRangeError(
-            f"select(): index {index} out of range for tensor of size {sizes(input.shape)} "
-            f"at dimension {dim}",
-            index=index,
-            dim=dim,
-            size=size,
-        )
+        refuse_position(index, dim, size)
     return part(input, dim, index % size, SELECT)
 
 
@@ -147,27 +142,16 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     need_tensor("narrow", input)
     dim = rules.wrap_dim(as_index(dim), input.ndim)
     size = input.shape[dim]
-    if not -size <= start <= size:
-        raise IndexRangeError(
-            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})",
-            index=start,
-            dim=dim,
-            size=size,
-        )
-    start = start % size if start < 0 else as_index(start)
-    if length < 0 or start + length > size:
+    start = start + size if start < 0 else start
+    if not (0 <= start <= size and 0 <= length <= size - start):
         raise ShapeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({size}).",
-            a_shape=input.shape,
-            dim=dim,
+            f"start ({start}) + length ({length}) exceeds dimension size ({size}).", dim=dim
         )
     return part(input, dim, slice(start, start + length), SLICE)
 
 
 @_by_numpys_names
-def split(
-    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
 
     >>> tk.split(tk.arange(5), 2)
@@ -180,22 +164,17 @@ def split(
     size, rule = tensor.shape[dim], SPLIT
     if isinstance(split_size_or_sections, (tuple, list)):
         lengths, rule = [*map(as_index, split_size_or_sections)], SPLIT_WITH_SIZES
-        if min(lengths, default=0) < 0 or sum(lengths) != size:
-            raise ShapeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
-                f"size at dimension {dim}), but got split_sizes={sizes(lengths)}",
-                a_shape=tensor.shape,
-            )
     else:
         step = as_index(split_size_or_sections)
-        if step < 0 or (size and not step):
-            raise ShapeError(f"split expects a positive split_size, but got split_size={step}")
-        lengths = [step] * (size // step) + [size % step] * (size % step > 0) if size else [0]
-    parts, start = [], 0
-    for length in lengths:
-        parts.append(part(tensor, dim, slice(start, start + length), rule))
-        start += length
-    return tuple(parts)
+        lengths = [min(step, size - at) for at in range(0, max(size, 1), max(step, 1))]
+    if min(lengths, default=0) < 0 or sum(lengths) != size:
+        raise ShapeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
+            f"size at dimension {dim}), but got split_sizes={sizes(lengths)}",
+            a_shape=tensor.shape,
+        )
+    ends = accumulate(lengths, initial=0)
+    return tuple([part(tensor, dim, slice(*each), rule) for each in pairwise(ends)])
 
 
 @_by_numpys_names
@@ -281,9 +260,10 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
             [3, 4, 5]])
     """
     size = sizes or (shape,)
-    if state.on_arrays and not isinstance(input, TensorBase):
+    is_tensor = isinstance(input, TensorBase)
+    if state.on_arrays and not is_tensor:
         return input.reshape(*size)
-    if not isinstance(input, TensorBase) or input._array.flags.c_contiguous:
+    if not is_tensor or input._array.flags.c_contiguous:
         return view(input, *size)
     array = input._array
     try:
@@ -388,14 +368,7 @@ def ravel(input: Tensor) -> Tensor:
 
 def _expand_differs(input: Tensor, size: Ints) -> None:
     shape = tuple(input.shape)
-    wanted = _kept(size, shape)
-    if min(wanted, default=0) < 0:
-        raise ShapeError(
-            f"The expanded size of the tensor ({min(wanted)}) isn't allowed in a leading, "
-            f"non-existing dimension {wanted.index(min(wanted))}",
-            a_shape=size,
-        )
-    rules.check_expand(shape, wanted, f"torch.{input.dtype.word}Tensor", size)
+    rules.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:
@@ -451,11 +424,8 @@ def t(xp: Any, input: Any) -> Any:
     (1, 3)
     """
     if input.ndim > 2:
-        raise ShapeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D",
-            repair="x.transpose(-2, -1) or x.mT",
-            a_shape=input.shape,
-        )
+        first = f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D"
+        raise ShapeError(first, repair="x.transpose(-2, -1) or x.mT")
     return input.transpose()
 
 
@@ -471,24 +441,22 @@ def transpose(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
     return input.reshape(1).swapaxes(dim0, dim1).reshape(())  # a number counts as a vector
 
 
-@op(view=True, dim=("dims",))
+def _dims_differ(input: Tensor, dims: Ints) -> None:
+    if len(dims) != input.ndim:
+        raise ShapeError(
+            f"permute(): the tensor has {input.ndim} dimensions, but len(dims) = {len(dims)}",
+            repair=f"x.permute({', '.join(map(str, range(input.ndim)))}), in the order you want",
+        )
+
+
+@op(view=True, dim=("dims",), explain=_dims_differ)
 def permute(xp: Any, input: Any, *dims: int) -> Any:
     """View with all dimensions in a new order.
 
     >>> tk.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    dims, n_dims = unpacked(dims), input.ndim
-    if len(dims) != n_dims:
-        raise ShapeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-            f"length of the desired ordering of dimensions i.e. input.dim() = {n_dims} is not "
-            f"equal to len(dims) = {len(dims)}",
-            "Every dimension is named once, those that stay where they are too.",
-            repair=f"x.permute({', '.join(map(str, range(n_dims)))}), in the order you want",
-            a_shape=input.shape,
-        )
-    return input.transpose(dims)
+    return input.transpose(unpacked(dims))
 
 
 t.grad(input=lambda g: t(g))
@@ -564,21 +532,14 @@ def as_strided(
     """
     need_tensor("as_strided", input)
     offset = base.offset_of(input) if storage_offset is None else as_index(storage_offset)
-    shape = need_sizes("as_strided", "size", size)
-    strides = need_sizes("as_strided", "stride", stride)
-    if len(shape) != len(strides):
-        raise ShapeError("mismatch in length of strides and shape", a_shape=shape, b_shape=strides)
-    if min(*shape, *strides, offset, 0) < 0:
+    shape, strides = tuple(map(as_index, size)), tuple(map(as_index, stride))
+    if len(shape) != len(strides) or min(*shape, *strides, offset, 0) < 0:
         raise ShapeError(
-            "as_strided: Negative strides are not supported at the moment, "
-            f"got strides: {sizes(strides)}",
-            f"The sizes are {sizes(shape)}, the storage offset is {offset}.",
-            a_shape=shape,
+            f"as_strided: sizes {sizes(shape)}, strides {sizes(strides)} and offset {offset} "
+            "should be as many sizes as strides, and none of them negative"
         )
-    itemsize = input.itemsize
-    have = base.storage_of(input).nbytes()
+    itemsize, have = input.itemsize, base.storage_of(input).nbytes()
     need = (offset + rules.extent(shape, strides)) * itemsize
-    rules.check_size(shape, itemsize)
     if 0 not in shape and need > have:
         raise ShapeError(
             f"setStorage: sizes {sizes(shape)}, strides {sizes(strides)}, storage offset "

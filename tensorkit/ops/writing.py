@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import check_write, rebase, save_result, written
 from tensorkit.autograd.node import Node, Rule, edge_of, make_node
 from tensorkit.base import Tensor, TensorBase
@@ -15,31 +14,7 @@ from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.quiet import quiet, quietly
-
-
-def write_plainly(x: TensorBase, array: Any, operation: str, at: Any = ...) -> bool:
-    """Write where nothing is to be asked or recorded; False where something is.
-
-    The shape of ``array``, its overlap with ``x`` and what it is tracked by are the caller's care.
-    With ``at``, a NumPy index, only these elements are written. ``array`` may also be a function
-    that writes into the array it is given.
-    """
-    own = x._array
-    if not (x._node is base.watch is None and own.__class__ is np.ndarray):
-        return False
-    if state.inference or not (own.flags.c_contiguous and own.flags.writeable):
-        return False
-    if array.__class__ is np.ndarray and array.dtype is own.dtype:
-        own[at] = array
-    else:
-        change, args = (array, (own,)) if callable(array) else (own.__setitem__, (at, array))
-        try:
-            quiet.run(change, *args)
-        except RuntimeError:  # `quiet` is entered already
-            quietly(change, *args)
-    written(x, operation)
-    return True
+from tensorkit.quiet import quietly
 
 
 def write(
@@ -54,8 +29,8 @@ def write(
 
     ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
     index of the elements to write; without it, all are. Every write goes through here, after all
-    checks, or through ``write_plainly``: it makes a new version, and with a ``rule`` it is
-    recorded; ``values`` are those of ``record``.
+    checks: it makes a new version, and with a ``rule`` it is recorded; ``values`` are those that
+    ``record`` takes.
     """
     if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)

@@ -221,7 +221,9 @@ class Ufunc:
     def at(self, total, places, values):
         assert self.name == "add"
         assert total.dtype.char in _ATOMIC
-        self.cupy.run("add.at", np.add.at, (total, places, values))
+        self.cupy.run(
+            "add.at", lambda x, i, y: np.add.at(x, _inside(i, x.shape), y), (total, places, values)
+        )
 
 
 def _module(name, **members):

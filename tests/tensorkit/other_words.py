@@ -23,6 +23,7 @@ OTHER_WORDS = re.compile(
             r"^Input dtypes must be the same",
             r"\(\) (got an unexpected|takes|received an invalid|missing)",
             r"argument '\w+' (\(position \d+\) )?must be",
+            r"^slice\(\) cannot be applied to a 0-dim",
             r"int too big to convert|failed to unpack the object at pos",
             r"^\w+ did not match \w+$",
             r"^attempting to assign a gradient with dtype",
@@ -51,6 +52,7 @@ OTHER_WORDS = re.compile(
             r"_kernel_impl\" not implemented",
             # views, indices, gathering
             r"^narrow\(\): length must be",
+            r"^start out of range|^permute\(sparse_coo\)|failed to unpack",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
             r"^movedim: repeated dim|^diagonal dimensions cannot be",
             r"^expected Tensor as element 0 in argument 0, but got list",

@@ -414,7 +414,6 @@ PROGRAMS = """
     x.permute(1, 5)
     x.expand(3, 3)
     x.expand(-1, 4)
-    x.expand(-1, 2, 3)
     x.expand(3)
     x.expand(2, -1, -1).stride()
     x.flatten(1, 0)
