@@ -264,7 +264,7 @@ _METHODS = (
     "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
     "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
     "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
-    "square_ tan_ tanh_ trunc_ zero_"
+    "tan_ tanh_ trunc_ zero_"
 )
 
 
