@@ -21,7 +21,7 @@ from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
 from tensorkit.ops import reductions
-from tensorkit.quiet import quiet
+from tensorkit.errstate import silent
 
 
 class Asked:
@@ -68,7 +68,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         asked.times += 1
         return function(*args)
 
-    quiet.decline()
+    silent.close()
     restore = PLACES[name](counted)
     try:
         yield asked
@@ -78,7 +78,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
     finally:
         for undo in restore:
             undo()
-        quiet.accept()
+        silent.open()
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:
@@ -131,6 +131,15 @@ def _ours_where_it_refuses(mine: Any, own: Any) -> Any:
             return own(a, b)
 
     return fitting
+
+
+def _of_contiguous(mine: Any, own: Any) -> Any:
+    """Of an array in the standard order the strides are what the learner's function says."""
+
+    def strides_of(array: Any) -> Any:
+        return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)
+
+    return strides_of
 
 
 def _formula(operation: str, number: str | None = None) -> Callable[[Any], list[Undo]]:
@@ -244,7 +253,7 @@ def _momentum_step(mine: Any) -> list[Undo]:
 
 
 PLACES: dict[str, Callable[[Any], list[Undo]]] = {
-    "strides_of": _module_function("tensorkit.layout", "contiguous_strides"),
+    "strides_of": _module_function("tensorkit.base", "strides_of", _of_contiguous),
     "contiguous_by_hand": _module_function("tensorkit.layout", "is_contiguous"),
     "broadcast_shape": _module_function(
         "tensorkit.layout", "broadcast_shapes", _ours_where_it_refuses

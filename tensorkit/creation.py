@@ -31,11 +31,11 @@ from tensorkit.errors import (
     message,
     type_name,
 )
+from tensorkit.errstate import silently
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
-from tensorkit.ops.moving import moved
-from tensorkit.quiet import quietly
+from tensorkit.ops.transfer import moved
 from tensorkit.storage import Storage
 
 _BLOCK_BYTES = 32
@@ -68,7 +68,10 @@ class Options(NamedTuple):
         need_tensor(self.function, x)
         dtype, shape = self.dtype or x.dtype, x._array.shape
         device = x.device if self.device is None else as_device(self.device)
-        return base.new(device.backend.allocate(dtype.numpy, shape, x._strides))
+        strides = list(x._strides)
+        for dim in reversed(range(len(shape))):  # a repeated dimension stays before those after it
+            strides[dim] = strides[dim] or max(strides[dim + 1 :], default=0)
+        return base.new(device.backend.allocate(dtype.numpy, shape, tuple(strides)))
 
     def holding(self, array: Any) -> Tensor:
         """A tensor of the values of a fresh NumPy array, which is kept or sent to the device."""
@@ -378,7 +381,7 @@ def tensor(options: Options, data: Any) -> Tensor:
     if dtype is None:
         dtype = functools.reduce(dtypes.promote, found) if found else dtypes.get_default_dtype()
     try:
-        return options.holding(quietly(_array_of, numbers, dtype))
+        return options.holding(silently(_array_of, numbers, dtype))
     except ValueError:  # NumPy's, of lists that make no rectangle
         _check_lengths(numbers, 0, _first_lengths(numbers))
         raise
@@ -560,6 +563,11 @@ _CUDA = 2  # DLPack's number for memory of CUDA devices
 
 def cuda_array_interface(x: Tensor) -> Any:
     """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
+    if x.device is CPU:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {x.type()} If CUDA data "
+            "is required use tensor.cuda() to copy tensor to device memory."
+        )
     if x.requires_grad:
         raise AutogradError(
             "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "

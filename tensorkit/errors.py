@@ -144,10 +144,11 @@ def refuse_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
     ...
     """
     for name, value in given.items():
-        if value:
+        is_plain = isinstance(value, (bool, int, float, str))
+        if value is not None and (not is_plain or value):
             raise NotSupportedError(
                 f"{owner} has {has}; {name} is not part of tensorkit",
-                repair=f"leave {name}={value!r} out",
+                repair=f"leave {name} out",
             )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from tensorkit import absent, creation
 from tensorkit._tensor import Tensor
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, refuse_options, sizes
 from tensorkit.layout import Ints
 from tensorkit.nn.losses import binary_cross_entropy as binary_cross_entropy
 from tensorkit.nn.losses import (
@@ -29,10 +29,9 @@ from tensorkit.ops.elementary import tanh as tanh
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
 from tensorkit.ops.reductions import mean, total, wide
-from tensorkit.ops.selection import where
 from tensorkit.ops.softmax import log_softmax as log_softmax
 from tensorkit.ops.softmax import softmax as softmax
-from tensorkit.ops.views import t, unsqueeze, view
+from tensorkit.ops.views import t, view
 
 # Layers
 
@@ -71,21 +70,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
 
-    The row ``padding_idx`` gets no gradient. Raises IndexError for a position outside.
+    Raises IndexError for a position outside.
 
     >>> tk.nn.functional.embedding(tk.tensor([1, 1]), tk.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [3., 4.]])
     """
-    if padding_idx is not None:
-        if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= weight.shape[0]
-    return _embedding(weight, input, padding_idx)
+    given = {"padding_idx": None if padding_idx is None else str(padding_idx)}
+    refuse_options("embedding", "input, weight", given)
+    return _embedding(weight, input)
 
 
 @op(tensors=2, ndim={"weight": 2}, dtypes={"weight": "any", "indices": "integral"})
-def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int | None) -> Any:
+def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
         raise IndexRangeError(
@@ -97,33 +94,17 @@ def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int | None) -> A
 
 
 @op(tensors=2, dtypes={"g": "any", "indices": "integral"})
-def _embedding_dense_backward(
-    xp: Any, g: Any, indices: Any, size: Ints, padding_idx: int | None
-) -> Any:
+def _embedding_dense_backward(xp: Any, g: Any, indices: Any, size: Ints) -> Any:
     """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
-    rows, values = indices.reshape(-1), g.reshape(indices.size, *size[1:])
-    if padding_idx is not None:
-        values = xp.where((rows == padding_idx)[:, None], values.dtype.type(0), values)
     result = xp.zeros(size, g.dtype)
-    xp.add.at(result, rows, values)
+    xp.add.at(result, indices.reshape(-1), g.reshape(indices.size, *size[1:]))
     return result
 
 
-def _without_padding(g: Any, indices: Any, padding_idx: int | None) -> Any:
-    found = _embedding(g, indices, padding_idx)
-    return (
-        found if padding_idx is None else where(unsqueeze(indices == padding_idx, -1), 0.0, found)
-    )
-
-
 _embedding.grad(
-    weight=lambda g, indices, shape, padding_idx: _embedding_dense_backward(
-        g, indices, shape, padding_idx
-    ),
+    weight=lambda g, indices, shape: _embedding_dense_backward(g, indices, shape),
 )
-_embedding_dense_backward.grad(
-    g=lambda g, indices, padding_idx: _without_padding(g, indices, padding_idx),
-)
+_embedding_dense_backward.grad(g=lambda g, indices: _embedding(g, indices))
 
 
 def layer_norm(
@@ -229,7 +210,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     if not tensor.numel() and num_classes <= 0:
         raise ShapeError("Can not infer total number of classes from empty tensor.")
-    size = int(tensor.max()) + 1 if num_classes == -1 else num_classes
+    size = num_classes
+    if num_classes == -1:
+        size = tensor.device.backend.item(tensor.max()._array, "one_hot") + 1
     wrong = first_outside(tensor._array, size)
     if wrong is not None:
         kind = "non-negative" if wrong < 0 else "smaller than num_classes"

@@ -68,38 +68,27 @@ class Embedding(Module):
     torch.Size([1, 3, 4])
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, **options: Any) -> None:
         super().__init__()
         placed = {name: options.pop(name, None) for name in ("device", "dtype")}
-        refuse_options("Embedding", "num_embeddings, embedding_dim, padding_idx", options)
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+        others = {name: str(x) for name, x in options.items() if x is not None}
+        refuse_options("Embedding", "num_embeddings, embedding_dim", others)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = Parameter(empty((num_embeddings, embedding_dim), **placed))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw first values: normal numbers; the row of the padding is zero."""
+        """Draw first values: normal numbers."""
         init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at these positions."""
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(input, self.weight)
 
     def extra_repr(self) -> str:
         """The sizes."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
 class LayerNorm(Module):
@@ -165,7 +154,7 @@ class _Function(Module):
         refuse_options(name, has, others)
         own = {**self.settings, **dict(zip(self.settings, args, strict=False)), **named}
         for setting, value in own.items():
-            if setting in ("weight", "pos_weight"):
+            if setting == "weight":
                 self.register_buffer(setting, value)
             else:
                 setattr(self, setting, value)
@@ -294,15 +283,9 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy, **_OF_CLASSES):
     """
 
 
-class BCELoss(_Loss, function=F.binary_cross_entropy, weight=None, reduction="mean"):
+class BCELoss(_Loss, function=F.binary_cross_entropy, reduction="mean"):
     """Binary cross entropy of probabilities."""
 
 
-class BCEWithLogitsLoss(
-    _Loss,
-    function=F.binary_cross_entropy_with_logits,
-    weight=None,
-    reduction="mean",
-    pos_weight=None,
-):
+class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits, reduction="mean"):
     """Binary cross entropy of scores, of which it takes the sigmoid."""

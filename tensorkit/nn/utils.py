@@ -1,12 +1,11 @@
 """What is done to all gradients or parameters together: clipping, one long vector."""
 
-import math
 from collections.abc import Iterable
 
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import zeros
-from tensorkit.errors import DTypeError
+from tensorkit.errors import refuse_options
 from tensorkit.ops.joining import cat, stack
 
 
@@ -33,17 +32,13 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
+    has = "parameters, max_norm, norm_type"
+    refuse_options("clip_grad_norm_", has, {"error_if_nonfinite": error_if_nonfinite})
     gradients = _gradients(parameters)
     if not gradients:
         return zeros(())
     norms = [x.norm(norm_type).to(gradients[0].device) for x in gradients]
     total = stack(norms).norm(norm_type)
-    if error_if_nonfinite and not math.isfinite(total.item()):
-        raise DTypeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
-            "non-finite, so it cannot be clipped. To disable this error and scale the "
-            "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     # all are there before the first gradient is scaled: memory may run out
     scales = [scale.to(x.device, x.dtype) for x in gradients]
@@ -55,8 +50,11 @@ def clip_grad_norm_(
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp all gradients to ``[-clip_value, clip_value]``."""
-    for gradient in _gradients(parameters):
-        gradient.clamp_(-clip_value, clip_value)
+    gradients = _gradients(parameters)
+    # all are there before the first gradient is changed: memory may run out
+    clamped = [gradient.clamp(-clip_value, clip_value) for gradient in gradients]
+    for gradient, own in zip(gradients, clamped, strict=True):
+        gradient.copy_(own)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

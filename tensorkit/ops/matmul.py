@@ -233,7 +233,7 @@ def matmul(input: Any, other: Any) -> Tensor:
     if n_left == 2 and n_right == 1:
         return mv(input, other)
     if n_left == 1 and n_right == 2:
-        return squeeze(mm(unsqueeze(input, 0), other), 0)
+        return _squeezed(mm(unsqueeze(input, 0), other))
     if n_right <= 2:
         return _folded(input, other)
     return _batched(input, other)
@@ -244,6 +244,15 @@ def operator(self: Tensor, other: Any) -> Any:
     if not isinstance(other, TensorBase):
         return NotImplemented
     return matmul(self, other)
+
+
+@op()
+def _squeezed(xp: Any, input: Any) -> Any:
+    """The only row of a product, which nobody else has."""
+    return input[0]
+
+
+_squeezed.grad(node="SqueezeBackward4", input=lambda g: unsqueeze(g, 0))
 
 
 def _folded(x: Tensor, y: Tensor) -> Tensor:

@@ -54,6 +54,8 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
+    if isinstance(g, np.generic):  # what NumPy makes of an array without dimensions
+        g = np.asarray(g)
     return expand(restored(g, shape, dim, keepdim), shape)
 
 

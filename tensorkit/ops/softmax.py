@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from tensorkit.dispatch import op
 from tensorkit.dtypes import DType, as_dtype, get_default_dtype, of_numpy
 from tensorkit.layout import Ints
@@ -44,8 +46,14 @@ def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DT
     return by_rows(xp, kernel, dim, wide(xp, x)).astype(x.dtype, copy=False)
 
 
+def _are_moderate(xp: Any, x: Any) -> bool:
+    """Whether exponentials of many numbers are safe as they are, which saves half of the time."""
+    return xp is np and x.size >= 4096 and bool(x.max() < 30 and x.min() > -30)
+
+
 def _softmax(xp: Any, x: Any, dim: int) -> Any:
-    powers = xp.exp(x - x.max(dim, keepdims=True))
+    powers = x if _are_moderate(xp, x) else x - x.max(dim, keepdims=True)
+    powers = xp.exp(powers) if powers is x else xp.exp(powers, powers)
     powers /= total(xp, powers, dim, True)
     return powers
 
@@ -76,6 +84,8 @@ def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> An
 
 
 def _log_of_sum(xp: Any, x: Any, axis: Dims) -> Any:
+    if _are_moderate(xp, x):
+        return np.log(total(np, np.exp(x), axis, True))
     largest = x.max(axis=axis, keepdims=True)
     largest = xp.where(xp.isinf(largest), x.dtype.type(0), largest)
     return xp.log(total(xp, xp.exp(x - largest), axis, True)) + largest

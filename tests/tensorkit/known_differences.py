@@ -30,8 +30,7 @@ Differences that no expression below can show:
   another signature without one. keepdim=True alone is taken by mean and sum.
 - Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
   are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
-- A row times a matrix is squeezed by SqueezeBackward1, and a matrix times matrices goes by bmm; in
-  PyTorch by SqueezeBackward4 and mm.
+- A row or a matrix times matrices goes by bmm; in PyTorch mostly by mv and mm.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
   its results are its own. A letter has one size: sizes of 1 do not broadcast.
 - solve, inv, sort and argsort give contiguous tensors; sort(stable=) shows SortBackward0, too.

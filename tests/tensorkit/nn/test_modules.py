@@ -29,7 +29,7 @@ def _model(m):
     m.manual_seed(0)
     block = Block()
     return m.nn.Sequential(
-        m.nn.Embedding(7, 4, padding_idx=2),
+        m.nn.Embedding(7, 4),
         block,
         m.nn.LayerNorm(4),
         m.nn.ModuleList([m.nn.Linear(4, 4, bias=False) for _ in range(2)])[0],
