@@ -135,7 +135,8 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     if not n_dims and isinstance(index, slice):
         _bounds(index, 0)  # a step of 0 is the first complaint
         raise IndexRangeError("slice() cannot be applied to a 0-dim tensor.", repair="x[None]")
-    if not n_dims and not isinstance(index, tuple) and parts[0].__class__ is int:
+    is_bare = not isinstance(index, (tuple, TensorBase))
+    if not n_dims and is_bare and parts[0].__class__ is int:
         raise IndexRangeError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
