@@ -38,7 +38,7 @@ from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import TensorkitError
 from tensorkit.errstate import silent, silently
 from tensorkit.ops.arguments import as_number
-from tensorkit.ops.promotion import as_array, result_type
+from tensorkit.ops.promotion import promoted, result_type
 from tensorkit.ops.transfer import together
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
 
@@ -467,7 +467,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     tensors = list(together(*tensors))
     values.update(zip(definition.inputs, tensors, strict=True))
     if definition.promote or definition.to_floating:
-        arrays, dtype = _promoted(definition, tensors)
+        arrays, dtype = promoted(tensors, definition.to_floating)
         explainer.refuse_promoted(definition, values, dtype)
     else:
         explainer.refuse(definition, values)
@@ -504,11 +504,3 @@ def _counted_as_vector(
     if isinstance(found, tuple):
         return tuple(each.reshape(()) if each.size == 1 else each for each in found)
     return found.reshape(()) if found.size == 1 else found
-
-
-def _promoted(definition: Definition, tensors: list[Any]) -> tuple[list[Any], dtypes.DType]:
-    """Tensors and numbers as arrays of the dtype that they have together, and that dtype."""
-    dtype = result_type(*[x for x in tensors if x is not None])
-    if definition.to_floating and not dtype.is_floating_point:
-        dtype = dtypes.get_default_dtype()
-    return [None if x is None else silently(as_array, x, dtype) for x in tensors], dtype
