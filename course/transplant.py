@@ -134,7 +134,7 @@ def _ours_where_it_refuses(mine: Any, own: Any) -> Any:
 
 
 def _of_contiguous(mine: Any, own: Any) -> Any:
-    """The strides of arrays in the standard order are what the learner's function says of shapes."""
+    """Of an array in the standard order the strides are what the learner's function says."""
 
     def strides_of(array: Any) -> Any:
         return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)

@@ -84,6 +84,7 @@ def in_place(
             theirs = [x.device for x in others if isinstance(x, TensorBase)]
             refuse_mix(CPU, *theirs, into=CPU)
         tracked = check_write(input, *others)
+        check_overlap(input, *others)
         if check is not None:
             check(input, *args, **options)
         old: Any = input
@@ -91,7 +92,6 @@ def in_place(
             old = base.new(input._array.copy(order="K"))
             old._node = edge_of(input)
         result = operation(old, *args, **options)
-        check_overlap(input, *others)
         check_output_shape(tuple(input.shape), tuple(result.shape))
         check_output_dtype(result.dtype, input.dtype)
         if tracked and not isinstance(result._node, Node):

@@ -53,6 +53,9 @@ OTHER_WORDS = re.compile(
             # views, indices, gathering
             r"^narrow\(\): length must be",
             r"^start out of range|^permute\(sparse_coo\)|failed to unpack",
+            r"^select\(\): index|^as_strided: Negative|^mismatch in length of strides",
+            r"^narrow\(\): length must be",
+            r"^start out of range|^permute\(sparse_coo\)|failed to unpack",
             r"^split(_with_sizes)?\(?\)? expects|^split_size can only|split_sizes' \(position 2\)",
             r"^movedim: repeated dim|^diagonal dimensions cannot be",
             r"^expected Tensor as element 0 in argument 0, but got list",
