@@ -466,8 +466,10 @@ def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
             if (own is not None and own.version) or (other is not None and other.version):
                 found = own.version if own else 0, other.version if other else 0
                 node.versions = pick((*found, *no_versions))
-        node.order = next_order()
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        node.order, node.dtype, node.device = next_order(), array.dtype, result.device
+        node.shape = array.shape
+        if left.__class__ is Node and left.shape == node.shape:
+            node.shape = left.shape  # one tuple for both: a sixth of a node's memory
 
     return record_short
 

@@ -28,7 +28,7 @@ from tensorkit.errors import (
 )
 from tensorkit.ops import copying, views, writing
 from tensorkit.ops.arguments import check_value
-from tensorkit.ops.moving import moved
+from tensorkit.ops.transfer import moved
 from tensorkit.ops.views import refuse_index, refuse_position, take
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
