@@ -480,7 +480,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:
-        raise explainer.in_words(definition, error) from error
+        raise explainer.in_words(definition, error) from None
     return _finish(definition, found, (*tensors, *others), named)
 
 

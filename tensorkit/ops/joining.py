@@ -155,7 +155,8 @@ def flip(xp: Any, input: Any, *dims: int) -> Any:
     if not dims:
         raise TypeError("dims are missing")
     vector = input.reshape(input.shape or (1,))  # a number counts as one
-    return xp.flip(vector, unpacked(dims)).reshape(input.shape).copy(order="K")
+    order = "C" if 0 in input.strides else "K"  # what is repeated has no order
+    return xp.flip(vector, unpacked(dims)).reshape(input.shape).copy(order=order)
 
 
 @op()
