@@ -20,8 +20,8 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
+from tensorkit.errstate import silent
 from tensorkit.ops import reductions
-from tensorkit.quiet import quiet
 
 
 class Asked:
@@ -68,7 +68,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         asked.times += 1
         return function(*args)
 
-    quiet.decline()
+    silent.close()
     restore = PLACES[name](counted)
     try:
         yield asked
@@ -78,7 +78,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
     finally:
         for undo in restore:
             undo()
-        quiet.accept()
+        silent.open()
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:
@@ -134,7 +134,7 @@ def _ours_where_it_refuses(mine: Any, own: Any) -> Any:
 
 
 def _of_contiguous(mine: Any, own: Any) -> Any:
-    """The strides of arrays in the standard order are what the learner's function says of shapes."""
+    """Of an array in the standard order the strides are what the learner's function says."""
 
     def strides_of(array: Any) -> Any:
         return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)

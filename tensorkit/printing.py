@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.autograd.node import edge_of
 from tensorkit.base import TensorBase
-from tensorkit.quiet import quietly
+from tensorkit.errstate import silently
 
 
 class Options(NamedTuple):
@@ -62,36 +62,25 @@ def text(x: TensorBase) -> str:
     prefix = "tensor("
     array = x.device.backend.to_host(x._array, "print")
     suffixes = [] if x.device.type == "cpu" else [f"device='{x.device}'"]
-    if array.size == 0:
-        body = "[]"
-        if array.ndim != 1:
-            suffixes.append(f"size={tuple(x.shape)}")
-        shows_dtype = x.dtype is not dtypes.get_default_dtype()
-    else:
-        if not _options.edgeitems:
-            suffixes.append(f"size={tuple(x.shape)}")
-        shorten = array.size > _options.threshold
-        shown = _edges(array) if shorten else array
-        number = _Format(shown, x.dtype)
+    shorten = array.size > _options.threshold
+    body = "[]"
+    if array.size:
+        number = _Format(_edges(array) if shorten else array, x.dtype)
         body = _rows(array, len(prefix), shorten, number)
-        implied = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
-        shows_dtype = x.dtype not in implied
-    if shows_dtype:
+    if not _options.edgeitems if array.size else array.ndim != 1:
+        suffixes.append(f"size={tuple(x.shape)}")
+    implied = (dtypes.int64, dtypes.bool_) if array.size else ()
+    if x.dtype not in (dtypes.get_default_dtype(), *implied):
         suffixes.append(f"dtype={x.dtype}")
     edge = edge_of(x)
-    if edge is x:
-        suffixes.append("requires_grad=True")
-    elif edge is not None:
-        suffixes.append(f"grad_fn={edge!r}")
-    return _with_suffixes(prefix + body, suffixes, len(prefix))
-
-
-def _with_suffixes(body: str, suffixes: list[str], indent: int) -> str:
+    if edge is not None:
+        suffixes.append("requires_grad=True" if edge is x else f"grad_fn={edge!r}")
+    body = prefix + body
     width = len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
         if width + len(suffix) + 2 > _options.linewidth:
-            body += ",\n" + " " * indent + suffix
-            width = indent + len(suffix)
+            body += ",\n" + " " * len(prefix) + suffix
+            width = len(prefix) + len(suffix)
         else:
             body += ", " + suffix
             width += len(suffix) + 2
@@ -115,24 +104,19 @@ class _Format:
 
     def __init__(self, array: Any, dtype: dtypes.DType) -> None:
         self.is_floating = dtype.is_floating_point
-        self.whole_numbers = True
-        self.scientific = False
-        self.width = 1
-        if not self.is_floating:
-            self.width = max([self.width, *(len(str(v)) for v in array.ravel().tolist())])
-            return
-        values = quietly(array.astype, np.float64).ravel()
-        values = values[np.isfinite(values) & (values != 0)]
-        if not values.size:
-            return  # only zeros, infinities and nans: the width is 1, as in PyTorch
-        largest, smallest = float(np.abs(values).max()), float(np.abs(values).min())
-        self.whole_numbers = bool((values == np.ceil(values)).all())
-        if _options.sci_mode is None:
-            spread = quietly(np.divide, largest, smallest)
+        self.whole_numbers, self.scientific = True, False
+        values = array.ravel()
+        if self.is_floating:
+            values = silently(values.astype, np.float64)
+            values = values[np.isfinite(values) & (values != 0)]
+        if self.is_floating and values.size:  # else zeros, infinities and nans: the width is 1
+            largest, smallest = float(np.abs(values).max()), float(np.abs(values).min())
+            self.whole_numbers = bool((values == np.ceil(values)).all())
+            spread = silently(np.divide, largest, smallest)
             self.scientific = bool(spread > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4)
-        else:
-            self.scientific = _options.sci_mode
-        self.width = max([self.width, *(len(self._number(v)) for v in values.tolist())])
+            if _options.sci_mode is not None:
+                self.scientific = _options.sci_mode
+        self.width = max([1, *(len(self._number(value)) for value in values.tolist())])
 
     def _number(self, value: Any) -> str:
         if not self.is_floating:
@@ -140,8 +124,7 @@ class _Format:
         if self.scientific:
             return f"{value:.{_options.precision}e}"
         if self.whole_numbers:
-            point = "." if math.isfinite(value) else ""
-            return f"{value:.0f}{point}"
+            return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
         return f"{value:.{_options.precision}f}"
 
     def __call__(self, value: Any) -> str:

@@ -27,8 +27,8 @@ from tensorkit.autograd.node import (
     windows,
 )
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
-from tensorkit.frames import HOME
 
 _new = object.__new__
 

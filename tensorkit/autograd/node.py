@@ -416,7 +416,9 @@ def is_short(rule: Rule, defaults: dict[str, Any]) -> bool:
     return 0 < len(rule.inputs) <= 2 and {*rule.keeps} <= {*rule.inputs, *defaults, *known}
 
 
-def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+def recorder(  # noqa: C901 - without calls
+    rule: Rule, defaults: dict[str, Any]
+) -> Callable[..., object]:
     """``record`` in short, for one or two inputs, of which one may be a number.
 
     Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require
@@ -466,8 +468,10 @@ def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
             if (own is not None and own.version) or (other is not None and other.version):
                 found = own.version if own else 0, other.version if other else 0
                 node.versions = pick((*found, *no_versions))
-        node.order = next_order()
-        node.shape, node.dtype, node.device = array.shape, array.dtype, result.device
+        node.order, node.dtype, node.device = next_order(), array.dtype, result.device
+        node.shape = array.shape
+        if left.__class__ is Node and left.shape == node.shape:
+            node.shape = left.shape  # one tuple for both: a sixth of a node's memory
 
     return record_short
 

@@ -305,6 +305,8 @@ def relu(xp: Any, input: Any) -> Any:
     >>> tk.relu(tk.tensor([-1., 2.]))
     tensor([0., 2.])
     """
+    if input.dtype.char == "e":  # of which NumPy takes the first of two zeros
+        return xp.where(input < 0, input.dtype.type(0), input)
     return xp.maximum(input.dtype.type(0), input)  # -0. stays, as in PyTorch
 
 

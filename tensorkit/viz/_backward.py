@@ -10,7 +10,7 @@ import numpy as np
 from tensorkit import creation
 from tensorkit.autograd.function import Application
 from tensorkit.autograd.grad_mode import on_arrays
-from tensorkit.autograd.node import Outputs
+from tensorkit.autograd.node import Outputs, edge_of
 from tensorkit.base import Tensor
 from tensorkit.creation import from_numpy
 from tensorkit.devices import backend_of
@@ -119,8 +119,9 @@ def backward(
 def _start(loss: Tensor, gradient: Tensor) -> Any:
     """The array with which the walk begins, as the node of ``loss`` takes it."""
     node = loss.grad_fn
-    if loss._node is not node:  # one of several outputs
-        return Outputs({loss._node.output_nr: gradient.detach()._array})
+    edge = edge_of(loss)
+    if node is not None and edge is not node:  # one of several outputs
+        return Outputs({edge.output_nr: gradient.detach()._array})
     return gradient.detach()._array
 
 

@@ -160,7 +160,7 @@ MATRIX = {
     "in place transposed": lambda m, x: _through_transposed(x * x, x),
     "copy_": lambda m, x: (x * x).copy_(x[:1] * 3),
     "in place log": lambda m, x: (x * x).log1p_() * (x * x).log2_() * (x * x).log10_() + x,
-    "in place powers": lambda m, x: (x * 1).expm1_() * (x * 1).square_() * (x * x).rsqrt_(),
+    "in place powers": lambda m, x: (x * 1).expm1_() * (x * 1).pow_(2) * (x * x).rsqrt_(),
     "in place angles": lambda m, x: (x * 0.3).asin_() * (x * 0.3).acos_() * (x * 0.3).tan_(),
     "in place atan": lambda m, x: (x * 1).atan_() * x,
     "in place sinh": lambda m, x: (x * 1).sinh_() * (x * 1).cosh_() * (x * 1).erf_(),
