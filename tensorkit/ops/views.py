@@ -263,21 +263,22 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
     is_tensor = isinstance(input, TensorBase)
     if state.on_arrays and not is_tensor:
         return input.reshape(*size)
-    if not is_tensor or input._array.flags.c_contiguous:
-        return view(input, *size)
-    array = input._array
     try:
+        array = input._array
         shown = _reshaped(array, unpacked(size))
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return view(input, *size)  # which says what is wrong
-    if _shares(shown, array):
-        return _reshape_alias(input, shown.shape)  # a view under another name, as in PyTorch
-    return unsafe_view(copying.contiguous(input), size=shown.shape)
+    is_plain = array.flags.c_contiguous
+    if not is_plain and not _shares(shown, array):
+        return unsafe_view(copying.contiguous(input), size=shown.shape)
+    values = None if input._node is None else {"size": shown.shape}
+    rule = view.definition.rules[None] if is_plain else _ALIAS  # as in PyTorch
+    return view_of(input, shown, rule, values)
 
 
-@op(view=True)
-def _reshape_alias(xp: Any, input: Any, *size: int) -> Any:
-    return input.reshape(*size)
+_ALIAS = Rule(
+    "reshape_alias", "ReshapeAliasBackward0", ("x",), {"x": lambda g, shape: reshape(g, shape)}
+)
 
 
 @op()
@@ -332,7 +333,6 @@ def wrap_dims(dim: Any, n_dims: int) -> Ints:
 
 for _node, _view in {
     "ViewBackward0": view,
-    "ReshapeAliasBackward0": _reshape_alias,
     "UnsafeViewBackward0": unsafe_view,
     "UnsqueezeBackward0": unsqueeze,
     **{f"SqueezeBackward{at}": each for at, each in enumerate(_SQUEEZES)},
