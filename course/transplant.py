@@ -20,8 +20,8 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
-from tensorkit.ops import reductions
 from tensorkit.errstate import silent
+from tensorkit.ops import reductions
 
 
 class Asked:

@@ -38,6 +38,7 @@ from tensorkit.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.gradcheck import gradcheck as _gradcheck
 from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
@@ -269,7 +270,9 @@ _METHODS = (
 )
 
 
-autograd.recording = _recording  # type: ignore[assignment]  # not the module of that name
+# not the modules of these names
+autograd.gradcheck = _gradcheck  # type: ignore[assignment]
+autograd.recording = _recording  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> typing.Any:

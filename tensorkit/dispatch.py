@@ -136,7 +136,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
     asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
     first = definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.several)
-    contiguous, bools = definition.contiguous, definition.bools
+    contiguous, bools, is_view = definition.contiguous, definition.bools, definition.view
     counts_as_vector = definition.names_dims
     record: Any = None  # in short
 
@@ -172,6 +172,8 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 found = silent.run(forward, *arrays, *args[n:], **options)
             else:
                 found = silent.run(forward, *arrays, **options)
+            if is_view and not tracked and array.flags.c_contiguous:
+                return view(args[0], found, None)
             if not is_simple:
                 return _finish(definition, found, args, options)
             if (
@@ -444,7 +446,7 @@ def _viewed(
         _record(definition, result, args, options)
         return result
     values = None if x._node is None else _options_of(definition, args, options)
-    return view(x, shown, definition.rules.get(None), values)  # type: ignore[arg-type]
+    return view(x, shown, definition.rules.get(None), values)
 
 
 # The slow way
@@ -478,7 +480,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:
-        raise explainer.in_words(definition, error) from error
+        raise explainer.in_words(definition, error) from None
     return _finish(definition, found, (*tensors, *others), named)
 
 

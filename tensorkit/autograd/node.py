@@ -416,7 +416,9 @@ def is_short(rule: Rule, defaults: dict[str, Any]) -> bool:
     return 0 < len(rule.inputs) <= 2 and {*rule.keeps} <= {*rule.inputs, *defaults, *known}
 
 
-def recorder(rule: Rule, defaults: dict[str, Any]) -> Callable[..., object]:
+def recorder(  # noqa: C901 - without calls
+    rule: Rule, defaults: dict[str, Any]
+) -> Callable[..., object]:
     """``record`` in short, for one or two inputs, of which one may be a number.
 
     Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require

@@ -123,13 +123,16 @@ def _unique2(xp: Any, input: Any, dim: int | None = None) -> Any:
     return values, inverse.reshape(input.shape if dim is None else -1), counts
 
 
-def _refuse() -> NoReturn:
+def _refuse(dim: int | None) -> NoReturn:
+    name = "_unique2" if dim is None else "unique_dim"
     raise NotSupportedError(
-        "the derivative for '_unique2' is not implemented.", repair="x.detach().unique()"
+        f"the derivative for '{name}' is not implemented.", repair="x.detach().unique()"
     )
 
 
-_unique2.grad(node="Unique2Backward0", input=lambda g: _refuse())
+_unique2.grad(
+    node="UniqueDimBackward0", plain="Unique2Backward0", input=lambda g, dim: _refuse(dim)
+)
 
 
 @op(

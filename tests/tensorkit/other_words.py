@@ -29,6 +29,7 @@ OTHER_WORDS = re.compile(
             r"^attempting to assign a gradient with dtype",
             r"^can't retain_grad on Tensor that has requires_grad=False",
             r"^Can't detach views in-place",
+            r'^"round_vml_cpu" not implemented',
             r"^requires_grad_\(\): argument",
             r"^all inputs have to be Tensors or GradientEdges",
             r"^Expected output to be a torch.Tensor",
