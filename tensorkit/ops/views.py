@@ -12,7 +12,7 @@ from tensorkit import layout as rules
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
-from tensorkit.autograd.node import Rule, windows
+from tensorkit.autograd.node import Rule, strided
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
@@ -22,7 +22,7 @@ from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, siz
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.windows import add_window
+from tensorkit.ops.strided import add_strided
 
 _xp = CPU.backend.xp
 _ndarray = _xp.ndarray
@@ -558,6 +558,6 @@ _AS_STRIDED = Rule(
     "as_strided",
     "AsStridedBackward0",
     ("x",),
-    {"x": lambda g, source, target: add_window(g, source=source, target=target)},
+    {"x": lambda g, source, target: add_strided(g, source=source, target=target)},
 )
-windows.insert(0, _AS_STRIDED)
+strided.insert(0, _AS_STRIDED)
