@@ -247,7 +247,6 @@ torch.zeros(-2**64)
 """
 KINDS_OF_ARGUMENTS = r"""
 torch.randperm(3, dtype=torch.bool)
-torch.randperm(0, dtype=torch.bool)
 torch.randperm(3.)
 torch.full((2,), torch.tensor([3.5]))
 torch.full((2,), torch.tensor(3.5))
