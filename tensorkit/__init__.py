@@ -37,6 +37,7 @@ from tensorkit.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from tensorkit.autograd.gradcheck import gradcheck as _gradcheck
 from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
@@ -268,7 +269,8 @@ _METHODS = (
 )
 
 
-autograd.recording = _recording  # type: ignore[assignment]  # not the module of that name
+# not the modules of these names
+autograd.gradcheck, autograd.recording = _gradcheck, _recording  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -42,7 +42,7 @@ def source(*objects: Any) -> Source:
 
     >>> from tensorkit import explain
     >>> explain.source(tk.relu).excerpts[0].lines[1]
-    'def relu(xp: Any, x: Any) -> Any:'
+    'def relu(xp: Any, input: Any) -> Any:'
     """
     return Source([excerpt for it in objects for excerpt in _excerpts(it)])
 

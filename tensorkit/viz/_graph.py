@@ -31,8 +31,8 @@ def graph(t: Tensor, *, values: bool = True, most: int = 40, **named: Tensor) ->
     >>> viz.graph((x * x).sum())
     Autograd graph: 2 operations, 1 leaf
     1. x: leaf, (2,) float32; [1., 2.]; gradient → .grad
-    2. MulBackward0 of 1 and 1: (2,) float32; keeps other (2,) float32; keeps self (2,) float32
-    3. SumBackward0 of 2: () float32; 5.; keeps self_sym_sizes (2,)
+    2. MulBackward0 of 1 and 1: (2,) float32; keeps input (2,) float32; keeps other (2,) float32
+    3. SumBackward0 of 2: () float32; 5.; keeps shape (2,)
     """
     words.must_be_tensor("viz.graph", t)
     if not t.requires_grad:
