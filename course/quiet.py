@@ -90,7 +90,7 @@ def refused(names: tuple[str, ...]) -> Iterator[None]:
     So they do under every other name, in every list or default that holds them: it is their code
     that is exchanged. And so does `input`: a person would be asked in the middle of a check.
     """
-    functions = [vars(home)[attribute] for home, attribute in map(home_of, names)]
+    functions = [getattr(home, attribute) for home, attribute in map(home_of, names)]
     codes = [it.__code__ for it in functions]
     asks, builtins.input = builtins.input, _asked
     try:

@@ -20,8 +20,8 @@ from course.errors import CourseError
 from course.exercise import Exercise, load
 from tensorkit import optim
 from tensorkit.autograd import engine
+from tensorkit.errstate import silent
 from tensorkit.ops import reductions
-from tensorkit.quiet import quiet
 
 
 class Asked:
@@ -68,7 +68,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         asked.times += 1
         return function(*args)
 
-    quiet.decline()
+    silent.close()
     restore = PLACES[name](counted)
     try:
         yield asked
@@ -78,7 +78,7 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
     finally:
         for undo in restore:
             undo()
-        quiet.accept()
+        silent.open()
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:

@@ -4,19 +4,20 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-Where to begin reading:
+The core in the order in which to read it, with minutes:
 
-    base, layout      what a tensor is; shapes, strides and offsets as plain numbers
-    ops.arithmetic    ``a + b``: forward, gradient and example together, as for every operation
-    ops.notation      what ``@op`` makes of such a definition: the function, ``+``, ``add_``;
-                      ops.planning lists what can be told to it
-    ops.general       operands of all kinds: dtypes that differ, numbers, broadcasting, devices, and
-                      the words of what is refused
-    ops.views         ``x.view(2, 3)``: a layout made of a layout; ops.indexing has ``x[index]``
-    autograd          the table of its files, in the order in which to read them: what is recorded
-                      of an operation, and by whom; last autograd.engine, which is ``backward()``
-    devices           where memory is, and which array library computes there
-    nn, optim         modules and optimizers, made of all this
+    base, storage, layout     what a tensor is; shapes and strides as plain numbers           (15)
+    ops.arithmetic            ``a + b``: forward, gradient and example of an operation         (10)
+    definition, dispatch      what ``@op`` makes of that: the direct path and the slow way     (30)
+    explainer, errors         the words of what is refused                                     (10)
+    ops.promotion, transfer   dtypes that differ, numbers; devices that differ                 (10)
+    autograd.node             what is recorded of an operation; its formulas                   (25)
+    autograd.engine           ``backward()``                                                   (20)
+    autograd.inplace          views, versions, writes in place; ops.writing                    (20)
+    ops.views, ops.indexing   ``x.view(2, 3)`` and ``x[index]``                                (15)
+    devices, _tensor          where memory is; the class with its methods (ops.methods)        (10)
+
+nn and optim are made of all this.
 
 A file imports only what stands above it in the list of tests/tensorkit/test_package.py.
 """
@@ -270,7 +271,8 @@ _METHODS = (
 
 
 # not the modules of these names
-autograd.gradcheck, autograd.recording = _gradcheck, _recording  # type: ignore[assignment]
+autograd.gradcheck = _gradcheck  # type: ignore[assignment]
+autograd.recording = _recording  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -36,6 +36,7 @@ from tensorkit.errors import (
     message,
     must_be,
 )
+from tensorkit.errstate import silently
 from tensorkit.ops import (
     copying,
     joining,
@@ -49,7 +50,6 @@ from tensorkit.ops.arguments import (
     without_flags,
 )
 from tensorkit.ops.methods import Methods
-from tensorkit.quiet import quietly
 from tensorkit.storage import Storage
 
 
@@ -454,7 +454,7 @@ class Tensor(Methods):
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
-            return quietly(array.astype, dtype)
+            return silently(array.astype, dtype)
         return array.copy() if copy else array
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -31,11 +31,11 @@ from tensorkit.errors import (
     message,
     type_name,
 )
+from tensorkit.errstate import silently
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
-from tensorkit.ops.moving import moved
-from tensorkit.quiet import quietly
+from tensorkit.ops.transfer import moved
 from tensorkit.storage import Storage
 
 _BLOCK_BYTES = 32
@@ -381,7 +381,7 @@ def tensor(options: Options, data: Any) -> Tensor:
     if dtype is None:
         dtype = functools.reduce(dtypes.promote, found) if found else dtypes.get_default_dtype()
     try:
-        return options.holding(quietly(_array_of, numbers, dtype))
+        return options.holding(silently(_array_of, numbers, dtype))
     except ValueError:  # NumPy's, of lists that make no rectangle
         _check_lengths(numbers, 0, _first_lengths(numbers))
         raise

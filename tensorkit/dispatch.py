@@ -36,11 +36,11 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import Definition, unpacked
 from tensorkit.devices import CPU, backend_of, is_array
 from tensorkit.errors import TensorkitError
+from tensorkit.errstate import silent, silently
 from tensorkit.ops.arguments import as_number
-from tensorkit.ops.moving import together
-from tensorkit.ops.promotion import as_array, result_type
+from tensorkit.ops.promotion import promoted, result_type
+from tensorkit.ops.transfer import together
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
-from tensorkit.quiet import quiet, quietly
 
 _ndarray = np.ndarray
 _asarray = np.asarray
@@ -105,7 +105,7 @@ def _of_one(definition: Definition) -> Any:
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                found = quiet.run(forward, array)
+                found = silent.run(forward, array)
                 if not is_simple:
                     return _finish(definition, found, (input,), {})
                 if (
@@ -136,7 +136,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
     asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
     first = definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.several)
-    contiguous, bools = definition.contiguous, definition.bools
+    contiguous, bools, is_view = definition.contiguous, definition.bools, definition.view
     counts_as_vector = definition.names_dims
     record: Any = None  # in short
 
@@ -169,9 +169,11 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 for at in bools:
                     if args[at:] and args[at].__class__ is not bool:
                         raise TypeError
-                found = quiet.run(forward, *arrays, *args[n:], **options)
+                found = silent.run(forward, *arrays, *args[n:], **options)
             else:
-                found = quiet.run(forward, *arrays, **options)
+                found = silent.run(forward, *arrays, **options)
+            if is_view and not tracked and array.flags.c_contiguous:
+                return view(args[0], found, None)
             if not is_simple:
                 return _finish(definition, found, args, options)
             if (
@@ -206,7 +208,7 @@ def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
     """A number as an array of this dtype, which is kept; KeyError where more is to be asked."""
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         raise KeyError
-    array = quietly(_asarray, value, dtype)
+    array = silently(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
         if len(known) >= _MOST_NUMBERS:
             known.clear()
@@ -240,7 +242,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                 if is_forward:  # which tells a number from a tensor
                     b = b[()]
             if is_here and dtype is b.dtype and dtype.char in letters:
-                found = quiet.run(compute, a, b)
+                found = silent.run(compute, a, b)
                 if found.__class__ is not _ndarray:
                     found = _asarray(found)
                 result = _new(base.public)
@@ -275,7 +277,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             if number is None:
                 number = _number(other, array.dtype, table)
             if array.__class__ is _ndarray and array.dtype.char in letters and not is_forward:
-                result = base.new(_asarray(quiet.run(compute, number, array)))
+                result = base.new(_asarray(silent.run(compute, number, array)))
                 if self._node is not None:
                     _record(definition, result, (other, self), {})
                 return result
@@ -317,7 +319,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if a.__class__ is not _ndarray:
                         function = getattr(backend_of(a).xp, definition.ufunc or "")
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    quiet.run(function, a, b, out=a)
+                    silent.run(function, a, b, out=a)
                     written(input, name)
                     return input
         except _FAILED:
@@ -444,7 +446,7 @@ def _viewed(
         _record(definition, result, args, options)
         return result
     values = None if x._node is None else _options_of(definition, args, options)
-    return view(x, shown, definition.rules.get(None), values)  # type: ignore[arg-type]
+    return view(x, shown, definition.rules.get(None), values)
 
 
 # The slow way
@@ -467,18 +469,18 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     tensors = list(together(*tensors))
     values.update(zip(definition.inputs, tensors, strict=True))
     if definition.promote or definition.to_floating:
-        arrays, dtype = _promoted(definition, tensors)
+        arrays, dtype = promoted(tensors, definition.to_floating)
         explainer.refuse_promoted(definition, values, dtype)
     else:
         explainer.refuse(definition, values)
         arrays = [None if x is None else x._array for x in tensors]
     xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
     try:
-        found = quietly(_counted_as_vector, definition, xp, arrays, others, named)
+        found = silently(_counted_as_vector, definition, xp, arrays, others, named)
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:
-        raise explainer.in_words(definition, error) from error
+        raise explainer.in_words(definition, error) from None
     return _finish(definition, found, (*tensors, *others), named)
 
 
@@ -504,11 +506,3 @@ def _counted_as_vector(
     if isinstance(found, tuple):
         return tuple(each.reshape(()) if each.size == 1 else each for each in found)
     return found.reshape(()) if found.size == 1 else found
-
-
-def _promoted(definition: Definition, tensors: list[Any]) -> tuple[list[Any], dtypes.DType]:
-    """Tensors and numbers as arrays of the dtype that they have together, and that dtype."""
-    dtype = result_type(*[x for x in tensors if x is not None])
-    if definition.to_floating and not dtype.is_floating_point:
-        dtype = dtypes.get_default_dtype()
-    return [None if x is None else quietly(as_array, x, dtype) for x in tensors], dtype

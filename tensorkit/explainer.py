@@ -152,9 +152,10 @@ def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
             continue
         first, dtype = known.setdefault(category, (name, x.dtype))
         if dtype is not x.dtype:
+            both = ("m1", "m2") if definition.name == "mm" else (first, name)  # PyTorch's words
             raise DTypeError(
-                f"{definition.name}(): expected {first} and {name} to have the same dtype, but "
-                f"got: {dtype.whole_name} != {x.dtype.whole_name}",
+                f"expected {' and '.join(both)} to have the same dtype, but got: "
+                f"{dtype.whole_name} != {x.dtype.whole_name}",
                 repair=f"{name}.to(tk.{dtype.name})",
             )
         if x._array.dtype.char not in letters:

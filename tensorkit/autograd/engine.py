@@ -23,12 +23,12 @@ from tensorkit.autograd.grad_mode import enable_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
-from tensorkit.frames import is_ours
-from tensorkit.ops import copying, moving, reductions
-from tensorkit.quiet import SILENT, quietly, reports
+from tensorkit.errstate import SILENT, reports, silently
+from tensorkit.ops import copying, reductions, transfer
 
 
 def backward(
@@ -178,7 +178,7 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
             a_shape=tuple(given.shape),
             b_shape=tuple(shape),
         )
-    given = moving.at_home(given, root.device, place)
+    given = transfer.at_home(given, root.device, place)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
@@ -337,7 +337,7 @@ class _Run:
             with enable_grad():
                 leaf._grad = self.found[key].clone() if have is None else have + self.found[key]
         elif have is not None:
-            quietly(have._xp.add, have._array, self.found[key], out=have._array)
+            silently(have._xp.add, have._array, self.found[key], out=have._array)
             base.storage_of(have).version += 1
         else:
             gradient = self._owned(key)

@@ -23,7 +23,7 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, ShapeError, message, sizes
 from tensorkit.layout import broadcast_shapes
-from tensorkit.ops import moving, views
+from tensorkit.ops import transfer, views
 
 
 class Context:
@@ -258,4 +258,4 @@ class Application(Rule):
                 f"Function {self.node} returned an invalid gradient at index {number} - got "
                 f"{sizes(answer.shape)} but expected shape compatible with {sizes(edge.shape)}"
             )
-        return moving.at_home(answer, edge.device, number, f"Function {self.node} returned an ")
+        return transfer.at_home(answer, edge.device, number, f"Function {self.node} returned an ")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit.errors import NotSupportedError, must_be
-from tensorkit.quiet import quiet
+from tensorkit.errstate import silent
 
 _IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
 
@@ -98,9 +98,9 @@ class _Mode:
 def close_or_open_fast_paths() -> None:
     """In inference mode and while recording every call takes the general path, in all threads."""
     if state.inference or state.watching:
-        quiet.decline()
+        silent.close()
     else:
-        quiet.accept()
+        silent.open()
 
 
 class no_grad(_Mode):

@@ -27,8 +27,8 @@ from tensorkit.autograd.node import (
     windows,
 )
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
-from tensorkit.frames import HOME
 
 _new = object.__new__
 
@@ -59,7 +59,7 @@ def as_view(
 
 
 def view(
-    x: Tensor, array: Any, rule: Rule, values: Any = None, offset: int | None = None
+    x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
 ) -> Tensor:
     """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
     result = _new(base.public)

@@ -18,8 +18,8 @@ from tensorkit import base
 from tensorkit.autograd.grad_mode import close_or_open_fast_paths, state
 from tensorkit.autograd.node import Node, become_leaf, requires_grad
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.call_stack import is_ours
 from tensorkit.dtypes import DType
-from tensorkit.frames import is_ours
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 

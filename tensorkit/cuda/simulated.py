@@ -22,7 +22,7 @@ from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
 from tensorkit.errors import NotSupportedError, message
-from tensorkit.quiet import quietly
+from tensorkit.errstate import silently
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT, _TOTAL = 512, 16 * 2**30
@@ -124,7 +124,7 @@ class Array:
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         """A method of NumPy's arrays."""
         if name in _TO_HOST:
-            return quietly(getattr(self._waited(name), name), *args, **options)
+            return silently(getattr(self._waited(name), name), *args, **options)
         if name in ("take", "compress"):
             _refuse_lists(*args[:1])
         function = {"take": _take, "dot": partial(_product, np.dot)}.get(name)
@@ -162,7 +162,7 @@ class Array:
         backend = self.memory.backend
         index, value = _on_host((index, value), backend)
         index = _inside(index, self.shape)
-        quietly(self._host.__setitem__, index, value)
+        silently(self._host.__setitem__, index, value)
         backend.clock.launch("setitem", self._host[index].nbytes)
 
     def _waited(self, name: str) -> Any:
@@ -348,7 +348,7 @@ class Simulated(CudaBackend):
         host = _on_host(args, self)
         named = {key: _on_host(value, self) for key, value in options.items()}
         try:
-            result = quietly(function, *host, **named)
+            result = silently(function, *host, **named)
         except MemoryError as error:
             shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", np.dtype(np.uint8))
             raise self.out_of_memory(math.prod(shape) * dtype.itemsize, _IN_THE_HOST) from None

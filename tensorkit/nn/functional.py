@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from tensorkit import absent, creation
 from tensorkit._tensor import Tensor
+from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, refuse_options, sizes
 from tensorkit.layout import Ints
@@ -97,7 +98,8 @@ def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
 def _embedding_dense_backward(xp: Any, g: Any, indices: Any, size: Ints) -> Any:
     """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
     result = xp.zeros(size, g.dtype)
-    xp.add.at(result, indices.reshape(-1), g.reshape(indices.size, *size[1:]))
+    rows = indices.reshape(-1)
+    backend_of(result).add_at(result, rows, g.reshape(indices.size, *size[1:]))
     return result
 
 

@@ -1,6 +1,6 @@
 """The operations, a file for each kind, and what they share.
 
-``arguments`` and ``operands`` read what a call was given, ``moving`` and ``writing`` see to devices
-and to writes in place; ``planning``, ``results``, ``general`` and ``notation`` make functions and
-operators of definitions. All other files hold definitions.
+``arguments`` and ``promotion`` read what a call was given, ``transfer`` sees to devices,
+``writing`` to writes in place; ``methods`` gives tensors their methods. All others hold
+definitions.
 """

@@ -95,6 +95,9 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
 
 def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """dtype and device that the arguments of ``to`` name; None where they name none."""
+    n_dtypes = sum(isinstance(value, (DType, type)) for value in args)
+    if max(n_dtypes, len(args) - n_dtypes) > 1:
+        raise TypeError(message("to() takes one device and one dtype", repair="x.to(tk.float64)"))
     for value in args:
         if isinstance(value, TensorBase):
             dtype, device = value.dtype, value.device

@@ -11,13 +11,13 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device
 from tensorkit.dtypes import DType, float16
 from tensorkit.errors import ShapeError, must_be
+from tensorkit.errstate import silently
 from tensorkit.layout import Ints
 from tensorkit.ops import writing
 from tensorkit.ops.arguments import Number, as_number, check_value, need_tensor
-from tensorkit.ops.moving import moved
 from tensorkit.ops.promotion import number_array
 from tensorkit.ops.selection import zeros_as
-from tensorkit.quiet import quietly
+from tensorkit.ops.transfer import moved
 
 
 def clone(input: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def converted(x: TensorBase, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
     array = x._array
     order = "C" if 0 in array.strides else "K"
-    return base.new(quietly(array.astype, dtype.numpy, order))
+    return base.new(silently(array.astype, dtype.numpy, order))
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def copy_(target: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         alike = target._is_contiguous and target.shape == source.shape
         if alike and source.device is CPU and not tracked and base.watch is None:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
-            array = quietly(source._array.astype, target.dtype.numpy, copy=False)
+            array = silently(source._array.astype, target.dtype.numpy, copy=False)
             target.device.backend.write_from_host(target._array, array, "copy_")
             written(target, "copy_")
             return target
@@ -165,4 +165,4 @@ def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
     if dtype.category == 1 and isinstance(number, float):
         number = int(number)
-    return quietly(number_array, number, dtype)
+    return silently(number_array, number, dtype)

@@ -61,15 +61,10 @@ def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> in
     """``dim``, if ``index`` lies inside of ``x`` and, along all dimensions, of ``src``."""
     dim = _prepared(function, x, dim, index)
     shape = tuple(index.shape)
-    if src is not None and src.dtype is not x.dtype:
-        raise DTypeError(
-            f"{function}(): Expected self.dtype to be equal to src.dtype",
-            repair=f"src.to(tk.{x.dtype.name})",
-        )
     if not index.numel():
         return dim
     for name, other in (("self", x), ("src", src)):
-        if other is None:
+        if not isinstance(other, TensorBase):
             continue
         own = tuple(other.shape)
         if len(own) != len(shape):
@@ -215,7 +210,6 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any
     src = more.get("value", src)
     number = None if isinstance(src, TensorBase) else as_number(src)
     if number is None:
-        need_tensor("scatter", src, "src", 4)
         return _scatter(input, index, src, dim=_fitting("scatter", input, dim, index, src))
     dim = _fitting("scatter", input, dim, index)
     check_value(number, input.dtype)
@@ -229,7 +223,6 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
     tensor([1., 0., 5.])
     """
-    need_tensor("scatter_add", src, "src", 4)
     return _scatter_add(input, index, src, dim=_fitting("scatter_add", input, dim, index, src))
 
 
@@ -241,12 +234,6 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """
     need_tensor("index_add", source, "source", 4)
     dim = _prepared("index_add", input, dim, index)
-    if input.dtype is not source.dtype:
-        raise DTypeError(
-            f"index_add(): self ({input.dtype.word}) and source ({source.dtype.word}) must have "
-            "the same scalar type",
-            repair=f"source.to(tk.{input.dtype.name})",
-        )
     wanted = (*input.shape[:dim], index.numel(), *input.shape[dim + 1 :])
     if source.shape != wanted:
         raise ShapeError(

@@ -28,10 +28,11 @@ from tensorkit.errors import (
 )
 from tensorkit.ops import copying, views, writing
 from tensorkit.ops.arguments import check_value
-from tensorkit.ops.moving import moved
+from tensorkit.ops.transfer import moved
 from tensorkit.ops.views import refuse_index, refuse_position, take
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
+_NUMBERS = frozenset((int, bool, float))
 _PLAIN = frozenset((int, slice))
 _VIEWS = frozenset((int, slice, type(None), type(...)))
 
@@ -125,28 +126,22 @@ def _bounds(part: slice, size: int) -> tuple[int, int, int]:
 
 def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     """The parts of an index, and how many dimensions no part names."""
-    if (
-        isinstance(index, list)
-        and len(index) < 32
-        and not {*map(type, index)} <= {int, bool, float}
-    ):
+    if isinstance(index, list) and len(index) < 32 and not {*map(type, index)} <= _NUMBERS:
         index = tuple(index)  # a list of more than numbers is meant as a tuple
     parts: Sequence[Any] = index if isinstance(index, tuple) else (index,)
     parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
     n_dims = x._array.ndim
     n_named = sum([_dims_named(part) for part in parts])
-    if not n_dims and index.__class__ is int:
+    if not n_dims and isinstance(index, slice):
+        _bounds(index, 0)  # a step of 0 is the first complaint
+        raise IndexRangeError("slice() cannot be applied to a 0-dim tensor.", repair="x[None]")
+    is_bare = not isinstance(index, (tuple, TensorBase))
+    if not n_dims and is_bare and parts[0].__class__ is int:
         raise IndexRangeError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
             repair="x.item()",
-            index=0,
-            dim=0,
-            size=0,
         )
-    for part in parts if not n_dims else ():
-        if part.__class__ is slice:
-            _bounds(part, 0)  # a step of 0 is the first complaint
     if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
         raise IndexRangeError(
             f"too many indices for tensor of dimension {n_dims}",

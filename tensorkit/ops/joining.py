@@ -13,11 +13,11 @@ from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import op
 from tensorkit.errors import ShapeError, must_be, sizes
+from tensorkit.errstate import silently
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, views
 from tensorkit.ops.arguments import need_tensor, need_tensors
 from tensorkit.ops.promotion import as_array, result_type
-from tensorkit.quiet import quietly
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -40,7 +40,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     dim = layout.wrap_dim(as_index(dim if axis is None else axis), len(model))
     used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
     try:
-        array = quietly(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
+        array = silently(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
     except ValueError:
         _refuse_shapes(shapes, model, dim)
         raise
@@ -68,7 +68,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
                 a_shape=shape,
                 b_shape=tuple(x.shape),
             )
-    array = quietly(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
+    array = silently(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
     return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
 
 
@@ -155,7 +155,8 @@ def flip(xp: Any, input: Any, *dims: int) -> Any:
     if not dims:
         raise TypeError("dims are missing")
     vector = input.reshape(input.shape or (1,))  # a number counts as one
-    return xp.flip(vector, unpacked(dims)).reshape(input.shape).copy(order="K")
+    order = "C" if 0 in input.strides else "K"  # what is repeated has no order
+    return xp.flip(vector, unpacked(dims)).reshape(input.shape).copy(order=order)
 
 
 @op()

@@ -143,7 +143,18 @@ def mv(xp: Any, input: Any, vec: Any) -> Any:
 mv.grad(input=lambda g, vec: unsqueeze(g, 1) * vec, vec=lambda g, input: mv(t(input), g))
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot")
+def _check_vectors(input: Tensor, tensor: Tensor) -> None:
+    n, m = input.shape[0], tensor.shape[0]
+    if n != m:
+        raise ShapeError(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same "
+            f"number of elements, but got {n} and {m} elements respectively",
+            a_shape=(n,),
+            b_shape=(m,),
+        )
+
+
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_vectors)
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 

@@ -55,7 +55,10 @@ class Methods(TensorBase):
     diagonal = views.diagonal
     narrow = views.narrow
 
-    split = views.split
+    def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of ``split_size`` elements along ``dim``, or of as many as a list says."""
+        return views.split(self, split_size, dim)
+
     chunk = views.chunk
     unbind = views.unbind
 

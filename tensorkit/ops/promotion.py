@@ -7,6 +7,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import TensorBase
 from tensorkit.dtypes import DType
+from tensorkit.errstate import silently
 from tensorkit.ops.arguments import Number, as_number
 
 
@@ -37,6 +38,17 @@ def result_type(*values: Any) -> DType:
     found = dtypes.combine(with_dims, dtypes.combine(without_dims, numbers))
     assert found is not None
     return found
+
+
+def promoted(values: list[Any], to_floating: bool) -> tuple[list[Any], DType]:
+    """Tensors and numbers as arrays of the dtype that they have together, and that dtype.
+
+    None stays None; ``to_floating``: integers become the default dtype.
+    """
+    dtype = result_type(*[x for x in values if x is not None])
+    if to_floating and not dtype.is_floating_point:
+        dtype = dtypes.get_default_dtype()
+    return [None if x is None else silently(as_array, x, dtype) for x in values], dtype
 
 
 def as_array(value: Any, dtype: DType) -> Any:

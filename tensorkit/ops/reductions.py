@@ -32,9 +32,9 @@ Dims = int | Ints | None
 # What reductions share
 
 
-def axes(dim: Dims) -> Dims:
+def axes(x: Any, dim: Dims) -> Dims:
     """The axes that NumPy reduces: where no dimension is named, all are meant."""
-    return None if dim == () else dim
+    return None if dim == () or not x.ndim else dim
 
 
 def count(shape: Ints, dim: Dims) -> int:
@@ -83,7 +83,7 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
     in float32. float16 cannot even count to 4096.
     """
-    axis, dtype = axes(dim), x.dtype
+    axis, dtype = axes(x, dim), x.dtype
     if dtype.char == "e":
         return xp.add.reduce(x, axis, xp.float32, None, keepdims).astype(dtype)
     if dtype.char == "f" and x.ndim:
@@ -320,7 +320,7 @@ def norm(
         found = total(xp, (own != 0).astype(own.dtype), dim, keepdim)
     elif p in (inf, -inf):
         own = xp.absolute(own)
-        found = (own.max if p > 0 else own.min)(axis=axes(dim), keepdims=keepdim)
+        found = (own.max if p > 0 else own.min)(axis=axes(x, dim), keepdims=keepdim)
     else:
         found = total(xp, xp.absolute(own) ** p, dim, keepdim) ** (1 / p)
     return found.astype(x.dtype)
@@ -451,7 +451,7 @@ def amax(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     >>> tk.amax(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
     tensor([5., 3.])
     """
-    return input.max(axis=axes(dim), keepdims=keepdim)
+    return input.max(axis=axes(input, dim), keepdims=keepdim)
 
 
 @op(explain=_need_elements)
@@ -461,7 +461,7 @@ def amin(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     >>> tk.amin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
     tensor([1., 2.])
     """
-    return input.min(axis=axes(dim), keepdims=keepdim)
+    return input.min(axis=axes(input, dim), keepdims=keepdim)
 
 
 def _equal_shares(g: Any, x: Any, out: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:

@@ -11,11 +11,11 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, ShapeError, must_be
+from tensorkit.errstate import silently
 from tensorkit.ops import writing
 from tensorkit.ops.arguments import as_number, check_value, need_tensor
-from tensorkit.ops.moving import together
 from tensorkit.ops.promotion import as_array, is_operand, number_array, result_type
-from tensorkit.quiet import quietly
+from tensorkit.ops.transfer import together
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
@@ -43,8 +43,8 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
             shape = layout.broadcast_shapes(shape, tuple(each.shape))
         elif dtype is not dtypes.float16:  # which takes it as inf
             check_value(each, dtype)
-    chosen = [quietly(as_array, each, dtype) for each in (input, other)]
-    array = quietly(_where.definition.forward, condition._xp, condition._array, *chosen)
+    chosen = [silently(as_array, each, dtype) for each in (input, other)]
+    array = silently(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
     return record(_where.definition.rules[None], base.new(array), values)
 

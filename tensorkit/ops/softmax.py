@@ -76,7 +76,7 @@ def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> An
     tensor(1000.6932)
     """
     x = input if input.dtype.kind == "f" else input.astype(get_default_dtype().numpy)
-    own, axis = wide(xp, x), axes(dim)
+    own, axis = wide(xp, x), axes(x, dim)
     if not x.size:
         return xp.log(total(xp, x, dim, keepdim))
     found = by_rows(xp, _log_of_sum, axis, own)

@@ -48,32 +48,10 @@ def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
 
     Elements that ``target`` sees several times receive the sum.
     """
-    whole = xp.zeros(source.shape, x.dtype)
-    if layout.overlaps_itself(target.shape, target.strides) or not _plain(source, target):
-        flat, start = _laid_out(xp, whole, source, target)
-        positions = _part(xp, xp.arange(flat.size), target, start)
-        backend_of(flat).add_at(flat, positions.reshape(-1), x.reshape(-1))
-        return _part(xp, flat, source, start).copy()
-    _part(xp, whole, target, source.offset)[...] = x
-    return whole
-
-
-def _plain(source: Layout, target: Layout) -> bool:
-    """Whether ``target`` lies inside the contiguous ``source`` and sees no element twice.
-
-    Strides that shrink and stay above what the faster dimensions reach guarantee the latter.
-    """
-    end = source.offset + layout.extent(source.shape, source.strides)
-    reach = 1
-    for stride, size in sorted(zip(target.strides, target.shape, strict=True)):
-        if size > 1:
-            if stride < reach:
-                return False
-            reach = stride * (size - 1) + reach
-    inside = source.offset <= target.offset and (
-        target.offset + layout.extent(target.shape, target.strides) <= end
-    )
-    return inside and layout.is_contiguous(source.shape, source.strides)
+    flat, start = _laid_out(xp, xp.zeros(source.shape, x.dtype), source, target)
+    positions = _part(xp, xp.arange(flat.size), target, start)
+    backend_of(flat).add_at(flat, positions.reshape(-1), x.reshape(-1))
+    return _part(xp, flat, source, start).copy()
 
 
 @op()

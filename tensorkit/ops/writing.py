@@ -12,9 +12,9 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
+from tensorkit.errstate import silently
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.quiet import quietly
 
 
 def write(
@@ -55,11 +55,11 @@ def write(
     if base.watch is not None:
         base.watch.writes(x)
     if callable(array):
-        quietly(array, x._array)
+        silently(array, x._array)
     elif array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
-        quietly(x._array.__setitem__, at, array)
+        silently(x._array.__setitem__, at, array)
     written(x, f"{operation}_")
     if node is not None:
         if "out" in rule.keeps:  # type: ignore[union-attr]

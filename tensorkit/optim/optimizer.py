@@ -19,9 +19,9 @@ from tensorkit.base import TensorBase
 from tensorkit.creation import tensor, zeros_like
 from tensorkit.devices import refuse_mix
 from tensorkit.errors import message, refuse_options
+from tensorkit.errstate import silently
 from tensorkit.nn.module import clear_gradients
 from tensorkit.ops import writing
-from tensorkit.quiet import quietly
 
 
 class Optimizer:
@@ -86,7 +86,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        quietly(self._step)
+        silently(self._step)
         return loss
 
     def _step(self) -> None:

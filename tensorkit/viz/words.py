@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import frames
+from tensorkit import call_stack
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor
 from tensorkit.creation import is_tensor
@@ -140,7 +140,7 @@ def code_line(file: str, line: int) -> str:
 
 def caller() -> FrameType:
     """The first frame outside tensorkit: where the names are that a learner gave."""
-    return frames.of_user(sys._getframe(1))
+    return call_stack.of_user(sys._getframe(1))
 
 
 def as_code(name: str) -> str:

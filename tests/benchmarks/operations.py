@@ -29,7 +29,7 @@ UNARY = words(
     "abs asin atan ceil cos cosh erf exp expm1 floor neg reciprocal relu round sigmoid "
     "sign sin sinh square tan tanh trunc isfinite isinf isnan clone numel is_floating_point "
     "sum mean var std prod amax amin max min argmax argmin any all norm nonzero "
-    "t ravel flatten squeeze trace diag diagonal tril triu unique"
+    "t ravel flatten squeeze diagonal tril triu unique"
 )
 POSITIVE = words("acos log log10 log1p log2 rsqrt sqrt")
 BINARY = words(
@@ -101,7 +101,6 @@ CALLS: dict[str, str] = {
     "where": "m.where(mask, x, y)",
     "where(number)": "m.where(mask, x, 0.0)",
     "masked_fill": "m.masked_fill(x, mask, 0.0)",
-    "masked_select": "m.masked_select(x, mask)",
     "gather": "m.gather(x, 1, i)",
     "scatter": "m.scatter(x, 1, i, y)",
     "scatter_add": "m.scatter_add(x, 1, i, y)",
@@ -118,14 +117,12 @@ CALLS: dict[str, str] = {
     "chunk": "m.chunk(x, 4)",
     "narrow": "m.narrow(x, 0, 1, 2)",
     "select": "m.select(x, 0, 1)",
-    "roll": "m.roll(x, 1, 0)",
     "flip": "m.flip(x, (0,))",
     "permute": "m.permute(f, (2, 0, 1))",
     "transpose": "m.transpose(x, 0, 1)",
     "swapaxes": "m.swapaxes(x, 0, 1)",
     "movedim": "m.movedim(f, 0, 2)",
     "reshape": "m.reshape(x, (-1,))",
-    "unflatten": "m.unflatten(x, 1, (2, -1))",
     "as_strided": "m.as_strided(x, (2, 2), (1, 2))",
     "broadcast_to": "m.broadcast_to(v, (n, n))",
     "broadcast_tensors": "m.broadcast_tensors(x, v)[1]",

@@ -33,6 +33,7 @@ Differences that no expression below can show:
 - A row or a matrix times matrices goes by bmm; in PyTorch mostly by mv and mm.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
   its results are its own. A letter has one size: sizes of 1 do not broadcast.
+- var and std with dim=() mean all dimensions, and so do their gradients; PyTorch's count one.
 - solve, inv, sort and argsort give contiguous tensors; sort(stable=) shows SortBackward0, too.
 - topk names any of several equal elements, PyTorch perhaps another one.
 - clamp takes bools with limits that are bools; clamp_ names the dtype as other operations do

@@ -339,7 +339,7 @@ CHECKED = {
     "detached": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 2, x),
     "constant": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 0, x),
     "one of two": lambda m, x: m.autograd.gradcheck(lambda t: (t.detach(), t * t), x),
-    "detached quietly": lambda m, x: m.autograd.gradcheck(
+    "detached silently": lambda m, x: m.autograd.gradcheck(
         lambda t: t.detach(), x, raise_exception=False
     ),
     "float32": lambda m, x: m.autograd.gradcheck(

@@ -2,7 +2,7 @@
 
 from types import FrameType
 
-HOME = __file__.removesuffix("frames.py")
+HOME = __file__.removesuffix("call_stack.py")
 
 
 def is_ours(frame: FrameType) -> bool:

@@ -29,14 +29,6 @@ def together(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def joining(x: Any, *others: Any) -> tuple[Any, ...]:
-    """``together`` for a tensor to write to, which stays where it is."""
-    if isinstance(x, TensorBase) and x.device is CPU:
-        theirs = (each.device for each in others if isinstance(each, TensorBase))
-        refuse_mix(CPU, *theirs, into=CPU)
-    return together(x, *others)
-
-
 def at_home(gradient: Any, device: Device, place: int, said: str = "") -> Tensor:
     """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
     if gradient.device is device or not gradient.shape:

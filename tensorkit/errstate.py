@@ -1,7 +1,7 @@
 """NumPy without reports: PyTorch never warns of division by zero, overflow or nan.
 
-``quiet.run`` calls a function in a context whose floating-point reports are off. It changes neither
-the user's NumPy settings nor the warning filters.
+``silent.run`` calls a function in a context whose floating-point reports are off. It changes
+neither the user's NumPy settings nor the warning filters.
 """
 
 import contextvars
@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 
-class _Quiet:
+class _Silent:
     """``run(function, *args)`` with NumPy's floating-point reports off.
 
     A context cannot be entered twice: while another thread, or a finalizer's caller, is inside,
-    ``run`` raises RuntimeError, and the general path with its ``quietly`` takes the call.
+    ``run`` raises RuntimeError, and the slow way with its ``silently`` takes the call.
     """
 
     __slots__ = ("_closed_by", "_lock", "_run", "run")
@@ -28,31 +28,31 @@ class _Quiet:
         self._closed_by: set[int] = set()  # threads
         self._lock = threading.Lock()
 
-    def decline(self) -> None:
-        """From now on raise RuntimeError in every thread: all calls then take the general path."""
+    def close(self) -> None:
+        """From now on raise RuntimeError in every thread: all calls then take the slow way."""
         with self._lock:
             self._closed_by.add(threading.get_ident())
-            self.run = _decline
+            self.run = _refuse
 
-    def accept(self) -> None:
-        """Run functions again, unless another thread declines."""
+    def open(self) -> None:
+        """Run functions again, unless another thread has closed it."""
         with self._lock:
             self._closed_by.discard(threading.get_ident())
-            self.run = _decline if self._closed_by else self._run
+            self.run = _refuse if self._closed_by else self._run
 
 
-def _decline(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
+def _refuse(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
     raise RuntimeError("the direct path is closed")
 
 
 _context = contextvars.Context()
 _context.run(np.seterr, all="ignore")
-quiet = _Quiet(_context)
+silent = _Silent(_context)
 ((reports, SILENT),) = _context.items()  # where NumPy keeps what to report, and "nothing"
 
 
-def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call ``function`` with NumPy's reports off, also where ``quiet`` is already entered."""
+def silently(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call ``function`` with NumPy's reports off, also where ``silent`` is already entered."""
     before = reports.set(SILENT)
     try:
         return function(*args, **kwargs)
