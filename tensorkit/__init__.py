@@ -155,6 +155,7 @@ from tensorkit.ops.gathering import (
     scatter_add,
     take_along_dim,
 )
+from tensorkit.ops.indexing import masked_select
 from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate

@@ -67,7 +67,6 @@ _FAMILIES |= {
     "tk.cat of two slices": "roll",
     "x.diagonal().sum()": "trace",
     "x.diagonal(), or tk.eye(n) * x": "diag",
-    "x[mask]": "masked_select",
     "x[index] = values, or index_add and scatter_add": "index_put_",
     "x = x.tril(), x.triu()": "tril_ triu_",
     "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "

@@ -60,7 +60,7 @@ class Options(NamedTuple):
         numpy = (dtype or self.dtype_or_default).numpy
         try:
             return base.new(as_device(self.device).backend.xp.empty(shape, numpy))
-        except ValueError as error:  # sizes that no array has
+        except (ValueError, MemoryError) as error:  # sizes that no array has
             raise ShapeError(f"{self.function}(): {error}", a_shape=shape) from None
 
     def like(self, x: Any) -> Tensor:
@@ -122,7 +122,7 @@ def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
     is_one = len(given) == 1 and isinstance(given[0], (tuple, list))
     sizes = given[0] if is_one else given
     try:
-        if not given or any(isinstance(each, bool) for each in sizes):
+        if not given or (sizes and isinstance(sizes[0], bool)):
             raise TypeError
         shape = tuple(map(operator.index, sizes))
     except TypeError:

@@ -97,6 +97,8 @@ def _integers(x: Tensor, low: int, high: int, generator: Any, why: str) -> Tenso
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
             "'to' itself is never drawn.",
         )
+    if high >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
     _need_range(x.dtype, low, high - 1)
     return _filled(x, _source(generator, x).integers(low, high, x.numel()), why)
 

@@ -24,7 +24,7 @@ from tensorkit.autograd.node import (
     edge_of,
     keep_retaining,
     requires_grad,
-    windows,
+    strided,
 )
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
@@ -177,7 +177,7 @@ class _CopySlices(Rule):
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         inner, source, target = node.arrays()
-        _, read, write = windows
+        _, read, write = strided
         part = read(g, source=source, target=target)
         own, *others = inner.rule.gradients(inner, part, as_tensors)
         if node.edges[0] is None:

@@ -329,7 +329,7 @@ def begin_anew(view: TensorBase, version: int) -> None:
     edge, view._edge, view._seen = edge_of(origin), None, version
     if edge is not None:
         parts = (base.layout_of(origin), base.layout_of(view))
-        view._edge = node = Node(windows[0], view, (edge,), parts)
+        view._edge = node = Node(strided[0], view, (edge,), parts)
         keep_retaining(before, node)
 
 
@@ -340,8 +340,8 @@ def keep_retaining(before: Any, node: Node) -> None:
 
 
 # The rule of ``as_strided``, and how to read and to write a part of a tensor, on tensors and on
-# arrays; ``ops.windows``, which is above this layer, puts them here.
-windows: list[Any] = []
+# arrays; ``ops.strided``, which is above this layer, puts them here.
+strided: list[Any] = []
 
 
 def requires_grad(x: Any) -> bool:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tensorkit import layout
 from tensorkit.autograd.inplace import check_write
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
 from tensorkit.dispatch import op
-from tensorkit.dtypes import DType, float16
+from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errors import (
     DeviceMismatchError,
     DTypeError,
@@ -134,7 +135,7 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     n_named = sum([_dims_named(part) for part in parts])
     if not n_dims and isinstance(index, slice):
         _bounds(index, 0)  # a step of 0 is the first complaint
-        raise IndexRangeError("slice() cannot be applied to a 0-dim tensor.", repair="x[None]")
+        raise IndexError(message("slice() cannot be applied to a 0-dim tensor.", repair="x[None]"))
     is_bare = not isinstance(index, (tuple, TensorBase))
     if not n_dims and is_bare and parts[0].__class__ is int:
         raise IndexRangeError(
@@ -311,3 +312,15 @@ def _checked_number(dtype: DType, value: Any) -> Any:
     if dtype is not float16:
         check_value(value, dtype)
     return value
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements of ``input`` where ``mask`` is true, as a vector; they broadcast.
+
+    >>> tk.masked_select(tk.tensor([1, 2, 3]), tk.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    shape = layout.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    if mask.dtype is not bool_:
+        raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
+    return getitem(views.expand(input, shape), views.expand(mask, shape))

@@ -1,4 +1,4 @@
-"""Joining and rearranging copies: cat, stack, repeat, flip, roll, tril."""
+"""Joining and rearranging, always as copies: cat, stack, repeat, flip, tril."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise

@@ -176,12 +176,15 @@ def _check_batches(input: Tensor, mat2: Tensor) -> None:
         )
 
 
-@op(
+_of_pairs = op(
     ndim={"input": 3, "mat2": 3},
     dtypes="numeric",
     kernel="baddbmm_with_gemm",
     explain=_check_batches,
 )
+
+
+@_of_pairs
 def bmm(xp: Any, input: Any, mat2: Any) -> Any:
     """Products of matrices in pairs: (b, n, m) and (b, m, p) give (b, n, p).
 
@@ -195,10 +198,13 @@ def bmm(xp: Any, input: Any, mat2: Any) -> Any:
     return np.matmul(wide(np, input), wide(np, mat2)).astype(input.dtype, copy=False)
 
 
-bmm.grad(
-    input=lambda g, mat2: bmm(g, transpose(mat2, 1, 2)),
-    mat2=lambda g, input: bmm(transpose(input, 1, 2), g),
-)
+# the same for `@` and einsum: an exercise may forbid `bmm`, and `x @ y` is none
+_bmm = _of_pairs(bmm.definition.forward)
+for each in (bmm, _bmm):
+    each.grad(
+        input=lambda g, mat2: _bmm(g, transpose(mat2, 1, 2)),
+        mat2=lambda g, input: _bmm(transpose(input, 1, 2), g),
+    )
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -286,7 +292,7 @@ def _batched(x: Tensor, y: Tensor) -> Tensor:
         reshape(expand(x, (*batch, n, m)), (count, n, m)),
         reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
     )
-    products = squeeze(bmm(*pairs), -1) if is_column else bmm(*pairs)
+    products = squeeze(_bmm(*pairs), -1) if is_column else _bmm(*pairs)
     return unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
 
 
@@ -380,7 +386,7 @@ def _contracted(left: Named, right: Named, needed: str, size: dict[str, int]) ->
 
     x, y = arranged(x, of_x, batch, rows, inner), arranged(y, of_y, batch, inner, columns)
     names = "".join((*batch, *rows, *columns))
-    return reshape(bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)), names
+    return reshape(_bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)), names
 
 
 # Linear equations, with LAPACK

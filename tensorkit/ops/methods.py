@@ -82,6 +82,7 @@ class Methods(TensorBase):
     index_add = gathering.index_add
     index_add_ = gathering.index_add_
     masked_fill = selection.masked_fill
+    masked_select = indexing.masked_select
     masked_fill_ = selection.masked_fill_
 
     # Arithmetic

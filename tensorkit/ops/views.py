@@ -12,7 +12,7 @@ from tensorkit import layout as rules
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
-from tensorkit.autograd.node import Rule, windows
+from tensorkit.autograd.node import Rule, strided
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
@@ -22,7 +22,7 @@ from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, siz
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.windows import add_window
+from tensorkit.ops.strided import add_strided
 
 _xp = CPU.backend.xp
 _ndarray = _xp.ndarray
@@ -263,21 +263,22 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
     is_tensor = isinstance(input, TensorBase)
     if state.on_arrays and not is_tensor:
         return input.reshape(*size)
-    if not is_tensor or input._array.flags.c_contiguous:
-        return view(input, *size)
-    array = input._array
     try:
+        array = input._array
         shown = _reshaped(array, unpacked(size))
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return view(input, *size)  # which says what is wrong
-    if _shares(shown, array):
-        return _reshape_alias(input, shown.shape)  # a view under another name, as in PyTorch
-    return unsafe_view(copying.contiguous(input), size=shown.shape)
+    is_plain = array.flags.c_contiguous
+    if not is_plain and not _shares(shown, array):
+        return unsafe_view(copying.contiguous(input), size=shown.shape)
+    values = None if input._node is None else {"size": shown.shape}
+    rule = view.definition.rules[None] if is_plain else _ALIAS  # as in PyTorch
+    return view_of(input, shown, rule, values)
 
 
-@op(view=True)
-def _reshape_alias(xp: Any, input: Any, *size: int) -> Any:
-    return input.reshape(*size)
+_ALIAS = Rule(
+    "reshape_alias", "ReshapeAliasBackward0", ("x",), {"x": lambda g, shape: reshape(g, shape)}
+)
 
 
 @op()
@@ -332,7 +333,6 @@ def wrap_dims(dim: Any, n_dims: int) -> Ints:
 
 for _node, _view in {
     "ViewBackward0": view,
-    "ReshapeAliasBackward0": _reshape_alias,
     "UnsafeViewBackward0": unsafe_view,
     "UnsqueezeBackward0": unsqueeze,
     **{f"SqueezeBackward{at}": each for at, each in enumerate(_SQUEEZES)},
@@ -558,6 +558,6 @@ _AS_STRIDED = Rule(
     "as_strided",
     "AsStridedBackward0",
     ("x",),
-    {"x": lambda g, source, target: add_window(g, source=source, target=target)},
+    {"x": lambda g, source, target: add_strided(g, source=source, target=target)},
 )
-windows.insert(0, _AS_STRIDED)
+strided.insert(0, _AS_STRIDED)

@@ -27,8 +27,8 @@ MOST_DRAWN, MOST_STEPS, MOST_ROWS, MOST_VISITS = 40, 60, 12, 2_000
 
 # What a formula does where it is no product with a local derivative.
 _RULES = {
-    "MmBackward0": ("incoming @ mat2.T", "self.T @ incoming"),
-    "MvBackward0": ("the outer product incoming × vec", "self.T @ incoming"),
+    "MmBackward0": ("incoming @ mat2.T", "input.T @ incoming"),
+    "MvBackward0": ("the outer product incoming × vec", "input.T @ incoming"),
     "TBackward0": ("incoming, transposed",),
     "SumBackward0": ("incoming, repeated along the summed dimensions",),
     "MeanBackward0": ("incoming / number of elements, repeated",),

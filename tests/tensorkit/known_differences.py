@@ -28,8 +28,14 @@ Differences that no expression below can show:
   not by sort, topk, gather and their like.
 - A dimension given as None means none given (`x.max(None)`); PyTorch refuses it where it has
   another signature without one. keepdim=True alone is taken by mean and sum.
-- Strides of results in dimensions of size 0 and 1, by which no element is found, are NumPy's, as
-  are those of some broadcasts of tensors whose memory is in another order. Views have PyTorch's.
+- Strides in dimensions of size 0 and 1, by which no element is found, are NumPy's, also of views;
+  as are those of some broadcasts of tensors whose memory is in another order. What positions or a
+  mask pick (x[index], gather, index_select) is contiguous, the tensors of nonzero share no storage.
+- x[index] takes one `...`, and positions that are integers: x[[0, 1.5]] is refused. Positions in a
+  tensor without elements are looked at, also where nothing is read or written.
+- gather, scatter, index_select and index_add take an index of as many dimensions as the tensor (a
+  vector for slices), and no tensor without dimensions.
+- masked_fill and where convert a tensor that is filled in by a node of its own.
 - A row or a matrix times matrices goes by bmm; in PyTorch mostly by mv and mm.
 - einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
   its results are its own. A letter has one size: sizes of 1 do not broadcast.
@@ -58,7 +64,7 @@ Differences that no expression below can show:
 - A keyword that a function lacks, or a missing argument, is refused in Python's words where
   PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - `_base` and `_is_view()` tell of floating-point views only: nothing else needs to know them.
-- tril_ and triu_ refuse to write to expanded tensors, as other operations do.
+- masked_fill_ refuses to write to expanded tensors, as other operations do.
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - A number may stand first in every operation of two tensors: eq(1, x) is eq(x, 1).
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.

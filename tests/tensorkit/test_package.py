@@ -47,7 +47,7 @@ LAYERS = [
     "ops.writing",
     "dispatch",
     "ops.selection",
-    "ops.windows",
+    "ops.strided",
     "ops.blocks",
     "ops.elementary",
     "ops.error_function",

@@ -1,4 +1,4 @@
-"""Windows: reading, adding and writing a part of a tensor that a layout describes.
+"""Strided parts: reading, adding and writing a part of a tensor that a layout describes.
 
 Each takes two layouts on one storage, ``source`` of the whole and ``target`` of the part. They are
 the gradients of views and of writes through views, and each other's gradients.
@@ -7,7 +7,7 @@ the gradients of views and of writes through views, and each other's gradients.
 from typing import Any
 
 from tensorkit import layout
-from tensorkit.autograd.node import windows
+from tensorkit.autograd.node import strided
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import NotSupportedError
@@ -36,14 +36,14 @@ def _part(xp: Any, flat: Any, part: Layout, start: int) -> Any:
 
 
 @op()
-def read_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
+def read_strided(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
     """The part of ``x`` that ``target`` describes, as a copy."""
     flat, start = _laid_out(xp, x, source, target)
     return _part(xp, flat, target, start).copy()
 
 
 @op()
-def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
+def add_strided(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
     """Zeros in the shape of ``source`` to which ``x`` is added where ``target`` looks.
 
     Elements that ``target`` sees several times receive the sum.
@@ -55,23 +55,23 @@ def add_window(xp: Any, x: Any, *, source: Layout, target: Layout) -> Any:
 
 
 @op()
-def write_window(xp: Any, x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
+def write_strided(xp: Any, x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
     """``x`` with ``y`` in place of the part that ``target`` describes."""
     flat, start = _laid_out(xp, x, source, target)
     _part(xp, flat, target, start)[...] = y
     return _part(xp, flat, source, start).copy()
 
 
-read_window.grad(
-    x=lambda g, source, target: add_window(g, source=source, target=target),
+read_strided.grad(
+    x=lambda g, source, target: add_strided(g, source=source, target=target),
 )
-add_window.grad(
-    x=lambda g, source, target: read_window(g, source=source, target=target),
+add_strided.grad(
+    x=lambda g, source, target: read_strided(g, source=source, target=target),
 )
-write_window.grad(
-    x=lambda g, y, source, target: write_window(g, zeros_as(y), source=source, target=target),
-    y=lambda g, source, target: read_window(g, source=source, target=target),
+write_strided.grad(
+    x=lambda g, y, source, target: write_strided(g, zeros_as(y), source=source, target=target),
+    y=lambda g, source, target: read_strided(g, source=source, target=target),
 )
 
 
-windows += [read_window, write_window]
+strided += [read_strided, write_strided]
