@@ -392,7 +392,10 @@ def _numbers(data: Any, found: set[DType]) -> Any:
     if isinstance(data, TensorBase):
         if base.watch is not None:
             base.watch.leaves(data)
-        data = data.device.backend.to_host(data._array, "tensor")
+        if data._array.size != 1:
+            first = "only one element tensors can be converted to Python scalars"
+            raise ValueError(message(first, repair="tk.stack(tensors)"))
+        data = data.device.backend.to_host(data._array, "tensor").reshape(())
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.of_numpy(data.dtype))
         return data.tolist()
