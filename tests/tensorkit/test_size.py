@@ -9,15 +9,7 @@ size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
 MOST = {
-    "autograd": 1691,
-    "cuda": 689,
-    "explain": 456,
-    "nn": 1007,
-    "ops": 3214,
-    "optim": 237,
-    "tensorkit": 3198,
-    "utils": 155,
-    "viz": 2004,
+
 }
 
 
