@@ -393,18 +393,8 @@ def _numbers(data: Any, found: set[DType]) -> Any:
         if base.watch is not None:
             base.watch.leaves(data)
         if data._array.size != 1:
-<<<<<<< HEAD
             first = "only one element tensors can be converted to Python scalars"
             raise ValueError(message(first, repair="tk.stack(tensors)"))
-=======
-            raise ValueError(
-                message(
-                    "only one element tensors can be converted to Python scalars",
-                    f"A tensor of shape {tuple(data.shape)} is no number.",
-                    repair="tk.stack(tensors)",
-                )
-            )
->>>>>>> dev
         data = data.device.backend.to_host(data._array, "tensor").reshape(())
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.of_numpy(data.dtype))
