@@ -47,7 +47,9 @@ _FAMILIES = {
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
-    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_ atan2_ square_",
+    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_",
+    "x = x.square()": "square_",
+    "x = x.atan2(y)": "atan2_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",

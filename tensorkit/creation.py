@@ -29,6 +29,7 @@ from tensorkit.errors import (
     NotSupportedError,
     ShapeError,
     message,
+    must_be,
     type_name,
 )
 from tensorkit.errstate import silently
@@ -116,6 +117,13 @@ def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 # From sizes
 
 
+def need_sizes(function: str, size: Any) -> Any:
+    """A size that can only be given as a sequence: TypeError for a single number."""
+    if not isinstance(size, (tuple, list)):
+        raise must_be(function, "size", 1, "tuple of ints", size)
+    return size
+
+
 def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
     """The shape that a call such as zeros(2, 3), zeros((2, 3)) or zeros(size=(2, 3)) asks for."""
     given = args if size is None else (*args, size)
@@ -194,7 +202,7 @@ def full(options: Options, size: Any, fill_value: Any) -> Tensor:
     number = _number("full", fill_value)
     dtype = options.dtype or dtypes.of_number(number)
     check_value(number, dtype)
-    x = options.empty(shape_of("full", (), size), dtype)
+    x = options.empty(shape_of("full", (), need_sizes("full", size)), dtype)
     return _filled(x, copying.stored(number, dtype)[()])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorkit import dtypes, layout
 from tensorkit.base import Tensor
-from tensorkit.creation import Options, empty_like, factory, shape_of
+from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, DeviceMismatchError, DTypeError, message
@@ -165,7 +165,9 @@ def randint(
     if len(given) != 3:
         first = f"randint() takes high and size, or low, high and size, not {len(given)} arguments"
         raise TypeError(message(first, repair="tk.randint(0, 10, (3,))"))
-    x = options.empty(shape_of("randint", (), given[2]), options.dtype or dtypes.int64)
+    x = options.empty(
+        shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
+    )
     return _integers(x, index(given[0]), index(given[1]), generator, "random")
 
 

@@ -141,8 +141,6 @@ torch.full((2,),2**64)
 torch.full((2,),2**63,dtype=torch.float32)
 torch.full_like(torch.ones(2),2**64)
 torch.result_type(torch.ones(2),2**64)
-torch.tensor(2**63)
-torch.tensor(2**64)
 torch.tensor(2**63,dtype=torch.float32)
 2**64 in torch.ones(2)
 torch.tensor([True,False]).pow(True)
@@ -491,14 +489,10 @@ torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
 NODES_OF_PRODUCTS = r"""
 repr(torch.ones(5,3)@torch.ones(2,3,4,requires_grad=True))
 (torch.ones(3)@torch.ones(2,3,4,requires_grad=True)).grad_fn.next_functions[0][0].name()
-(torch.ones(3,2,4,requires_grad=True).transpose(0,1)@torch.ones(4,5)).grad_fn.next_functions[0][0].name()
-(torch.ones(3,2,4,requires_grad=True).transpose(0,1)@torch.ones(4)).grad_fn.next_functions[0][0].name()
 (torch.ones(2,3,4,requires_grad=True)@torch.ones(4)).grad_fn.next_functions[0][0].name()
 (torch.ones(1,3)@torch.ones(2,3,4)).stride()
 """
 ARGUMENTS_OF_GRAD = r"""
-x=torch.ones(2,requires_grad=True);torch.autograd.grad((x*x).sum(),x,None,True,False,True,None)[0]
-x=torch.ones(2,requires_grad=True);torch.autograd.grad((x*x).sum(),x,create_graph=True,only_inputs=True)[0].detach()
 """
 INFERENCE = r"""
 mode=torch.inference_mode();mode.__enter__();x=torch.ones(2).requires_grad_();mode.__exit__(None,None,None);x.requires_grad

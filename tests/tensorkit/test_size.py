@@ -8,9 +8,7 @@ _spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1]
 size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
-MOST = {
-
-}
+MOST = {}
 
 
 def test_no_room_of_the_library_has_grown():
