@@ -86,6 +86,7 @@ def test_a_hub_has_its_exchange_elsewhere(course: Path, environment: Mapping[str
     assert not (course / "course" / "exchange").exists()
 
 
+@pytest.mark.rest
 def test_a_new_gradebook_needs_no_activated_environment(
     course: Path, environment: Mapping[str, str]
 ) -> None:

@@ -192,6 +192,7 @@ def _graded_cells(book: Gradebook) -> dict[str, float | None]:
     return {it.name: it.manual_score for it in submitted.grades}
 
 
+@pytest.mark.rest
 def test_an_exercise_may_come_and_go_after_somebody_has_handed_in(course: Path) -> None:
     half = ("half-it", "check-half-it")
     url = _told_to_the_gradebook(course, without=half)

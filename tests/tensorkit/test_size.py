@@ -8,7 +8,17 @@ _spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1]
 size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
-MOST = {}
+MOST = {
+    "autograd": 1691,
+    "cuda": 689,
+    "explain": 456,
+    "nn": 1007,
+    "ops": 3214,
+    "optim": 237,
+    "tensorkit": 3214,
+    "utils": 155,
+    "viz": 2004,
+}
 
 
 def test_no_room_of_the_library_has_grown():

@@ -146,6 +146,7 @@ def test_feedback_of_what_came_by_mail_stops_no_release(
     assert released.read_text() == "feedback"
 
 
+@pytest.mark.rest
 def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
     school: School, half: bytes
 ) -> None:

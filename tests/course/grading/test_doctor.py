@@ -68,6 +68,7 @@ def test_broken_imports_are_mended_when_it_is_graded(
     assert "SyntaxError in line 1). Graded with the imports that were released." in only
 
 
+@pytest.mark.rest
 def test_a_cell_that_takes_long_to_read_is_not_waited_for(klass: Class, tmp_path: Path) -> None:
     # IPython takes an hour to read it
     begun = time.monotonic()

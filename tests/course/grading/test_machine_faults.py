@@ -136,6 +136,7 @@ def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
     assert school.scores() == {**before, "ada": 20}
 
 
+@pytest.mark.rest
 def test_after_three_in_a_row_no_others_are_tried(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
