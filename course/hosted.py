@@ -166,13 +166,8 @@ def colab_address(repository: str, chapter: str) -> str:
 
 
 def badge(repository: str, chapter: str) -> str:
-    """A picture in Markdown that opens a chapter in Colab; nothing where there is no repository."""
-    return f"[![Open in Colab]({BADGE})]({colab_address(repository, chapter)})" * bool(repository)
-
-
-def link(repository: str, chapter: str) -> str:
-    """The same as words, for a page that asks nobody else for a picture."""
-    return f"[Open in Colab]({colab_address(repository, chapter)})" * bool(repository)
+    """A picture in Markdown that opens a chapter in Colab."""
+    return f"[![Open in Colab]({BADGE})]({colab_address(repository, chapter)})"
 
 
 def readme(root: Path, wheel: Path, repository: str) -> str:

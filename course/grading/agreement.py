@@ -35,21 +35,16 @@ def check_notebooks(source: Source) -> None:
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
     released, solved = points_in(source.released), points_in(source.solved)
-    texts = {intake.grade_id(it): it["source"].strip() for it in source.solved["cells"]}
-    called = {name: it for name, it in solved.items() if texts[name] == _call(name)}
+    asked = {f"check-{intake.checked_exercise(it)}" for it in source.solved["cells"]}
+    called = {name: points for name, points in solved.items() if name in asked}
     defined = {
         f"check-{id}": float(it.points)
         for id, it in exercise.load(source.chapter).items()
-        if f"check-{id}" in called or f"check-{id}" not in solved
+        if f"check-{id}" in asked or f"check-{id}" not in solved
     }
     command = f"course build {source.chapter}, then nbgrader generate_assignment {source.chapter}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
-
-
-def _call(name: str) -> str:
-    """What the check cell of an exercise holds."""
-    return f'check("{name.removeprefix("check-")}")'
 
 
 def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:

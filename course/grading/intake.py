@@ -428,6 +428,12 @@ def is_check(cell: Cell) -> bool:
     return bool(marks.get("grade")) and not marks.get("solution") and cell["cell_type"] == "code"
 
 
+def checked_exercise(cell: Cell) -> str | None:
+    """The exercise that a check cell asks for by `check("the-id")`; None for other cells."""
+    id = str(grade_id(cell)).removeprefix("check-")
+    return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
+
+
 def _cells(content: bytes) -> list[Cell]:
     parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
     if parts > MOST_PARTS or content.count(b'"') > 4 * MOST_PARTS:

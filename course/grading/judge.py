@@ -476,10 +476,9 @@ def _worth(report: Report) -> tuple[float, int]:
 
 
 def _exercise_of(cell: Cell, known: dict[str, Exercise]) -> Exercise | None:
-    """The exercise that a check cell is about: `check("the-id")`."""
-    name = str(intake.grade_id(cell)).removeprefix("check-")
-    it = known.get(name)
-    return it if it is not None and cell["source"].strip() == f'check("{name}")' else None
+    """The exercise that a check cell is about."""
+    id = intake.checked_exercise(cell)
+    return None if id is None else known.get(id)
 
 
 def _points(cell: Cell) -> float:
@@ -527,8 +526,7 @@ def check_definitions(source: Source) -> None:
             f"learner's process, where they can be forged; a tenth may be."
         )
     for cell in source.released["cells"]:
-        it = _exercise_of(cell, known) if intake.is_check(cell) else None
-        if it is None and intake.is_check(cell):
+        if intake.is_check(cell) and _exercise_of(cell, known) is None:
             _check_asserts(cell, source)
 
 

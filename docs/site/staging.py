@@ -75,7 +75,9 @@ def sources(repository: str) -> dict[str, bytes]:
         # the number of the chapter, as in the README, for the sidebar and the search
         first = shown["cells"][0]
         title, line, rest = "".join(first["source"]).partition("\n")
-        opened = f"\n{hosted.link(repository, name)}\n" * bool(repository)
+        # words, not the badge: the site asks nobody else for a picture
+        address = hosted.colab_address(repository, name)
+        opened = f"\n[Open in Colab]({address})\n" * bool(repository)
         first["source"] = ["# " + name[:3].replace("_", " ") + title[2:] + line + opened + rest]
         text = json.dumps(shown, ensure_ascii=False, indent=1)
         files[f"notebooks/{name}/{name}.ipynb"] = text.encode()

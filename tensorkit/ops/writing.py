@@ -27,10 +27,9 @@ def write(
 ) -> None:
     """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
 
-    ``array`` may also be a function that writes into the array it is given, and ``at`` a NumPy
-    index of the elements to write; without it, all are. Every write goes through here, after all
-    checks: it makes a new version, and with a ``rule`` it is recorded; ``values`` are those that
-    ``record`` takes.
+    ``at`` is a NumPy index of the elements to write; without it, all are. Every write goes through
+    here, after all checks: it makes a new version, and with a ``rule`` it is recorded; ``values``
+    are those that ``record`` takes. The formulas need neither the old values nor the new ones.
     """
     if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
@@ -47,23 +46,15 @@ def write(
         assert values is not None
         inputs = [values[name] for name in rule.inputs]
         edges = tuple(edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
-        if "x" in rule.keeps:
-            # clone first: a formula needs x as it was before this write
-            before = base.new(x._array.copy())
-            values = {**values, "x": before}
         node = make_node(rule, x, edges, values, None)
     if base.watch is not None:
         base.watch.writes(x)
-    if callable(array):
-        silently(array, x._array)
-    elif array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
+    if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
         silently(x._array.__setitem__, at, array)
     written(x, f"{operation}_")
     if node is not None:
-        if "out" in rule.keeps:  # type: ignore[union-attr]
-            save_result(node, x)
         rebase(x, node)
 
 

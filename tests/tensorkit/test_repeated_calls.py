@@ -1,4 +1,4 @@
-"""What plans must tell apart: calls that look alike, and results that are kept to be copied."""
+"""Calls that look alike give each its own result, and nobody else holds what a call gives."""
 
 import math
 
