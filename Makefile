@@ -10,6 +10,11 @@ INSTALL = $(PYTHON) requirements/install.py $(if $(NEWEST),--newest)
 # a file's tests run in one process, the files in the order of their names: notebooks, the short ones, last
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
+# Where everything is "C", Python 3.11 cannot read an environment whose folder's name has an umlaut
+ifneq (,$(filter C POSIX,$(LC_ALL)))
+export LC_ALL := C.UTF-8
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check size bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
 

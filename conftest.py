@@ -8,9 +8,11 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import nbval.kernel
 import pytest
 
 _PRIVATE = Path(tempfile.mkdtemp(prefix="course-tests-")).resolve()
@@ -28,6 +30,27 @@ os.environ.update(
 )
 for name in ("COURSE_EXCHANGE", "NBGRADER_EXECUTION"):
     os.environ.pop(name, None)
+
+
+def _started_again(start: Callable[..., Any]) -> Callable[..., Any]:
+    """`start`, which is tried once more where the kernel died before it answered.
+
+    A kernel is given ports that are free when it is started. Until it opens them, a second later,
+    another process of the tests may take one; then the kernel dies.
+    """
+
+    def start_new_kernel(*args: Any, **options: Any) -> Any:
+        try:
+            return start(*args, **options)
+        except RuntimeError as problem:
+            if "Kernel died" not in str(problem):
+                raise
+            return start(*args, **options)
+
+    return start_new_kernel
+
+
+nbval.kernel.start_new_kernel = _started_again(nbval.kernel.start_new_kernel)
 
 collect_ignore = [
     "course/jupyter",  # configuration files, which traitlets runs in a namespace of their own

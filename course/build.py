@@ -22,7 +22,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from course import exercise, files, paths
+from course import exercise, extras, files, paths
 from course.errors import CourseError
 from course.text import Chapter, chapter_from
 
@@ -46,6 +46,7 @@ def build(
     built all the same.
     """
     paths.check_exercises(root)
+    extras.needed("jupytext", "teach", "Building a chapter")
     problems: list[str] = []
     changed: list[Path] = []
     with _workshop(root) as shop:

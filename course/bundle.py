@@ -67,7 +67,9 @@ Windows:
 
 JupyterLab opens on your own copies of the notebooks, in the folder `work`. Nothing there is ever
 overwritten. Next time only the last command is needed, and no network. If you get a newer archive,
-unpack it over this folder and run the last two commands: your work stays as it is.
+unpack it over this folder and run the last two commands: your work stays as it is; `course update`
+then takes your answers into the newer chapters. `course doctor` says what is wrong with a notebook
+before you hand it in, and `course reset` begins an exercise again.
 
 To hand a chapter in, send its notebook `work/NN_topic/NN_topic.ipynb` as you were told; where your
 instructor shares an exchange folder with you (the variable COURSE_EXCHANGE; not on Windows), choose

@@ -76,7 +76,7 @@ def _name(command: CommandInfo) -> str:
 @app.command(rich_help_panel=LEARN)
 def lab(
     port: Annotated[
-        int | None, typer.Option(help="The port; by default the next free one.")
+        str | None, typer.Option(help="The port; by default the next free one.")
     ] = None,
     browser: Annotated[
         str | None, typer.Option(help="The browser to open, or 'none' to open none.")
@@ -118,6 +118,7 @@ def update(
     chapters = (
         learner.chapters(root) if chapter is None else [learner.chapter_in_work(root, chapter)]
     )
+    learner.any_folder(root)  # says what to do where there is none
     updated = {it: done for it in chapters if (done := learner.update(root, it)) is not None}
     for name, done in updated.items():
         answers = ", ".join(done.carried) or "none"
@@ -177,6 +178,8 @@ def doctor(
     chapters = paths.released_chapters(root)
     if chapter is not None:
         chapters = [paths.chapter_named(chapter, chapters)]
+    elif not (learner or submitted):
+        learners.any_folder(root)  # says what to do where there is none
     is_wrong = False
     for name in chapters:
         if learner or submitted:

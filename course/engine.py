@@ -22,8 +22,7 @@ from course.errors import CourseError, TimeLimit
 from course.exercise import Exercise, load
 from course.limited import limited
 from tensorkit.viz import Picture, boxes
-from tensorkit.viz.drawing import Canvas, heading
-from tensorkit.viz.palette import LEAF, PLAIN
+from tensorkit.viz.drawing import LEAF, PLAIN, Canvas
 
 STEPS = {
     "record": "1, the graph",
@@ -110,16 +109,16 @@ def picture(graph: Graph) -> Picture:
         for at, node in enumerate(graph.values())
         for source in node["inputs"]
     ]
-    canvas = Canvas()
     title = f"A graph of {len(graph)} nodes"
-    boxes.draw(canvas, drawn, arrows, 18.0, heading(canvas, title, "Values flow down."))
+    canvas = Canvas(title, "Values flow down.")
+    boxes.draw(canvas, drawn, arrows)
     return Picture(title, canvas, "\n".join([title, *(_told(*it) for it in graph.items())]))
 
 
 def _box(name: str, node: dict[str, Any]) -> boxes.Box:
     is_end = not node["inputs"]
     lines = [node["operation"], _short(node["value"])]
-    return boxes.Box(name, lines, LEAF if is_end else PLAIN, radius=12 if is_end else 4)
+    return boxes.Box(name, lines, LEAF if is_end else PLAIN)
 
 
 def _told(name: str, node: dict[str, Any]) -> str:

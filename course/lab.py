@@ -9,8 +9,11 @@ import errno
 import os
 import secrets
 import socket
+import webbrowser
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from course import learner, paths
 from course.errors import CourseError
@@ -18,9 +21,10 @@ from course.errors import CourseError
 OWN_MACHINE = "127.0.0.1"
 FIRST_PORT = 8888
 MORE_PORTS = 99  # that are tried, one after the other, where those before are taken
+INSTRUCTOR_TOOLS = ("create-assignment", "course-list", "formgrader")  # of nbgrader, in JupyterLab
 
 
-def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_MACHINE) -> None:
+def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_MACHINE) -> None:
     """Make the learner's copies, find a port, print the address and serve until Ctrl-C.
 
     port: by default the next free one from 8888. browser: one to open, or "none". ip: where the
@@ -32,8 +36,10 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
     root = paths.course_root()
     learner.make_copies(root)
     _check_folders_of_jupyter()
-    if port is not None:
-        _check_port(ip, port)
+    _check_address(ip, 0 if port is None else _number(port))
+    if browser not in (None, "none"):
+        os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
+    has_browser = browser != "none" and _has_browser()
     workspaces = paths.work(root) / ".workspaces"
     if workspaces.exists() and not workspaces.is_dir():
         raise CourseError(
@@ -42,17 +48,16 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
         )
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_urlsafe(24)
     page = _first_page(root)
-    if browser not in (None, "none"):
-        os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
     paths.scripts_on_path()
     os.chdir(root)
+    turn = _turn()
     server = _prepared(
         [
             f"--ServerApp.root_dir={root}",
             f"--ServerApp.ip={ip}",
             f"--ServerApp.port={port or FIRST_PORT}",
             f"--ServerApp.port_retries={0 if port else MORE_PORTS}",
-            f"--ServerApp.open_browser={browser != 'none'}",
+            f"--ServerApp.open_browser={has_browser}",
             f"--ServerApp.allow_root={_is_root()}",
             f"--IdentityProvider.token={token}",
             f"--LabApp.default_url={page}",
@@ -62,16 +67,49 @@ def start(*, port: int | None = None, browser: str | None = None, ip: str = OWN_
             "--ServerApp.answer_yes=True",  # the first Ctrl-C stops, without a question
         ]
     )
-    print(f"The course opens at http://127.0.0.1:{server.port}{page}?token={token}", flush=True)
-    print("Ctrl-C stops it; your work stays in work/.", flush=True)
+
+    def ready() -> None:
+        turn.close()
+        print(f"The course opens at http://127.0.0.1:{server.port}{page}?token={token}", flush=True)
+        if browser != "none" and not has_browser:
+            print("No browser was found here: copy this address into yours.", flush=True)
+        print("Ctrl-C stops it; your work stays in work/.", flush=True)
+
+    server.io_loop.add_callback(ready)  # runs after the server's own, which takes the port
     server.start()
 
 
+def _turn() -> IO[str]:
+    """A file that is locked until it is closed: starts at the same moment take turns.
+
+    Jupyter looks for a free port and takes it later, when its loop runs; another start in between
+    would find the same one. Windows has no such locks.
+    """
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    file = Path(jupyter_runtime_dir(), "course-lab.lock").open("w")
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
 def _prepared(options: list[str]) -> Any:
-    """JupyterLab's server, which has found a free port and takes it when it starts."""
+    """JupyterLab's server, which has found a free port and takes it when its loop runs."""
     from jupyterlab.labapp import LabApp
 
-    return LabApp.initialize_server(argv=options)
+    server = LabApp.initialize_server(argv=options)
+    server.web_app.settings["page_config_hook"] = _page_config
+    return server
+
+
+def _page_config(handler: Any, page_config: dict[str, Any]) -> dict[str, Any]:
+    """JupyterLab's page without nbgrader's tools for instructors, where those are not installed."""
+    if find_spec("nh3") is None:  # of the extra `teach` alone
+        disabled = page_config.setdefault("disabledExtensions", [])
+        disabled += [f"@jupyter/nbgrader:{tool}" for tool in INSTRUCTOR_TOOLS]
+    return page_config
 
 
 def _first_page(root: Path) -> str:
@@ -99,11 +137,25 @@ def _check_folders_of_jupyter() -> None:
             )
 
 
-def _check_port(ip: str, port: int) -> None:
-    if not 0 < port < 65536:
+def _has_browser() -> bool:
+    """Whether there is a browser to open: the one that is named, or any."""
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
+
+
+def _number(port: str) -> int:
+    if not port.isdecimal() or not 0 < int(port) < 65536:
         raise CourseError(f"{port} is not a port: choose a number from 1 to 65535.")
-    if port < 1024 and os.name != "nt" and not _is_root():
+    if int(port) < 1024 and os.name != "nt" and not _is_root():
         raise CourseError(f"Port {port} belongs to the system: choose one from 1024 on.")
+    return int(port)
+
+
+def _check_address(ip: str, port: int) -> None:
+    """Raises CourseError if nothing can listen there; port 0 stands for any free one."""
     with socket.socket() as probe:
         # as the server does it: a port that was just closed counts as free, except on Windows,
         # where this option would call every port free

@@ -1,27 +1,23 @@
 """`with transplant(my_function):` puts the learner's function in the library's own place.
 
 While the block runs, tensorkit asks the learner's function where it would ask its own, so that a
-network trains on it. The library then takes its general path, which looks every function up when it
-calls it.
+network trains on it: see `tensorkit.overrides`.
 
-The places are a fixed list, `PLACES`, by the name that the exercise gives the function.
+The places are a fixed list, `PLACES`, by the name that the exercise gives the function. Each makes
+of it a function with the arguments and the result of the library's own.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import tensorkit as tk
 from course.errors import CourseError
 from course.exercise import Exercise, load
-from tensorkit import optim
-from tensorkit.autograd import engine
-from tensorkit.errstate import silent
-from tensorkit.ops import reductions
+from tensorkit.overrides import original, override, override_gradient
 
 
 class Asked:
@@ -68,17 +64,12 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
         asked.times += 1
         return function(*args)
 
-    silent.close()
-    restore = PLACES[name](counted)
     try:
-        yield asked
+        with PLACES[name](counted):
+            yield asked
     except Exception as error:
         first = str(error).partition("\n")[0]
         asked.error = f"{type(error).__name__}: {first}"
-    finally:
-        for undo in restore:
-            undo()
-        silent.open()
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:
@@ -96,107 +87,68 @@ def _exercise_of(name: str) -> Exercise | None:
 
 # The places
 
-Undo = Callable[[], None]
+
+def _strides_of(mine: Any) -> AbstractContextManager[None]:
+    """Of an array in the standard order the strides are what the learner's function says."""
+    own = original("strides_of")
+
+    def strides_of(array: Any) -> Any:
+        return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)
+
+    return override("strides_of", strides_of)
 
 
-def _module_function(module: str, name: str, adapt: Any = None) -> Callable[[Any], list[Undo]]:
-    """The place of a function that modules import by name or by module: all of them."""
-
-    def put(mine: Any) -> list[Undo]:
-        own = getattr(sys.modules[module], name)
-        new = mine if adapt is None else adapt(mine, own)
-        undos: list[Undo] = []
-        for other in [it for key, it in sys.modules.items() if key.startswith("tensorkit")]:
-            for attribute, value in list(vars(other).items()):
-                if value is own:
-                    undos.append(_set(other, attribute, new))
-        return undos
-
-    return put
+def _is_contiguous(mine: Any) -> AbstractContextManager[None]:
+    return override("is_contiguous", mine)
 
 
-def _set(owner: Any, attribute: str, value: Any) -> Undo:
-    own = getattr(owner, attribute)
-    setattr(owner, attribute, value)
-    return lambda: setattr(owner, attribute, own)
-
-
-def _ours_where_it_refuses(mine: Any, own: Any) -> Any:
+def _broadcast_shapes(mine: Any) -> AbstractContextManager[None]:
     """Where the learner's function finds shapes that do not fit, the library words the error."""
+    own = original("broadcast_shapes")
 
-    def fitting(a: Any, b: Any) -> Any:
+    def broadcast_shapes(a: Any, b: Any) -> Any:
         try:
             return mine(tuple(a), tuple(b))
         except ValueError:
             return own(a, b)
 
-    return fitting
+    return override("broadcast_shapes", broadcast_shapes)
 
 
-def _of_contiguous(mine: Any, own: Any) -> Any:
-    """Of an array in the standard order the strides are what the learner's function says."""
-
-    def strides_of(array: Any) -> Any:
-        return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)
-
-    return strides_of
-
-
-def _formula(operation: str, number: str | None = None) -> Callable[[Any], list[Undo]]:
-    """The gradient formula of an operation with one input."""
-
-    def put(mine: Any) -> list[Undo]:
-        rule = getattr(tk, operation).definition.rules[number]
-
-        def formula(g: Any, *saved: Any) -> Any:
-            if isinstance(g, tk.Tensor):
-                return mine(g, *saved)
-            with tk.no_grad():
-                found = mine(*map(_as_tensor, (g, *saved)))
-            return found._array if isinstance(found, tk.Tensor) else found
-
-        return [_set(rule, "formulas", (formula,))]
-
-    return put
+def _on_tensors(mine: Any, *args: Any) -> Any:
+    """What the learner's function makes of tensors, or of arrays: a plain backward has arrays."""
+    if isinstance(args[0], tk.Tensor):
+        return mine(*args)
+    tensors = [tk.from_numpy(it) if hasattr(it, "ndim") else it for it in args]
+    with tk.no_grad():
+        found = mine(*tensors)
+    return found.numpy() if isinstance(found, tk.Tensor) else found
 
 
-def _as_tensor(value: Any) -> Any:
-    return tk.from_numpy(value) if hasattr(value, "ndim") else value
+def _gradient_of_tanh(mine: Any) -> AbstractContextManager[None]:
+    return override_gradient(tk.tanh, input=lambda g, out: _on_tensors(mine, g, out))
 
 
-class _SumToShape:
-    """Undoes broadcasting with the learner's function, on tensors and on arrays."""
-
-    def __init__(self, mine: Any) -> None:
-        self.mine = mine
-
-    def __call__(self, value: Any, *, to: tuple[int, ...]) -> Any:
-        if isinstance(value, tk.Tensor):
-            return self.mine(value, to)
-        with tk.no_grad():
-            return self.mine(tk.from_numpy(value), to)._array
+def _gradient_of_sigmoid(mine: Any) -> AbstractContextManager[None]:
+    return override_gradient(tk.sigmoid, input=lambda g, out: _on_tensors(mine, g, out))
 
 
-def _unbroadcasting(mine: Any) -> list[Undo]:
-    return [_set(reductions, "sum_to_shape", _SumToShape(mine))]
+def _sum_to_shape(mine: Any) -> AbstractContextManager[None]:
+    return override("sum_to_shape", lambda x, *, to: _on_tensors(mine, x, to))
 
 
-def _engine_order(mine: Any) -> list[Undo]:
-    """The engine with another walk: in the order that the learner's function gives."""
+def _backward_order(mine: Any) -> AbstractContextManager[None]:
+    """The engine in another order: the one that the learner's function gives."""
 
-    def walk(run: Any, starts: list[Any], needed: Any) -> None:
-        for edge, gradient in starts:
-            run.deliver(edge, gradient)
-        names = _names([edge for edge, _ in starts])
+    def order(roots: list[Any], waiting: Any) -> Iterator[Any]:
+        names = _names(roots)
         inputs = {name: [names[it] for it in _nodes(node.edges)] for node, name in names.items()}
-        inputs[""] = [names[edge] for edge in _nodes(edge for edge, _ in starts)]
+        inputs[""] = [names[it] for it in _nodes(roots)]
         root = inputs[""][0] if len(inputs[""]) == 1 else ""
         nodes = {name: node for node, name in names.items()}
-        for name in mine(inputs, root) if nodes else []:
-            if name:
-                _run_node(run, nodes[name])
+        return (nodes[name] for name in (mine(inputs, root) if nodes else []) if name)
 
-    return [_set(engine._Run, "_walk", walk)]
+    return override("backward_order", order)
 
 
 def _nodes(edges: Iterable[Any]) -> list[Any]:
@@ -204,66 +156,62 @@ def _nodes(edges: Iterable[Any]) -> list[Any]:
     return [it for it in edges if it is not None and not isinstance(it, tk.Tensor)]
 
 
-def _names(starts: list[Any]) -> dict[Any, str]:
+def _names(roots: list[Any]) -> dict[Any, str]:
     """A name for every node that can be reached."""
-    found = dict.fromkeys(_nodes(starts))
+    found = dict.fromkeys(_nodes(roots))
     waiting = list(found)
-    for node in waiting:  # grows while it is walked
+    for node in waiting:  # grows while it is read
         new = [it for it in dict.fromkeys(_nodes(node.edges)) if it not in found]
         found.update(dict.fromkeys(new))
         waiting += new
     return {node: f"{node.name()} {number}" for number, node in enumerate(found)}
 
 
-def _run_node(run: Any, node: Any) -> None:
-    gradient = run.pending.pop(node, None)
-    if gradient is None:  # the order was wrong: nothing has arrived yet
-        return
-    if id(node) in (run.wanted or ()):
-        run.found[id(node)] = gradient
-    values = node.rule.gradients(node, gradient, run.create_graph)
-    for edge, value in zip(node.edges, values, strict=False):
-        if edge is not None and value is not None:
-            run.deliver(edge, value)
-    if not run.keep:
-        node.release()
+def _step_of_sgd(change: Callable[[dict[str, Any], Any], None]) -> AbstractContextManager[None]:
+    """A step of SGD in which `change` is called with each group and the optimizer."""
+    own = original("step")
+
+    def step(optimizer: Any, *args: Any) -> Any:
+        if not isinstance(optimizer, tk.optim.SGD):
+            return own(optimizer, *args)
+        for group in optimizer.param_groups:
+            change(group, optimizer)
+        return None
+
+    return override("step", step)
 
 
-def _optimizer_step(mine: Any) -> list[Undo]:
-    def step(self: optim.SGD) -> None:
-        for group in self.param_groups:
-            parameters = group["params"]
-            mine(parameters, [it.grad for it in parameters], group["lr"])
+def _sgd_step(mine: Any) -> AbstractContextManager[None]:
+    def change(group: dict[str, Any], _: Any) -> None:
+        parameters = group["params"]
+        mine(parameters, [it.grad for it in parameters], group["lr"])
 
-    return [_set(optim.SGD, "step", step)]
-
-
-def _momentum_step(mine: Any) -> list[Undo]:
-    def step(self: optim.SGD) -> None:
-        for group in self.param_groups:
-            parameters = group["params"]
-            states = [self.state[it] for it in parameters]
-            for state, parameter in zip(states, parameters, strict=True):
-                state.setdefault("momentum_buffer", tk.zeros_like(parameter))
-            velocities = [state["momentum_buffer"] for state in states]
-            gradients = [it.grad for it in parameters]
-            mine(parameters, gradients, velocities, group["lr"], group["momentum"])
-
-    return [_set(optim.SGD, "step", step)]
+    return _step_of_sgd(change)
 
 
-PLACES: dict[str, Callable[[Any], list[Undo]]] = {
-    "strides_of": _module_function("tensorkit.base", "strides_of", _of_contiguous),
-    "contiguous_by_hand": _module_function("tensorkit.layout", "is_contiguous"),
-    "broadcast_shape": _module_function(
-        "tensorkit.layout", "broadcast_shapes", _ours_where_it_refuses
-    ),
-    "tanh_gradient": _formula("tanh"),
-    "sigmoid_gradient": _formula("sigmoid"),
-    "backward_order": _engine_order,
-    "unbroadcast": _unbroadcasting,
-    "topological_order": _engine_order,
-    "sum_to": _unbroadcasting,
-    "sgd_step": _optimizer_step,
+def _momentum_step(mine: Any) -> AbstractContextManager[None]:
+    def change(group: dict[str, Any], optimizer: Any) -> None:
+        parameters = group["params"]
+        states = [optimizer.state[it] for it in parameters]
+        for state, parameter in zip(states, parameters, strict=True):
+            state.setdefault("momentum_buffer", tk.zeros_like(parameter))
+        velocities = [state["momentum_buffer"] for state in states]
+        gradients = [it.grad for it in parameters]
+        mine(parameters, gradients, velocities, group["lr"], group["momentum"])
+
+    return _step_of_sgd(change)
+
+
+PLACES: dict[str, Callable[[Any], AbstractContextManager[None]]] = {
+    "strides_of": _strides_of,
+    "contiguous_by_hand": _is_contiguous,
+    "broadcast_shape": _broadcast_shapes,
+    "tanh_gradient": _gradient_of_tanh,
+    "sigmoid_gradient": _gradient_of_sigmoid,
+    "backward_order": _backward_order,
+    "unbroadcast": _sum_to_shape,
+    "topological_order": _backward_order,
+    "sum_to": _sum_to_shape,
+    "sgd_step": _sgd_step,
     "momentum_step": _momentum_step,
 }

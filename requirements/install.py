@@ -13,6 +13,7 @@ before anything is installed, and says so where Python is too old.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -55,7 +56,8 @@ def main():
     )
     options = parser.parse_args()
     try:
-        install(options.user, newest=options.newest)
+        with alone():
+            install(options.user, newest=options.newest)
     except Failed as problem:
         sys.exit(f"install: {problem}")
     except KeyboardInterrupt:
@@ -84,11 +86,36 @@ def install(user, newest=False):
     write_notes({"folder": str(ROOT), "is_complete": True, "digests": wanted})
 
 
+@contextlib.contextmanager
+def alone():
+    """Wait until no other installation works in this folder: it would lose its environment."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder = os.open(str(ROOT), os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Another installation is at work in this folder; this one waits until it is done.")
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(folder)
+
+
 def locked(user):
     """The words and pip's arguments for one user's packages, in the versions that were tested."""
     files = [f"requirements/{it}.txt" for it in (user, "build")]
     count = sum(len(re.findall("(?m)^[a-z]", Path(ROOT, it).read_text())) for it in files)
-    words = "Installing {}: {} packages; this takes a minute or two and needs the network"
+    words = (
+        "Installing {}: {} packages; this takes a minute or two and needs the network "
+        "(log: .venv/install.log)"
+    )
     # Python compiles a file when it is imported: most never are, which saves 100 MB
     options = ["--no-compile", "--require-hashes"]
     return [words.format(USERS[user], count), *options, *(w for it in files for w in ("-r", it))]

@@ -51,14 +51,14 @@ viz.memory(x=x)
 
 # %% [markdown]
 # **What to notice.** tensorkit computes with NumPy on the processor and with CuPy on a graphics
-# card. So its source shows you what happens; open the folder `tensorkit/` whenever you wonder.
+# card. So its source shows you what happens; open the folder `tk.__path__` whenever you wonder.
 
 # %% [markdown]
 # ## How the exercises work
 #
 # Under each exercise stands a cell such as `check("celsius")`. It runs your code on several cases
 # and tells you which one failed first, what came back, what was expected and what to try. Ask as
-# often as you like: nothing is counted.
+# often as you like: it costs no points.
 #
 # | you write | you get |
 # |---|---|

@@ -578,5 +578,28 @@ viz.memory(shared=shared, separate=separate)
 # | a Python number | `t.item()`, `t.tolist()` | `item` needs exactly one element |
 # | NumPy | `tk.from_numpy(a)`, `t.numpy()` | both share memory; dtypes are kept |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# You wrote `strides_of`. This is the function that tensorkit asks for the strides of a tensor with
+# memory of its own. It goes through the dimensions from the last to the first: a step along one of
+# them passes over everything that the dimension to its right holds.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain, layout
+
+explain.source(layout.contiguous_strides)
+
+# %% [markdown]
+# **A question.** The loop does not visit the last dimension. Why does that get the right stride all
+# the same?
+#
+# <details><summary>The answer</summary>
+#
+# The list begins with ones, and the last dimension keeps its 1: neighbours in a row are neighbours
+# in memory.
+#
+# </details>
+
 # %%
 progress("01_tensors")

@@ -415,5 +415,29 @@ print(votes.shape, votes.mean(dim=0))
 # | to stack | `tk.stack([a, b])` | a new dimension |
 # | to compare | `tk.equal(a, b)`, `tk.allclose(a, b)` | `allclose` for floats |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# tensorkit's `softplus` has your formula, and the same care for large numbers. `xp` is the array
+# library that computes, here NumPy. The second part is the slope of the function; chapter 05 says
+# what that is for.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+from tensorkit.nn import functional as F
+
+explain.source(F.softplus)
+
+# %% [markdown]
+# **A question.** `xp.where` chooses between two results, and both are computed for every element.
+# What keeps `exp` from giving `inf` for an element of 1000?
+#
+# <details><summary>The answer</summary>
+#
+# `xp.minimum(scaled, threshold)` cuts it to 20 before `exp` sees it. What comes of the 20 is thrown
+# away: `where` takes the element itself there.
+#
+# </details>
+
 # %%
 progress("02_operations")

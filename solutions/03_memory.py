@@ -336,5 +336,27 @@ viz.memory(product=product, turned=product.T, result=result)
 # | any strides | `x.as_strided(shape, stride, offset)` | view |
 # | to know | `x.stride()`, `x.storage_offset()`, `x.is_contiguous()` | |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# A transposition, and your `contiguous_by_hand`. The first lets NumPy exchange two sizes and their
+# strides. The second goes from the last dimension to the first and compares each stride with the
+# one that a tensor without gaps would have, `expected`.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain, layout
+
+explain.source(tk.transpose, layout.is_contiguous)
+
+# %% [markdown]
+# **A question.** Which of the two reads an element of the tensor?
+#
+# <details><summary>The answer</summary>
+#
+# Neither does. Both work on sizes and strides alone, so they take as long for six elements as for
+# six million.
+#
+# </details>
+
 # %%
 progress("03_memory")

@@ -311,5 +311,27 @@ print(x)
 # | to write by mask or list | `x[mask] = 0` | right behind the index |
 # | a new dimension | `x[None]`, `x[:, None]` | a view |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# Your `broadcast_shape`, as tensorkit has it. The shorter shape is filled up with ones, then the
+# shapes are compared from the right. Most of the lines are the error message.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain, layout
+
+explain.source(layout.broadcast_shapes)
+
+# %% [markdown]
+# **A question.** What does the loop do with the shapes `(3, 1)` and `(4,)`, and where in it does
+# the 3 come from?
+#
+# <details><summary>The answer</summary>
+#
+# `(4,)` becomes `(1, 4)`. At the last dimension the sizes are 1 and 4, and 4 is kept, because
+# `size_a` is 1; at the first they are 3 and 1, and `size_a`, the 3, is kept. The shape is `(3, 4)`.
+#
+# </details>
+
 # %%
 progress("04_broadcasting")

@@ -457,5 +457,29 @@ print(asked)
 # | why there is no gradient | `explain.no_grad(w)` | |
 # | to check a gradient | `autograd.gradcheck(f, (x,))` | float64 |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# Your `unbroadcast`. `lead` is the number of dimensions that broadcasting put in front, `grown` are
+# those of size 1 that it stretched; `total` adds up along both. Half of the lines refuse what no
+# broadcasting can have made.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+from tensorkit.ops import reductions
+
+explain.source(reductions.sum_to_shape)
+
+# %% [markdown]
+# **A question.** A gradient of shape `(20, 2)` goes back to a bias of shape `(2,)`. What are `lead`
+# and `grown`?
+#
+# <details><summary>The answer</summary>
+#
+# `lead` is 1, and `grown` is empty: the bias has no dimension of size 1. So the sum goes over
+# dimension 0, the 20 rows, and `(2,)` is left.
+#
+# </details>
+
 # %%
 progress("05_autograd")

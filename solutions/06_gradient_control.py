@@ -445,5 +445,28 @@ print(total)
 # | a large batch in pieces | `(loss * share).backward()` | share of the samples |
 # | who changed what | `explain.inplace(error)` | under `autograd.recording()` |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# At the beginning of a block `with tk.no_grad():` Python calls `__enter__`, at its end `__exit__`.
+# All that they change is a switch that every operation looks at before it records.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+
+explain.source(tk.no_grad.__enter__, tk.no_grad.__exit__, tk.no_grad)
+
+# %% [markdown]
+# **A question.** `__exit__` could simply switch recording on again. Why does `__enter__` keep what
+# was before, and why in a list?
+#
+# <details><summary>The answer</summary>
+#
+# Blocks stand in one another. At the end of an inner `no_grad` the outer one still holds, so the
+# switch has to go back to what it was, not to on. One object may be entered twice, and then has two
+# states to go back to.
+#
+# </details>
+
 # %%
 progress("06_gradient_control")

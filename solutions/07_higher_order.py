@@ -278,5 +278,26 @@ viz.landscape(lambda x, y: curved((x, y)), newton_path)
 # | to solve $H s = g$ | `tk.linalg.solve(H, g)` | never invert to multiply |
 # | Newton's step | `x - tk.linalg.solve(H, g)` | to where the slope is 0 |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# `jacobian` goes back once for each element of the result: `start` is a gradient of zeros with a
+# single 1 in it. `hessian` is your way too, the Jacobian of the gradient. The other names take
+# tuples apart and put them together again.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+
+explain.source(tk.autograd.functional.jacobian, tk.autograd.functional.hessian)
+
+# %% [markdown]
+# **A question.** How often does `hessian` go back through the graph for a function of 100 numbers?
+#
+# <details><summary>The answer</summary>
+#
+# 101 times: once for the gradient, and once for each of its 100 elements. `hvp` goes back twice.
+#
+# </details>
+
 # %%
 progress("07_higher_order")

@@ -430,5 +430,28 @@ viz.memory(single=gradient, half=gradient.half(), scaled=(gradient * 1024).half(
 # | to see what happens | `with tk.cuda.record() as ledger:`, `viz.timeline(ledger)` | |
 # | a GPU without a GPU | `tk.cuda.simulate()` | the same errors, the same books |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# A kind of device is one entry of a table: a name, and a function that finds what computes there.
+# The CPU's gives NumPy; that of `cuda` gives CuPy, or the simulated device. You could add one of
+# your own.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import devices, explain
+
+explain.source(tk.register_device, devices.find_backend)
+
+# %% [markdown]
+# **A question.** What does `find_backend` give for a device that nobody has registered, and how
+# does it come about?
+#
+# <details><summary>The answer</summary>
+#
+# `None`. `_kinds.get` finds no entry and gives `lambda: None` instead, a function that is called as
+# any other and gives `None`. Who asked knows what the program wanted, and words the error.
+#
+# </details>
+
 # %%
 progress("08_devices")

@@ -735,5 +735,28 @@ viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 # | to read it | `model.load_state_dict(tk.load(file))` | the same layers, then `eval()` |
 # | to see how it went | `viz.training(history)` | training and test loss side by side |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# A loss, and a step of SGD with your momentum. `cross_entropy` is made of the two functions that
+# you used by hand. `change` gets the array of one parameter, `x`, and that of its gradient, `g`,
+# and gives what is subtracted, with the new velocity.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+
+explain.source(F.cross_entropy, optim.SGD.change)
+
+# %% [markdown]
+# **A question.** Your `momentum_step` found a velocity of zeros before the first step. Where are
+# they here?
+#
+# <details><summary>The answer</summary>
+#
+# `state` is empty before the first step, so `state.get` gives 0.0 instead of an array. A number is
+# broadcast like a tensor of zeros, and `v` is the gradient alone.
+#
+# </details>
+
 # %%
 progress("09_training")

@@ -557,5 +557,30 @@ picture(graph)
 # | `z.recorded_gradients()` | the same with `create_graph=True` |
 # | an entry of `gradients_of` | a formula; your own by `tk.autograd.Function` |
 
+# %% [markdown]
+# ## In tensorkit
+#
+# An operation with its two formulas, and how the engine adds up what arrives at a node. The
+# formulas are those of your `gradients_of`. In `deliver`, `pending` holds the sums, as your
+# dictionary does.
+
+# %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+from tensorkit.autograd import engine
+
+explain.source(tk.mul, engine._Run.deliver)
+
+# %% [markdown]
+# **A question.** The second gradient is not added into the first, `have + value` makes a new array.
+# The third is: `have += value`. Why the difference?
+#
+# <details><summary>The answer</summary>
+#
+# Others may hold the first array: `a + b` passes one gradient on to both inputs, and to write into
+# it would change it for the other. The sum of two is an array of this run alone, so it may be
+# written to.
+#
+# </details>
+
 # %%
 progress("10_engine")

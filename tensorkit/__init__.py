@@ -8,14 +8,16 @@ The core in the order in which to read it, with minutes:
 
     base, storage, layout     what a tensor is; shapes and strides as plain numbers           (15)
     ops.arithmetic            ``a + b``: forward, gradient and example of an operation         (10)
+    autograd.grad_mode        whether operations are recorded; NumPy's warnings (errstate)     (5)
     definition, dispatch      what ``@op`` makes of that: the direct path and the slow way     (30)
     explainer, errors         the words of what is refused                                     (10)
-    ops.promotion, transfer   dtypes that differ, numbers; devices that differ                 (10)
+    ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (10)
     autograd.node             what is recorded of an operation; its formulas                   (25)
-    autograd.engine           ``backward()``                                                   (20)
+    autograd.engine           ``backward()``; ops.reductions.sum_to_shape                      (20)
     autograd.inplace          views, versions, writes in place; ops.writing                    (20)
     ops.views, ops.indexing   ``x.view(2, 3)`` and ``x[index]``                                (15)
     devices, _tensor          where memory is; the class with its methods (ops.methods)        (10)
+    cuda.simulated            the GPU that is simulated: how its arrays find NumPy             (15)
 
 nn and optim are made of all this.
 
@@ -50,10 +52,8 @@ from tensorkit.creation import (
     from_numpy,
     full,
     full_like,
-    is_floating_point,
     is_tensor,
     linspace,
-    numel,
     ones,
     ones_like,
     tensor,
@@ -82,125 +82,15 @@ from tensorkit.dtypes import (
 )
 from tensorkit.errors import AcceleratorError, OutOfMemoryError
 from tensorkit.layout import Size
-from tensorkit.ops.arithmetic import (
-    abs,
-    add,
-    div,
-    floor_divide,
-    mul,
-    neg,
-    pow,
-    reciprocal,
-    remainder,
-    sign,
-    square,
-    sub,
-    true_divide,
-)
-from tensorkit.ops.bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
-from tensorkit.ops.comparison import (
-    allclose,
-    clamp,
-    eq,
-    equal,
-    ge,
-    gt,
-    isclose,
-    le,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    lt,
-    maximum,
-    minimum,
-    ne,
-)
-from tensorkit.ops.copying import clone
-from tensorkit.ops.elementary import (
-    acos,
-    asin,
-    atan,
-    atan2,
-    ceil,
-    cos,
-    cosh,
-    exp,
-    expm1,
-    floor,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    log2,
-    log10,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    trunc,
-)
-from tensorkit.ops.error_function import erf
-from tensorkit.ops.gathering import (
-    gather,
-    index_add,
-    index_select,
-    scatter,
-    scatter_add,
-    take_along_dim,
-)
-from tensorkit.ops.indexing import masked_select
-from tensorkit.ops.joining import cat, flip, repeat_interleave, stack, tril, triu
+from tensorkit.ops.arguments import result_type
+from tensorkit.ops.comparison import where
+from tensorkit.ops.joining import cat, stack
 from tensorkit.ops.joining import cat as concat
 from tensorkit.ops.joining import cat as concatenate
-from tensorkit.ops.matmul import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from tensorkit.ops.promotion import result_type
-from tensorkit.ops.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    argmax,
-    argmin,
-    cumsum,
-    max,
-    mean,
-    min,
-    norm,
-    prod,
-    std,
-    sum,
-    var,
-)
-from tensorkit.ops.selection import masked_fill, nonzero, where
-from tensorkit.ops.softmax import log_softmax, logsumexp, softmax
-from tensorkit.ops.sorting import argsort, bincount, sort, topk, unique
-from tensorkit.ops.views import (
-    as_strided,
-    broadcast_tensors,
-    chunk,
-    diagonal,
-    flatten,
-    movedim,
-    narrow,
-    permute,
-    ravel,
-    reshape,
-    select,
-    split,
-    squeeze,
-    t,
-    transpose,
-    unbind,
-    unsqueeze,
-)
+from tensorkit.ops.matmul import einsum
+from tensorkit.ops.methods import FUNCTIONS as _FUNCTIONS
 from tensorkit.ops.views import expand as broadcast_to
+from tensorkit.ops.views import split
 from tensorkit.ops.views import transpose as swapaxes
 from tensorkit.printing import set_printoptions
 from tensorkit.random import (
@@ -209,20 +99,15 @@ from tensorkit.random import (
     get_rng_state,
     initial_seed,
     manual_seed,
-    seed,
-    set_rng_state,
-)
-from tensorkit.sampling import (
     rand,
     rand_like,
     randint,
     randn,
     randn_like,
     randperm,
+    seed,
+    set_rng_state,
 )
-
-clip = clamp
-absolute, divide, multiply, subtract = abs, div, mul, sub
 
 if typing.TYPE_CHECKING:
     from tensorkit import nn as nn
@@ -237,12 +122,21 @@ newaxis = None
 
 __version__ = "0.1.0"
 
-# What is imported above is what the library offers, under PyTorch's names.
+# The methods that PyTorch has as functions, too: ``tk.exp(x)`` is ``x.exp()``.
+globals().update(_FUNCTIONS)
+
+# What stands above is what the library offers, under PyTorch's names; forms in place belong to
+# their operations.
 __all__ = [
     name
     for name, offered in globals().items()
-    if name[0] != "_" and not isinstance(offered, types.ModuleType)
+    if "_" not in (name[0], name[-1]) and not isinstance(offered, types.ModuleType)
 ]
+
+_OF_TENSORS = (
+    "detach get_device is_complex is_floating_point is_inference is_nonzero is_signed numel"
+)
+globals().update({name: getattr(Tensor, name) for name in _OF_TENSORS.split()})
 
 
 # Looked up when asked: not every program trains, saves or draws.
@@ -257,18 +151,9 @@ _LATER = {
     "register_device": "tensorkit.devices",
     "save": "tensorkit.serialization",
     "utils": "tensorkit.utils",
-    "version": "tensorkit.version",
+    "version": "tensorkit.backends",
     "viz": "tensorkit.viz",
 }
-
-
-# Methods that PyTorch has as functions, too.
-_METHODS = (
-    "detach get_device is_complex is_inference is_nonzero is_signed moveaxis swapdims "
-    "abs_ acos_ asin_ atan_ ceil_ clamp_ clip_ cos_ cosh_ detach_ erf_ exp_ expm1_ fill_ floor_ "
-    "log10_ log1p_ log2_ log_ neg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
-    "tan_ tanh_ trunc_ zero_"
-)
 
 
 # not the modules of these names
@@ -277,8 +162,6 @@ autograd.recording = _recording  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name in _METHODS.split():
-        return getattr(Tensor, name)
     if name in _LATER:
         import importlib
 

@@ -21,6 +21,7 @@ from tensorkit import (
     printing,
 )
 from tensorkit.autograd import engine, hooks, inplace
+from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
@@ -153,7 +154,11 @@ class Tensor(Methods):
         return self.device is CPU
 
     def get_device(self) -> int:
-        """The number of the CUDA device; -1 on the CPU."""
+        """The number of the CUDA device; -1 on the CPU.
+
+        >>> tk.ones(2).get_device()
+        -1
+        """
         return -1 if self.device is CPU else self.device.index or 0
 
     @property
@@ -187,11 +192,19 @@ class Tensor(Methods):
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        """False: tensorkit has no complex numbers."""
+        """False: tensorkit has no complex numbers.
+
+        >>> tk.ones(2).is_complex()
+        False
+        """
         return False
 
     def is_signed(self) -> bool:
-        """Whether the elements may be negative."""
+        """Whether the elements may be negative.
+
+        >>> tk.tensor(3).is_signed()
+        True
+        """
         return self.dtype.is_signed
 
     # Where it lies
@@ -360,7 +373,6 @@ class Tensor(Methods):
             result._node = INFERENCE
         return result
 
-    detach_ = hooks.detach_
     origin = property(origin_of)
 
     data = property(hooks.get_data, hooks.set_data)
@@ -373,7 +385,11 @@ class Tensor(Methods):
         return version_of(self)
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made in inference mode."""
+        """Whether this tensor was made in inference mode.
+
+        >>> tk.ones(2).is_inference()
+        False
+        """
         return self._node is INFERENCE
 
     _is_view = inplace.is_view
@@ -398,8 +414,8 @@ class Tensor(Methods):
                 repair="x.tolist()",
                 a_shape=tuple(self.shape),
             )
-        if base.watch is not None:
-            base.watch.leaves(self)
+        if state.recordings:
+            state.recordings[-1].leaves(self)
         return self._value("item")
 
     def _value(self, why: str) -> Any:
@@ -414,8 +430,8 @@ class Tensor(Methods):
         >>> tk.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        if base.watch is not None:
-            base.watch.leaves(self)
+        if state.recordings:
+            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "tolist").tolist()
 
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
@@ -444,8 +460,8 @@ class Tensor(Methods):
                 "Writes to the array would not be recorded.",
                 repair="x.detach().numpy()",
             )
-        if base.watch is not None:
-            base.watch.leaves(self)
+        if state.recordings:
+            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "numpy").view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
@@ -566,7 +582,11 @@ class Tensor(Methods):
         return bool(reductions.any(same)._value("in"))
 
     def is_nonzero(self) -> _bool:
-        """Whether the only element is not zero: another name for ``bool(x)``."""
+        """Whether the only element is not zero: another name for ``bool(x)``.
+
+        >>> tk.tensor(3).is_nonzero()
+        True
+        """
         return self.__bool__()
 
     def __bool__(self) -> Any:
@@ -589,8 +609,8 @@ class Tensor(Methods):
                     repair="x.tolist()",
                 )
             )
-        if base.watch is not None:
-            base.watch.leaves(self)
+        if state.recordings:
+            state.recordings[-1].leaves(self)
         return self._value(why)
 
     def __int__(self) -> _int:
@@ -640,7 +660,7 @@ class Tensor(Methods):
         return id(self)
 
     def __copy__(self) -> "Tensor":
-        copied = base.view_of(self, base.layout_of(self))
+        copied = base.same_memory(self)
         if self.requires_grad:
             become_leaf(copied)
         return copied

@@ -3,6 +3,7 @@
 Whoever implements one takes it off the list; a test reminds of it.
 """
 
+from collections.abc import Callable
 from typing import NoReturn
 
 FUNCTIONS = frozenset({"median", "rsub"})
@@ -32,14 +33,16 @@ _FAMILIES = {
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
     "(x != 0).sum()": "count_nonzero",
-    "x = x.cumsum(dim)": "cumsum_",
-    "tk.bmm and +": "baddbmm baddbmm_",
-    "x = tk.addmm(x, a, b)": "addmm_",
+    "x = tk.addmm(x, a, b), or tk.bmm and +": "addmm_ baddbmm baddbmm_",
     "tk.linalg.inv": "inverse",
     "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_dlpack(x)": "to_dlpack",
     "tk.arange": "range",
+    "tk.zeros(size, dtype=x.dtype, device=x.device) and its like": "new_empty new_zeros new_ones "
+    "new_full new_tensor",
+    "x.expand(size)": "broadcast_tensors",
+    "tk.atan(y / x), and look at the signs": "atan2 arctan2 atan2_",
     "tk.rand(size) < p": "bernoulli",
     "mean + std * tk.randn(size)": "normal",
     "tk.randint(low, high, x.shape)": "random_ randint_like",
@@ -48,11 +51,11 @@ _FAMILIES = {
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
     "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_",
-    "x = x.square()": "square_",
-    "x = x.atan2(y)": "atan2_",
+    "x = x.square() and so on": "square_ cumsum_",
+    "x = x.detach()": "detach_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
-    "tk.asin, acos, atan, atan2": "arcsin arccos arctan arctan2",
+    "tk.asin, acos, atan": "arcsin arccos arctan",
     "x.mT": "H mH adjoint",
     "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
@@ -78,6 +81,7 @@ _FAMILIES |= {
 _PARTS = {
     "hvp (the Hessian is symmetric)": "vhp",
     "tk.autograd.grad(y, x, v)": "vjp",
+    "gradcheck of a function that calls tk.autograd.grad with create_graph=True": "gradgradcheck",
     "jacobian(func, x) @ v": "jvp",
     "tk.autograd.recording() around the forward, after which errors name its lines,": (
         "detect_anomaly set_detect_anomaly"
@@ -90,19 +94,26 @@ _PARTS = {
     "softmax(q @ k.mT / d**0.5, -1) @ v": "MultiheadAttention scaled_dot_product_attention "
     "Transformer TransformerEncoder TransformerEncoderLayer",
     "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS",
-    'StepLR, or write group["lr"] for each group of optimizer.param_groups': "CosineAnnealingLR "
-    "CosineAnnealingWarmRestarts ExponentialLR LambdaLR LinearLR MultiStepLR OneCycleLR "
-    "ReduceLROnPlateau SequentialLR",
-    "tk.nn.ModuleList, or attributes": "ParameterList ParameterDict",
+    'group["lr"] *= 0.1 for the one group of optimizer.param_groups': "lr_scheduler",
+    "tk.nn.ModuleList, or attributes": "ModuleDict ParameterList ParameterDict",
+    "the function of tk.nn.functional in forward": "Softplus LogSoftmax",
+    "nothing: a model without this layer gives the same": "Identity",
+    "p.grad.clamp_(-c, c) for each parameter": "clip_grad_value_",
+    "tk.cat([p.reshape(-1) for p in parameters])": "parameters_to_vector",
+    "p.copy_(part.view_as(p)) under no_grad": "vector_to_parameters",
+    ".to(tk.float64) and so on": "float double half",
+    "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
+    "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_ "
+    "xavier_normal_ xavier_uniform_ calculate_gain",
+    "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "memory_allocated and memory_reserved": "memory_stats memory_summary "
     "memory_snapshot max_memory_reserved",
     "tk.cuda.get_device_properties": "get_device_capability",
-    "one device": "DataParallel",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
     "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "nothing: each operation is a launch of its own": "CUDAGraph graph make_graphed_callables",
-    "nothing: there is one process": "ipc_collect nccl",
+    "nothing: there is one process, and one device": "ipc_collect nccl DataParallel",
     "tk.cuda.record() and viz.timeline": "nvtx",
     "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
     "simulate(total_memory=...)": "set_per_process_memory_fraction",
@@ -133,8 +144,11 @@ class Attribute:
         raise AttributeError(sentence("Tensor", self.name))
 
 
-def sentence(owner: str, name: str) -> str:
-    """What is said about a name that is missing; of one that PyTorch has, what to use instead."""
+def sentence(owner: str, name: str, kind: str = "") -> str:
+    """What is said about a name that is missing; of one that PyTorch has, what to use instead.
+
+    ``kind``: the class of an object that lacks it.
+    """
     instead = _INSTEAD.get(name) or (_OF_PARTS.get(name) if "." in owner else None)
     if instead is not None and instead.startswith("nothing"):
         return f"{owner}.{name} is not part of tensorkit; leave it out{instead[7:]}"
@@ -142,6 +156,15 @@ def sentence(owner: str, name: str) -> str:
         return f"{owner}.{name} is not part of tensorkit; use {instead} instead"
     if name in (ATTRIBUTES if owner == "Tensor" else FUNCTIONS):
         return f"{owner}.{name} is not part of tensorkit yet"
-    if owner == "Tensor":
-        return f"'Tensor' object has no attribute '{name}'"
+    if kind or owner == "Tensor":
+        return f"'{kind or owner}' object has no attribute '{name}'"
     return f"module '{owner.replace('torch', 'tensorkit')}' has no attribute '{name}'"
+
+
+def missing(module: str) -> Callable[[str], NoReturn]:
+    """The ``__getattr__`` of a module, by PyTorch's name of it."""
+
+    def refuse(name: str) -> NoReturn:
+        raise AttributeError(sentence(module, name))
+
+    return refuse

@@ -1,4 +1,4 @@
-"""``tk.backends``: settings of libraries that PyTorch has. Here they change nothing."""
+"""``tk.backends``, settings that PyTorch has and that change nothing here; and ``tk.version``."""
 
 from types import SimpleNamespace
 
@@ -14,3 +14,14 @@ cuda = SimpleNamespace(
 )
 # Apple's GPUs, which tensorkit does not know
 mps = SimpleNamespace(is_available=lambda: False, is_built=lambda: False)
+
+
+class _Version:
+    @property
+    def cuda(self) -> str | None:
+        """The version of CUDA, None without a device; looked up when asked: it may import CuPy."""
+        backend = find_backend("cuda")
+        return None if backend is None else backend.cuda_version
+
+
+version = _Version()

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorkit.autograd.grad_mode import state
 from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides
+from tensorkit.overrides import overridable
 from tensorkit.storage import Storage
 
 _ndarray = np.ndarray
@@ -19,8 +21,9 @@ _ndarray = np.ndarray
 class TensorBase:
     """The slots of a tensor; the public class is ``tensorkit.Tensor``.
 
-    ``_node`` is None for a tensor that autograd need not look at, which is most of them; what else
-    it may be is told in ``autograd.node``. The slots below it stay empty until they are needed.
+    ``_node`` is None for most tensors: they do not require grad and are no views of floating-point
+    numbers; what else it may be is told in ``autograd.node``. Slots of views and of leaves stay
+    empty in other tensors.
     """
 
     __slots__ = (
@@ -42,7 +45,7 @@ class TensorBase:
     _storage: Storage | None
     _node: Any
     _viewed: "Tensor"  # of a view: the tensor it was made from, itself no view
-    _edge: Any  # of a view: the node it came from, when the storage had version _seen
+    _edge: Any  # of a view: its node, as long as the storage has version _seen
     _seen: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
@@ -90,6 +93,7 @@ class TensorBase:
         return self.device.backend.xp
 
 
+@overridable
 def strides_of(array: Any) -> Ints:
     """Strides of an array in elements."""
     itemsize, strides = array.itemsize, array.strides
@@ -111,17 +115,14 @@ def bind(cls: type) -> None:
     public = cls
 
 
-watch: Any = None  # while a recording is on: told of every tensor that `new` makes
-
-
 def new(array: Any) -> Tensor:
     """A tensor that is alone on its memory."""
     result = object.__new__(public)
     result._array = array
     result._storage = None
     result._node = None
-    if watch is not None:
-        watch.made(result)
+    if state.recordings:
+        state.recordings[-1].made(result)
     return result
 
 
@@ -147,12 +148,6 @@ def offset_of(x: TensorBase) -> int:
 def layout_of(x: TensorBase) -> Layout:
     """Shape, strides and offset of ``x`` as plain numbers."""
     return Layout(x._array.shape, x._strides, offset_of(x))
-
-
-def view_of(x: TensorBase, layout: Layout) -> Tensor:
-    """A tensor that looks at the storage of ``x`` through ``layout``. Copies nothing."""
-    storage = storage_of(x)
-    return on_storage(storage, layout)
 
 
 def on_storage(storage: Storage, layout: Layout) -> Tensor:

@@ -1,7 +1,7 @@
 """New tensors: from sizes, ranges and data, like another one, on memory of another library.
 
 Every function takes ``dtype``, ``device`` and ``requires_grad`` by name. ``@factory`` reads these,
-once for all, and passes them on as ``Options``. Random numbers come in ``tensorkit.sampling``.
+once for all, and passes them on as ``Options``. Random numbers come in ``tensorkit.random``.
 
 ``arange`` and ``linspace`` round as PyTorch's kernels do, which multiply and add with one rounding.
 ``arange`` works in blocks as wide as 32 bytes: the first number of a block is rounded before the
@@ -13,13 +13,14 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tensorkit import base, dtypes, layout
+from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.hooks import make_leaf
-from tensorkit.autograd.node import finished
+from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, is_array
 from tensorkit.dtypes import DType, as_dtype
@@ -35,8 +36,8 @@ from tensorkit.errors import (
 from tensorkit.errstate import silently
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
-from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel
-from tensorkit.ops.transfer import moved
+from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel, stored
+from tensorkit.ops.copying import moved
 from tensorkit.storage import Storage
 
 _BLOCK_BYTES = 32
@@ -62,7 +63,7 @@ class Options(NamedTuple):
         try:
             return base.new(as_device(self.device).backend.xp.empty(shape, numpy))
         except (ValueError, MemoryError) as error:  # sizes that no array has
-            raise ShapeError(f"{self.function}(): {error}", a_shape=shape) from None
+            raise ShapeError(f"{self.function}(): {error}") from None
 
     def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
@@ -96,22 +97,10 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
             None if device is None else as_device(device),
         )
         result = make(options, *args, **named)
-        return make_leaf(result) if requires_grad else finished(result)
+        return make_leaf(result) if requires_grad else record(None, result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
     return call
-
-
-def new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The method ``x.new_...``: ``make`` with the dtype and the device of ``x``."""
-
-    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
-        own = {"dtype": self.dtype, "device": self.device}
-        named |= {name: value for name, value in own.items() if named.get(name) is None}
-        return make(*args, **named)
-
-    method.__doc__ = f"``tk.{make.__name__}`` with the dtype and the device of this tensor."
-    return method
 
 
 # From sizes
@@ -140,7 +129,7 @@ def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
     for each in shape:
         if each < 0:
             first = f"Trying to create tensor with negative dimension {each}: {list(shape)}"
-            raise ShapeError(first, a_shape=shape)
+            raise ShapeError(first)
         if each >= 2**63:
             raise ValueError("Overflow when unpacking long long")
     return shape
@@ -149,6 +138,12 @@ def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
 def _filled(x: Tensor, value: Any) -> Tensor:
     x._array.fill(value)
     return x
+
+
+def _filled_with(x: Tensor, number: Any) -> Tensor:
+    """``x`` filled with a number that its dtype has to hold."""
+    check_value(number, x.dtype)
+    return _filled(x, stored(number, x.dtype)[()])
 
 
 def _number(function: str, value: Any) -> Any:
@@ -200,10 +195,8 @@ def full(options: Options, size: Any, fill_value: Any) -> Tensor:
             [7, 7]])
     """
     number = _number("full", fill_value)
-    dtype = options.dtype or dtypes.of_number(number)
-    check_value(number, dtype)
-    x = options.empty(shape_of("full", (), need_sizes("full", size)), dtype)
-    return _filled(x, copying.stored(number, dtype)[()])
+    shape = shape_of("full", (), need_sizes("full", size))
+    return _filled_with(options.empty(shape, options.dtype or dtypes.of_number(number)), number)
 
 
 @factory
@@ -260,9 +253,7 @@ def full_like(options: Options, input: Tensor, fill_value: Any) -> Tensor:
     >>> tk.full_like(tk.tensor([5., 6.]), 3)
     tensor([3., 3.])
     """
-    x, number = options.like(input), _number("full_like", fill_value)
-    check_value(number, x.dtype)
-    return _filled(x, copying.stored(number, x.dtype)[()])
+    return _filled_with(options.like(input), _number("full_like", fill_value))
 
 
 # Ranges
@@ -341,8 +332,8 @@ def linspace(options: Options, start: Any, end: Any, steps: int) -> Tensor:
     ends = [_number("linspace", value) for value in (start, end)][:n]
     for number in ends:
         check_value(number, dtype)
-    stored = np.array([copying.stored(number, dtype) for number in ends], dtype.numpy)
-    return options.holding(stored if n < 2 else _spaced(stored[0], stored[1], n, dtype))
+    exact = np.array([stored(number, dtype) for number in ends], dtype.numpy)
+    return options.holding(exact if n < 2 else _spaced(exact[0], exact[1], n, dtype))
 
 
 def _spaced(first: Any, last: Any, n: int, dtype: DType) -> Any:
@@ -391,15 +382,14 @@ def tensor(options: Options, data: Any) -> Tensor:
     try:
         return options.holding(silently(_array_of, numbers, dtype))
     except ValueError:  # NumPy's, of lists that make no rectangle
-        _check_lengths(numbers, 0, _first_lengths(numbers))
-        raise
+        _refuse_lists(numbers)
 
 
 def _numbers(data: Any, found: set[DType]) -> Any:
     """``data`` as nested lists of Python's numbers; ``found`` gets the dtypes they suggest."""
     if isinstance(data, TensorBase):
-        if base.watch is not None:
-            base.watch.leaves(data)
+        if state.recordings:
+            state.recordings[-1].leaves(data)
         if data._array.size != 1:
             first = "only one element tensors can be converted to Python scalars"
             raise ValueError(message(first, repair="tk.stack(tensors)"))
@@ -437,25 +427,21 @@ def _array_of(numbers: Any, dtype: DType) -> Any:
     return words.view(dtype.numpy).reshape(shape)
 
 
-def _first_lengths(numbers: Any) -> list[int]:
-    """The sizes of nested lists, read off the first element of each level."""
-    if not isinstance(numbers, list):
-        return []
-    return [len(numbers), *(_first_lengths(numbers[0]) if numbers else [])]
-
-
-def _check_lengths(numbers: Any, dim: int, shape: list[int]) -> None:
-    if isinstance(numbers, list) is not (dim < len(shape)):
-        raise TypeError(message("not a sequence", "A number stands beside a list."))
-    if isinstance(numbers, list) and len(numbers) != shape[dim]:
-        raise ValueError(
-            message(
-                f"expected sequence of length {shape[dim]} at dim {dim} (got {len(numbers)})",
-                "All lists on one level must have the same length.",
-            )
-        )
-    for part in numbers if isinstance(numbers, list) else ():
-        _check_lengths(part, dim + 1, shape)
+def _refuse_lists(numbers: Any) -> NoReturn:
+    """Raise for nested lists that make no rectangle."""
+    level, dim = [numbers], 0
+    while all(isinstance(each, list) for each in level):
+        for each in level:
+            if len(each) != len(level[0]):
+                raise ValueError(
+                    message(
+                        f"expected sequence of length {len(level[0])} at dim {dim} "
+                        f"(got {len(each)})",
+                        "All lists on one level must have the same length.",
+                    )
+                ) from None
+        level, dim = [part for each in level for part in each], dim + 1
+    raise TypeError(message("not a sequence", "A number stands beside a list.")) from None
 
 
 def as_tensor(
@@ -514,14 +500,6 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
 
 def _shared(array: Any, device: Device = CPU) -> Tensor:
     """A tensor on the memory of an array of ``device``, without the warning."""
-    if array.__class__ is np.ndarray and array.flags.c_contiguous and array.dtype.isnative:
-        shape = array.shape
-        if not (0 in shape or 1 in shape):  # whose strides say nothing
-            flat = array.reshape(-1)
-            dtypes.of_numpy(array.dtype)  # raises for those that tensors do not have
-            result = base.new(flat.reshape(shape))
-            result._storage, result._offset = Storage(flat), 0
-            return result
     if not array.dtype.isnative:
         raise ValueError(
             message(
@@ -542,7 +520,10 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
         )
     shape = tuple(array.shape)
     strides = tuple(stride // array.itemsize for stride in array.strides)
-    flat = device.backend.memory_of(array, layout.extent(shape, strides))
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+    else:
+        flat = device.backend.memory_of(array, layout.extent(shape, strides))
     return base.on_storage(Storage(flat), Layout(shape, strides, 0))
 
 
@@ -596,23 +577,3 @@ def is_tensor(obj: Any) -> bool:
     (True, False)
     """
     return isinstance(obj, TensorBase)
-
-
-def numel(input: Tensor) -> int:
-    """Number of elements.
-
-    >>> tk.numel(tk.zeros(2, 3))
-    6
-    """
-    need_tensor("numel", input)
-    return input.shape.numel()
-
-
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are floating-point numbers.
-
-    >>> tk.is_floating_point(tk.tensor([1, 2]))
-    False
-    """
-    need_tensor("is_floating_point", input)
-    return input.dtype.is_floating_point

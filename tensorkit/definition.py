@@ -1,7 +1,7 @@
 """What is declared of an operation: the options of ``@op`` and the formulas of ``.grad``."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
@@ -19,20 +19,26 @@ class Definition:
 
     tensors: int  # how many of the first parameters are tensors, if not those without a default
     ndim: dict[str, int]  # how many dimensions a tensor must have
-    # The category of the tensors ("any", "numeric": not bool, "integral": no floating point,
-    # "floating"), which have one dtype; or by name, and then only those of one word have one dtype.
+    # "any", "numeric" (no bool), "integral" (no floating point) or "floating": the category of all
+    # tensors, which then share one dtype. Or a category for each parameter by name: then only
+    # parameters of the same category share one dtype.
     dtypes: str | dict[str, str] = "any"
-    # Element by element: shapes broadcast, dtypes that differ are promoted, numbers are operands.
+    # Element by element: shapes broadcast, dtypes that differ are promoted.
     promote: bool = False
-    numbers: bool = True  # whether they are
-    elementwise: bool = False  # a result lies in memory as the operands do, else it is contiguous
+    numbers: bool = True  # whether Python numbers may be operands
+    # A result lies in memory as the operands do; so it does with promote, to_floating and ufunc.
+    # Other results are contiguous.
+    elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
-    ufunc: str | None = None  # the array function that the forward is without options, by its name
+    # NumPy's name of the function that the forward is, options aside; then it may have no body.
+    ufunc: str | None = None
     symbol: str = ""  # the operator
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
-    explain: Callable[..., object] | None = None  # called as the operation is: raises if it can
+    explain: Callable[..., object] | None = (
+        None  # called with the arguments: raises if they do not fit
+    )
     name: str  # how a refusal names it, if not as its forward
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
 
@@ -51,6 +57,8 @@ class Definition:
         }
         several = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
         self.several = several[0] if several else ""
+        if self.ufunc and not forward.__code__.co_names:  # it has no body
+            self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
         whole = self.dtypes if isinstance(self.dtypes, str) else None
         own = self.dtypes if isinstance(self.dtypes, dict) else {}
@@ -64,7 +72,7 @@ class Definition:
             for at, each in enumerate(parameters)
             if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
         ]
-        # whether a number without dimensions has one named: then it counts as a vector
+        # whether a 0-d tensor is given a dimension: it is computed as one of shape (1,)
         self.names_dims = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
@@ -107,9 +115,9 @@ class Definition:
         )
         options = self.options if self.view else ()
         name = node or f"{camel}Backward0"
-        self.rules[number] = Rule(self.name, name, inputs, formulas, None, options)
+        self.rules[number] = Rule(self.name, name, inputs, formulas, options)
         if plain is not None:
-            self.plain = Rule(self.name, plain, inputs, formulas, None, options)
+            self.plain = Rule(self.name, plain, inputs, formulas, options)
 
     def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
         """The rule of a call with these arguments; ``values``: its options."""

@@ -15,9 +15,11 @@ would compute something else than is meant. ``Definition`` lists what can be dec
 
 A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
 accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
-differ. What fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments
-by name, NumPy's names of options, numbers, dtypes to be promoted, devices. Given arrays, which the
-formulas of a backward do, an operation computes on arrays.
+differ. Modes that every operation must see (inference, recordings, overrides) close the direct
+path (``errstate.silent``): it then raises, and the slow way takes the call. What fails is
+explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name, NumPy's
+names of options, numbers, dtypes to be promoted, devices. Given arrays, which the formulas of a
+backward do, an operation computes on arrays.
 """
 
 from collections.abc import Callable
@@ -29,22 +31,19 @@ import numpy as np
 from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
-from tensorkit.autograd.node import INFERENCE, recorder
-from tensorkit.autograd.node import is_short as has_recorder
+from tensorkit.autograd.node import has_recorder, recorder
 from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import Definition, unpacked
-from tensorkit.devices import CPU, backend_of, is_array
+from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import TensorkitError
 from tensorkit.errstate import silent, silently
-from tensorkit.ops.arguments import as_number
-from tensorkit.ops.promotion import promoted, result_type
-from tensorkit.ops.transfer import together
+from tensorkit.ops.arguments import as_number, promoted, result_type
+from tensorkit.ops.copying import together
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
 
 _ndarray = np.ndarray
 _asarray = np.asarray
-_xp = CPU.backend.xp
 _new = object.__new__
 
 
@@ -92,7 +91,7 @@ def _of_one(definition: Definition) -> Any:
     """An operation of one tensor without options."""
     forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_simple, contiguous = not (definition.outputs or definition.view), definition.contiguous
-    record: Any = None  # in short
+    record: Any = None  # made by _recorder when it is needed first
 
     def call(input: Any) -> Any:
         nonlocal record
@@ -138,7 +137,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
     is_simple = not (definition.outputs or definition.view or definition.several)
     contiguous, bools, is_view = definition.contiguous, definition.bools, definition.view
     counts_as_vector = definition.names_dims
-    record: Any = None  # in short
+    record: Any = None  # made by _recorder when it is needed first
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
         nonlocal record
@@ -176,9 +175,10 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 return view(args[0], found, None)
             if not is_simple:
                 return _finish(definition, found, args, options)
-            if (
-                found.__class__ is not _ndarray
-                or found.base is not None
+            if found.__class__ is not _ndarray:  # a number of NumPy's
+                found = _asarray(found)
+            elif (
+                found.base is not None
                 or found is array
                 or (contiguous and not found.flags.c_contiguous)
             ):
@@ -205,7 +205,10 @@ _MOST_NUMBERS = 1000
 
 
 def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
-    """A number as an array of this dtype, which is kept; KeyError where more is to be asked."""
+    """A number as an array of this dtype, from now on in ``known``.
+
+    KeyError for an integer outside of int64, which is for the slow way.
+    """
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         raise KeyError
     array = silently(_asarray, value, dtype)
@@ -223,8 +226,8 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
     numbers: dict[type, dict[str, dict[float, Any]]] = {}  # an int64 and a float give another dtype
     if definition.numbers:
         numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
-    is_forward = definition.ufunc is None
-    record: Any = None  # in short
+    runs_body = definition.ufunc is None
+    record: Any = None  # made by _recorder when it is needed first
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - without calls
         nonlocal record
@@ -239,8 +242,9 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                 b = table.get(other)
                 if b is None:
                     b = _number(other, dtype, table)
-                if is_forward:  # which tells a number from a tensor
+                if runs_body:  # it tells a number from a tensor, by its class
                     b = b[()]
+            # else a GPU, or dtypes that differ: the slow way, below
             if is_here and dtype is b.dtype and dtype.char in letters:
                 found = silent.run(compute, a, b)
                 if found.__class__ is not _ndarray:
@@ -269,23 +273,23 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             return found
         return _slow(definition, (input,) if other is None else (input, other), options)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(other: Any, input: Any) -> Any:  # ``other`` is the tensor, as of ``2 - x``
         try:
-            array = self._array
-            table = numbers[other.__class__][array.dtype.char]
-            number = table.get(other)
+            array = other._array
+            table = numbers[input.__class__][array.dtype.char]
+            number = table.get(input)
             if number is None:
-                number = _number(other, array.dtype, table)
-            if array.__class__ is _ndarray and array.dtype.char in letters and not is_forward:
+                number = _number(input, array.dtype, table)
+            if array.__class__ is _ndarray and array.dtype.char in letters and not runs_body:
                 result = base.new(_asarray(silent.run(compute, number, array)))
-                if self._node is not None:
-                    _record(definition, result, (other, self), {})
+                if other._node is not None:
+                    _record(definition, result, (input, other), {})
                 return result
         except _FAILED:
             pass
-        if isinstance(other, TensorBase) or as_number(other) is not None:
-            return _slow(definition, (other, self), {})
-        return operator(self, other)  # which refuses
+        if isinstance(input, TensorBase) or as_number(input) is not None:
+            return _slow(definition, (input, other), {})
+        return operator(other, input)  # which refuses
 
     call.operator, call.reflected = operator, reflected  # type: ignore[attr-defined]
     call.inplace = _in_place_of_two(definition, call)  # type: ignore[attr-defined]
@@ -411,10 +415,8 @@ def _finish(
         return _viewed(definition, found, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
-    results = [base.new(_owned(each, arrays, definition.contiguous)) for each in several]
-    for each in results:
-        if state.inference:
-            each._node = INFERENCE
+    new = [base.new(_owned(each, arrays, definition.contiguous)) for each in several]
+    results = [record_fully(None, each) for each in new]  # marks them in inference mode
     outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
         more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
@@ -453,7 +455,10 @@ def _viewed(
 
 
 def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The operation on arguments of all kinds, or the refusal."""
+    """The operation on arguments of all kinds, or the refusal.
+
+    All operations on a GPU come here, views and writes in place aside.
+    """
     if options or definition.options or len(args) != definition.tensors:
         values = definition.bind(args, options)
     else:
@@ -468,13 +473,16 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
     explainer.need_tensors(definition, values)
     tensors = list(together(*tensors))
     values.update(zip(definition.inputs, tensors, strict=True))
+    xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
     if definition.promote or definition.to_floating:
         arrays, dtype = promoted(tensors, definition.to_floating)
-        explainer.refuse_promoted(definition, values, dtype)
+        shape = explainer.broadcast_or_refuse(definition, values, dtype)
+        for at, x in enumerate(tensors):
+            if isinstance(x, TensorBase) and x.shape != shape:
+                arrays[at] = xp.broadcast_to(arrays[at], shape)
     else:
         explainer.refuse(definition, values)
         arrays = [None if x is None else x._array for x in tensors]
-    xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
     try:
         found = silently(_counted_as_vector, definition, xp, arrays, others, named)
     except TensorkitError:

@@ -1,11 +1,11 @@
 """The exception tree, and the one way to word an error.
 
-Every error of tensorkit is a ``TensorkitError`` and, at the same time, an instance of the class
-that PyTorch raises in the same place, so ``except RuntimeError`` means what it means there:
+Most errors of tensorkit are a ``TensorkitError`` and, at the same time, of the class that
+PyTorch raises in the same place, so ``except RuntimeError`` means what it means there:
 
     TensorkitError
         ShapeError          RuntimeError          sizes that do not fit; a_shape, b_shape, dim
-        DTypeError          RuntimeError          a dtype that an operation refuses; dtypes
+        DTypeError          RuntimeError          a dtype that an operation refuses
         OverlapError        RuntimeError          writing where several elements share memory
         AutogradError       RuntimeError          a graph that cannot be walked; node
         ConversionError     RuntimeError          a value that a dtype cannot hold; value, dtype
@@ -18,7 +18,8 @@ that PyTorch raises in the same place, so ``except RuntimeError`` means what it 
         OutOfMemoryError    RuntimeError          more memory than a device has
         MissingPackageError ImportError           a package that one function needs; name
 
-Mistakes in the *kind* of an argument are plain ``TypeError`` and ``ValueError``.
+Mistakes in the kind of an argument, and a few that Python or NumPy find, are plain ``TypeError``,
+``ValueError``, ``IndexError`` or ``OverflowError``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class TensorkitError(Exception):
 
 
 class ShapeError(TensorkitError, RuntimeError):
-    """Sizes that do not fit together; ``a_shape`` and ``b_shape`` hold them."""
+    """Sizes that do not fit together; of two that do not broadcast it holds them."""
 
     a_shape: tuple[int, ...]
     b_shape: tuple[int, ...]
@@ -134,6 +135,10 @@ def message(first: str, *details: str, repair: str | None = None) -> str:
     return "\n".join([first, "", *lines]) if lines else first
 
 
+# options for which 0 or False means something
+_MEANT = ("ignore_index", "padding_idx", "bias", "elementwise_affine")
+
+
 def refuse_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
     """NotSupportedError for an option of PyTorch's that was given and would mean something.
 
@@ -144,12 +149,10 @@ def refuse_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
     ...
     """
     for name, value in given.items():
-        is_plain = isinstance(value, (bool, int, float, str))
+        is_plain = isinstance(value, (bool, int, float, str)) and name not in _MEANT
         if value is not None and (not is_plain or value):
-            raise NotSupportedError(
-                f"{owner} has {has}; {name} is not part of tensorkit",
-                repair=f"leave {name} out",
-            )
+            first = f"{owner} has {has}; {name} is not part of tensorkit"
+            raise NotSupportedError(first, repair=f"leave {name} out")
 
 
 def sizes(shape: Sequence[int]) -> str:

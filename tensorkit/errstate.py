@@ -19,26 +19,26 @@ class _Silent:
     ``run`` raises RuntimeError, and the slow way with its ``silently`` takes the call.
     """
 
-    __slots__ = ("_closed_by", "_lock", "_run", "run")
+    __slots__ = ("_lock", "_n_closed", "_run", "run")
 
     run: Callable[..., Any]
 
     def __init__(self, context: contextvars.Context) -> None:
         self.run = self._run = context.run
-        self._closed_by: set[int] = set()  # threads
+        self._n_closed = 0
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """From now on raise RuntimeError in every thread: all calls then take the slow way."""
         with self._lock:
-            self._closed_by.add(threading.get_ident())
+            self._n_closed += 1
             self.run = _refuse
 
     def open(self) -> None:
-        """Run functions again, unless another thread has closed it."""
+        """Run functions again, unless somebody else has closed it."""
         with self._lock:
-            self._closed_by.discard(threading.get_ident())
-            self.run = _refuse if self._closed_by else self._run
+            self._n_closed -= 1
+            self.run = _refuse if self._n_closed else self._run
 
 
 def _refuse(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:

@@ -54,8 +54,11 @@ def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
     )
 
 
-def refuse_promoted(definition: Any, values: dict[str, Any], dtype: DType) -> None:
-    """Raise if operands that broadcast and are promoted to a dtype do not go together."""
+def broadcast_or_refuse(definition: Any, values: dict[str, Any], dtype: DType) -> Ints:
+    """The shape that operands are broadcast to; raises if they do not go together.
+
+    ``dtype`` is the one that they are promoted to.
+    """
     shape: Ints = ()
     _check_options(definition, values)
     for name in definition.inputs:
@@ -67,6 +70,7 @@ def refuse_promoted(definition: Any, values: dict[str, Any], dtype: DType) -> No
         repair = "x.int()" if dtype is bool_ else "x.bool() or x.long()"
         repair = "x.float()" if definition.categories[0] == "floating" else repair
         raise no_kernel(definition.kernel, dtype, repair)
+    return shape
 
 
 def refuse(definition: Any, values: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 A *shape* is a tuple of sizes. *Strides* say, for each dimension, how many elements apart two
 neighbours lie in the flat storage. An *offset* is the position of the first element there. The
 three together are a ``Layout``. The rules are PyTorch's, also for dimensions of size 0 and 1,
-where array libraries differ: that is why strides are computed here and nowhere else.
+where array libraries differ.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +13,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from tensorkit.errors import IndexRangeError, ShapeError, sizes
+from tensorkit.overrides import overridable
 
 Ints = tuple[int, ...]
 MOST_DIMS = 64  # NumPy's own limit
@@ -96,30 +97,24 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     return tuple(strides)
 
 
+@overridable
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether reading in row-major order walks the storage one element at a time.
 
     Strides of dimensions of size 1 do not matter; an empty tensor is contiguous.
     """
-    return 0 in shape or _has_no_gaps(zip(reversed(strides), reversed(shape), strict=True))
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return 0 in shape
+        expected *= size
+    return True
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements fill their stretch of storage, without gaps and without overlap."""
-    if is_contiguous(shape, strides):
-        return True
-    return _has_no_gaps(sorted((st, n) for st, n in zip(strides, shape, strict=True) if n > 1))
-
-
-def _has_no_gaps(fastest_first: Iterable[tuple[int, int]]) -> bool:
-    """Whether dimensions, given as strides and sizes, fill memory in this order."""
-    expected = 1
-    for stride, size in fastest_first:
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
+    order = slowest_first(strides)
+    return is_contiguous([shape[dim] for dim in order], [strides[dim] for dim in order])
 
 
 def slowest_first(strides: Sequence[int]) -> list[int]:
@@ -166,6 +161,7 @@ def _used_strides(layout: Layout) -> list[tuple[int, int]]:
     return [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1]
 
 
+@overridable
 def broadcast_shapes(a: Ints, b: Ints) -> Ints:
     """The shape both can be stretched to; ShapeError if two sizes differ and neither is 1.
 

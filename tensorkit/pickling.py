@@ -1,5 +1,9 @@
-"""Deep copies and pickles of tensors, both only of leaves: a graph is neither copied nor stored."""
+"""Deep copies and pickles of tensors, both only of leaves: a graph is neither copied nor stored.
 
+Both hold a tensor's storage and how it looks at it; so views of one storage stay views of one.
+"""
+
+import copy
 import copyreg
 from typing import Any
 
@@ -12,33 +16,24 @@ from tensorkit.layout import Layout
 from tensorkit.storage import Storage
 
 
-def deepcopy(x: Tensor, memo: dict[Any, Any]) -> Tensor:
-    """A copy of a leaf; views of one storage stay views of one copy. For ``copy.deepcopy``."""
-    _need_leaf(x)
-    if id(x) in memo:
-        return memo[id(x)]
-    storage = base.storage_of(x)
-    if id(storage) not in memo:
-        memo[id(storage)] = Storage(storage.flat.copy())
-    found = memo[id(x)] = _on_storage(memo[id(storage)], base.layout_of(x), x.requires_grad)
-    if x.grad is not None:
-        found._grad = deepcopy(x.grad, memo)
-    return found
-
-
 def reduce(x: Tensor) -> tuple[Any, ...]:
-    """What a pickle of a leaf holds: its memory and how it looks at it."""
-    _need_leaf(x)
-    return _on_storage, (base.storage_of(x), base.layout_of(x), x.requires_grad)
-
-
-def _need_leaf(x: Tensor) -> None:
+    """What a pickle of a leaf holds."""
     if not x.is_leaf:
         raise AutogradError(
             "Only Tensors created explicitly by the user (graph leaves) can be copied deeply or "
             "pickled: a graph would stay behind",
             repair="x.detach()",
         )
+    return _on_storage, (base.storage_of(x), base.layout_of(x), x.requires_grad)
+
+
+def deepcopy(x: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """A copy of a leaf and its gradient. For ``copy.deepcopy``."""
+    make, parts = reduce(x)
+    found = memo[id(x)] = make(*copy.deepcopy(parts, memo))
+    if x.grad is not None:
+        found._grad = copy.deepcopy(x.grad, memo)
+    return found
 
 
 def _on_storage(storage: Storage, layout: Layout, requires_grad: bool) -> Tensor:
@@ -49,7 +44,7 @@ def _on_storage(storage: Storage, layout: Layout, requires_grad: bool) -> Tensor
 
 
 def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """Memory passes through the host where it is pickled."""
+    """Memory passes through the host."""
     device = storage.device
     return _storage, (device.backend.to_host(storage.flat, "pickle"), device)
 

@@ -25,10 +25,10 @@ class Options(NamedTuple):
     sci_mode: bool | None = None
 
 
-_PROFILES: dict[str | None, dict[str, Any]] = {
-    "default": Options()._asdict(),
-    "short": Options(precision=2, edgeitems=2)._asdict(),
-    "full": Options(threshold=math.inf)._asdict(),
+_PROFILES: dict[str | None, Options] = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
 }
 _options = Options()
 
@@ -54,7 +54,7 @@ def set_printoptions(
     global _options
     given = Options(precision, threshold, edgeitems, linewidth)._asdict()  # type: ignore[arg-type]
     chosen = {name: value for name, value in given.items() if value is not None}
-    _options = _options._replace(**{**_PROFILES.get(profile, {}), **chosen, "sci_mode": sci_mode})
+    _options = _PROFILES.get(profile, _options)._replace(**{**chosen, "sci_mode": sci_mode})
 
 
 def text(x: TensorBase) -> str:
@@ -94,8 +94,7 @@ def _edges(array: Any) -> Any:
         return array if array.ndim < 2 else array[:0]
     for axis, size in enumerate(array.shape):
         if size > 2 * edge:
-            kept = [*range(edge), *range(size - edge, size)]
-            array = array.take(kept, axis)
+            array = array.take([*range(edge), *range(-edge, 0)], axis)
     return array
 
 
@@ -132,29 +131,18 @@ class _Format:
 
 
 def _rows(array: Any, indent: int, shorten: bool, number: _Format) -> str:
-    if array.ndim == 0:
+    n_dims, edge = array.ndim, _options.edgeitems
+    if not n_dims:
         return number(array.item())
-    if array.ndim == 1:
-        return _row(array, indent, shorten, number)
-    edge, size = _options.edgeitems, len(array)
+    size, per_line, dots = len(array), 1, "..."
+    if n_dims == 1:  # as many numbers on a line as there is room for
+        per_line = max(1, (_options.linewidth - indent) // (number.width + 2))
+        dots = " ..." if edge else dots
     is_cut = shorten and size > 2 * edge
-    parts = [*array[:edge], *array[size - edge :]] if is_cut else list(array)
-    rows = [_rows(part, indent + 1, shorten, number) for part in parts]
+    parts = [*array[:edge], *array[size - edge :]] if is_cut else [*array]
+    cells = [_rows(part, indent + 1, shorten, number) for part in parts]
     if is_cut:
-        rows.insert(edge, "...")
-    between = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
-    return "[" + between.join(rows) + "]"
-
-
-def _row(array: Any, indent: int, shorten: bool, number: _Format) -> str:
-    edge = _options.edgeitems
-    per_line = max(1, (_options.linewidth - indent) // (number.width + 2))
-    if shorten and not edge:
-        cells = ["..."]
-    elif shorten and array.size > 2 * edge:
-        first, last = array[:edge].tolist(), array[array.size - edge :].tolist()
-        cells = [*map(number, first), " ...", *map(number, last)]
-    else:
-        cells = [*map(number, array.tolist())]
+        cells.insert(edge, dots)
     lines = [", ".join(cells[at : at + per_line]) for at in range(0, len(cells), per_line)]
-    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    between = "," + "\n" * max(n_dims - 1, 1) + " " * (indent + 1)
+    return "[" + between.join(lines) + "]"

@@ -8,11 +8,9 @@ In the JSON a list is {"list": [...]}, likewise "tuple"; a dict is {"dict": [[ke
 (keys may be numbers), a tensor {"tensor": name of its array, ...}; all else stands for itself.
 """
 
-import contextlib
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,28 +81,18 @@ def _described(value: Any, path: str, arrays: dict[str, Any], names: dict[Any, s
     if kind in (list, tuple):
         parts = enumerate(value)
         return {kind.__name__: [_described(x, f"{path}.{at}", arrays, names) for at, x in parts]}
-    if kind in (dict, OrderedDict):
-        pairs = [
-            [_checked_key(key), _described(x, f"{path}.{key}", arrays, names)]
-            for key, x in value.items()
-        ]
+    if kind in (dict, OrderedDict) and {*map(type, value)} <= {*_PLAIN}:
+        pairs = [[key, _described(x, f"{path}.{key}", arrays, names)] for key, x in value.items()]
         return {kind.__name__: pairs}
+    keys = [type(key) for key in value if type(key) not in _PLAIN] if kind is dict else []
     raise TypeError(
         message(
-            f"tensorkit saves tensors, numbers, strings, None, lists, tuples and dicts, not "
-            f"{kind.__name__}",
-            f"{path.strip('.') or 'the object'} is one.",
+            "tensorkit saves tensors, numbers, strings, None, lists, tuples and dicts whose keys "
+            f"are numbers or strings, not {[*keys, kind][0].__name__}",
+            f"{path.strip('.') or 'the object'} {'has such a key' if keys else 'is one'}.",
             repair="tk.save(model.state_dict(), path)" if hasattr(value, "state_dict") else None,
         )
     )
-
-
-def _checked_key(key: Any) -> Any:
-    if type(key) not in _PLAIN:
-        raise TypeError(
-            f"keys are numbers, strings or None where they are saved, not {type(key).__name__}"
-        )
-    return key
 
 
 def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[Any, str]) -> Any:
@@ -135,10 +123,8 @@ def _described_tensor(x: Tensor, path: str, arrays: dict[str, Any], names: dict[
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What ``save`` wrote to ``f``: a path, or a file opened for reading bytes.
 
-    Tensors return to the device they were on, or to that of ``map_location``: a device, a dict
-    from device to device, or a function of a flat tensor on the CPU and the name of the device it
-    was on, which gives that tensor where it should be, or None. A safetensors file of other origin
-    gives a dict of its tensors.
+    Tensors return to the device they were on, or go to the device ``map_location``. A safetensors
+    file of other origin gives a dict of its tensors.
     Raises RuntimeError if the file is of another kind or cut off, or that device is not here.
 
     >>> tk.load("missing.tk")
@@ -146,10 +132,10 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.tk'
     """
     with importing("tk.load"):
+        from safetensors import SafetensorError
         from safetensors.numpy import load as from_bytes
 
-    if not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
-        Device(map_location)  # raises for what is none, before the file is blamed
+    where = None if map_location is None else Device(map_location)
     content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
     name = getattr(f, "name", "the file") if hasattr(f, "read") else str(f)
     if content[:4] == b"PK\x03\x04":
@@ -158,28 +144,14 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
             "A pickle can run any code when it is read; tensorkit does not read it.",
             repair="safetensors.torch.save_file(torch.load(path), ...)    # with PyTorch",
         )
-    with _blaming(name, content):
+    placed: dict[str, Tensor] = {}
+    try:
         arrays = {key: from_numpy(array) for key, array in from_bytes(content).items()}
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         structure = header.get("__metadata__", {}).get(_FORMAT)
         if structure is None:
             return arrays
-        entries: list[Any] = []  # all of them, each tensor's among others
-        json.loads(structure, object_hook=entries.append)
-        devices = {each["tensor"]: each["device"] for each in entries if "tensor" in each}
-    # what a function raises is its own affair, not the file's
-    placed = {key: _placed(arrays[key], at, map_location) for key, at in devices.items()}
-    with _blaming(name, content):
-        return json.loads(structure, object_hook=lambda entry: _restored(entry, placed))
-
-
-@contextlib.contextmanager
-def _blaming(name: str, content: bytes) -> Iterator[None]:
-    """What goes wrong within is the file's fault."""
-    from safetensors import SafetensorError
-
-    try:
-        yield
+        return json.loads(structure, object_hook=lambda it: _restored(it, arrays, placed, where))
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise FileFormatError(
             f"{name} is no file that tk.save wrote, or it is cut off",
@@ -187,15 +159,8 @@ def _blaming(name: str, content: bytes) -> Iterator[None]:
         ) from None
 
 
-def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
-    """What was read, on the device that ``map_location`` says."""
-    if isinstance(where, dict):
-        where = where.get(device)
-    elif callable(where):
-        where = where(whole, device)
-        if isinstance(where, Tensor):
-            return where
-    wanted = Device(device if where is None else where)
+def _on_device(whole: Tensor, wanted: Device) -> Tensor:
+    """What was read, where it shall be."""
     if wanted.type == "cuda" and find_backend("cuda") is None:
         raise MissingDeviceError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
@@ -207,18 +172,18 @@ def _placed(whole: Tensor, device: str, where: Any) -> Tensor:
     return whole.to(device=as_device(wanted))
 
 
-def _restored(entry: dict[str, Any], placed: dict[str, Tensor]) -> Any:
+def _restored(
+    entry: dict[str, Any], arrays: dict[str, Tensor], placed: dict[str, Tensor], where: Any
+) -> Any:
     """What an object of the JSON stands for; those within it are restored already."""
     if "structure" in entry:
         return entry["structure"]
     if "tensor" not in entry:
         ((kind, parts),) = entry.items()
         return _CONTAINERS[kind](parts)
+    key = entry["tensor"]
+    if key not in placed:
+        placed[key] = _on_device(arrays[key], where or Device(entry["device"]))
     with no_grad():
-        whole = placed[entry["tensor"]]
-        x = whole.as_strided(entry["shape"], entry["strides"], entry["offset"]).detach()
-    return (Parameter if entry["parameter"] else _leaf)(x, entry["requires_grad"])
-
-
-def _leaf(x: Tensor, requires_grad: bool) -> Tensor:
-    return x.requires_grad_(requires_grad)
+        x = placed[key].as_strided(entry["shape"], entry["strides"], entry["offset"]).detach()
+    return (Parameter if entry["parameter"] else Tensor.requires_grad_)(x, entry["requires_grad"])

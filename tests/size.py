@@ -1,5 +1,8 @@
 """``make size``: code lines of tensorkit by room, without blanks, comments and docstrings.
 
+The core is what runs in ``a + b``, a view, a write in place and ``backward()``, without the
+definitions in ``ops/`` and the backends of devices; its imports are counted apart.
+
 python tests/size.py
 """
 
@@ -10,6 +13,10 @@ from collections import Counter
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tensorkit"
+_CORE = (
+    "_tensor autograd/ base call_stack definition devices dispatch dtypes errors errstate "
+    "explainer layout ops/arguments ops/promotion ops/transfer ops/writing overrides storage"
+)
 _NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -46,6 +53,19 @@ def sizes() -> dict[Path, int]:
     return {path: code_lines(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+def core() -> tuple[int, int]:
+    """The code lines of the core without its imports, and those of the imports."""
+    lines = imports = 0
+    for path, count in sizes().items():
+        name = path.relative_to(PACKAGE).as_posix().removesuffix(".py")
+        if any(name == it or (it[-1] == "/" and name.startswith(it)) for it in _CORE.split()):
+            tree = ast.parse(path.read_text("utf-8"))
+            found = [it for it in ast.walk(tree) if isinstance(it, ast.Import | ast.ImportFrom)]
+            imports += sum((it.end_lineno or it.lineno) - it.lineno + 1 for it in found)
+            lines += count
+    return lines - imports, imports
+
+
 def main() -> None:
     """Print the table."""
     found = sizes()
@@ -55,6 +75,8 @@ def main() -> None:
     for room, count in sorted(lines.items(), key=lambda pair: -pair[1]):
         n_files = sum(room_of(path) == room for path in found)
         print(f"{room:12}{n_files:5} files{count:8,} lines")
+    for name, count in zip(("core", "its imports"), core(), strict=True):
+        print(f"{name:12}{count:19,} lines")
     largest = max(found, key=lambda path: found[path])
     print(f"{'all':12}{len(found):5} files{sum(found.values()):8,} lines")
     print(f"the largest file: {largest.relative_to(PACKAGE)}, {found[largest]} lines")

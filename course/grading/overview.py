@@ -15,6 +15,7 @@ import csv
 import hashlib
 import hmac
 import io
+import json
 import re
 import statistics
 from collections import Counter
@@ -24,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course import exercise, files
+from course import exercise, files, paths
 from course.errors import CourseError
 from course.grading import batch, intake, similar
 from course.grading.result import Graded, Result
@@ -94,8 +95,16 @@ def _status(it: Graded) -> str:
 class Overview:
     """The results of one chapter."""
 
-    def __init__(self, chapter: str, results: Sequence[Result], roster: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        chapter: str,
+        results: Sequence[Result],
+        roster: Sequence[str] = (),
+        given_cells: Sequence[str] = (),
+    ) -> None:
         self.chapter, self.results = chapter, results
+        self.given_cells = given_cells
+        """The code of the released notebook, which everybody has."""
         there = {it.learner for it in results}
         self.absent = [it for it in roster if it not in there]
         """Whom the gradebook knows, and who handed nothing in."""
@@ -129,14 +138,14 @@ class Overview:
     @cached_property
     def alike(self) -> list[Pair]:
         """Answers like another's or like the library's, the most alike first."""
-        definitions = exercise.load(self.chapter)
         found: list[Pair] = []
-        for asked in self.exercises:
-            answers = {it.learner: text for it in self.graded if (text := _answer(it, asked.id))}
-            found += similar.pairs(asked.id, answers)
-            if (known := definitions.get(asked.id)) is not None:
-                texts = [known.released_source, known.solution_source]
-                found += similar.from_library(asked.id, answers, texts)
+        for id, definition in exercise.load(self.chapter).items():
+            if isinstance(definition, exercise.Prediction):
+                continue  # a table of predictions: there are few ways to be wrong
+            answers = {it.learner: text for it in self.graded if (text := _answer(it, id))}
+            given = similar.given_code(definition, self.given_cells)
+            found += similar.pairs(id, answers, given)
+            found += similar.from_library(id, answers, given)
         return sorted(found, key=lambda it: (-it.likeness, -it.shared, it.exercise, it.one))
 
 
@@ -187,7 +196,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     results = list(_results(root, chapter))
     if not names:
         results = [replace(it, sentence=_FILES.sub("", it.sentence)) for it in results]
-    overview = Overview(chapter, results, known)
+    overview = Overview(chapter, results, known, _given_cells(root, chapter))
     if not overview.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     secret = batch.secret_of(root)
@@ -204,6 +213,15 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
         files.write(folder / file, _csv(rows))
     files.write(folder / "index.html", page(overview, name, is_named=names))
     return folder / "index.html"
+
+
+def _given_cells(root: Path, chapter: str) -> list[str]:
+    """The code cells of the released notebook."""
+    released = paths.notebook_in(paths.notebooks(root), chapter)
+    if not released.is_file():
+        return []
+    cells = json.loads(released.read_text(encoding="utf-8"))["cells"]
+    return ["".join(it["source"]) for it in cells if it["cell_type"] == "code"]
 
 
 def pseudonym(secret: bytes, learner: str) -> str:

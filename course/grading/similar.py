@@ -2,30 +2,37 @@
 
 The measure: an answer's program becomes a row of tokens in which comments, layout and docstrings
 are gone and every name that the answer itself binds is the same sign, so that renaming changes
-nothing. Its *shingles* are the runs of `LENGTH` tokens. Shingles that many answers share (the head
-of the function, the way everybody writes it) say nothing and are left out; of the rare ones that
-two answers have, the share that both have is their likeness. Short answers are not compared: there
-are few ways to write three lines.
+nothing. Its *shingles* are the runs of `LENGTH` tokens. Two kinds of shingles say nothing and are
+left out: those of the code that every learner was given (`given_code`), and those that occur in
+many different answers. Of the others, the rare ones, the share that two answers have in common is
+their likeness. Answers with few rare shingles are not compared: there are few ways to write three
+lines.
+
+Answers that are equal token by token, names included, count once where shingles are counted:
+twenty copies of one unusual answer do not make it usual.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import textwrap
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
 from pathlib import Path
 
 import tensorkit
+from course.exercise import Exercise
 
 LENGTH = 6
 COMMON, CROWD = 0.1, 50
-"""What more than this share of the answers have (and more than two), or this many, is common."""
+"""What more than this share of the different answers have (and more than two), or this many, is
+common."""
 LEAST, ALIKE = 12, 0.6
 """Rare shingles that an answer must have to be compared, and the likeness from which on."""
 MOST = 200_000
@@ -46,22 +53,42 @@ class Pair:
 
 
 @lru_cache(100_000)  # each answer is looked at twice, and many are the same
-def shingles(source: str) -> frozenset[Shingle]:
+def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shingle]:
     """The runs of tokens of a program; none for a text that is no program.
+
+    bound: names that count as the program's own, besides those that it binds.
 
     >>> shingles("def f(a, b):\\n  return a + b * 2") == shingles("def f(x, y): return x+y*2  # !")
     True
     """
-    row = _tokens(source[:MOST])
-    return frozenset(tuple(row[at : at + LENGTH]) for at in range(len(row) - LENGTH + 1))
+    names = _bound(source)
+    if names is None:
+        return frozenset()
+    names |= bound
+    row = tuple("name" if token in names else token for token in _tokens(source))
+    return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
 
 
-def _tokens(source: str) -> list[str]:
+def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shingle]:
+    """The shingles of all code about an exercise that every learner was given.
+
+    That is the released answer, the worked solution, code in the hints, and the code `cells` of
+    the released notebook.
+    """
+    solution = definition.solution_source
+    fragments = [code for hint in definition.hints for code in re.findall(r"`+([^`]+)`", hint)]
+    own = frozenset(_bound(solution) or ())
+    programs = [shingles(text) for text in (definition.released_source, solution, *cells)]
+    return frozenset().union(*programs, *(shingles(text.strip(), own) for text in fragments))
+
+
+@lru_cache(100_000)
+def _tokens(source: str) -> tuple[str, ...]:
+    """The tokens of a program without comments, layout and docstrings."""
     try:
-        own = _bound(source)
-        found = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
-        return []
+        found = list(tokenize.generate_tokens(io.StringIO(source[:MOST]).readline))
+    except (SyntaxError, ValueError, tokenize.TokenError):
+        return ()
     row: list[str] = []
     begins = True  # of a statement: a text that stands there alone is a docstring
     for it in found:
@@ -69,29 +96,48 @@ def _tokens(source: str) -> list[str]:
             begins = True
         elif it.type != tokenize.COMMENT and it.string:
             if not (begins and it.type == tokenize.STRING):
-                row.append("name" if it.string in own else it.string)
+                row.append(it.string)
             begins = False
-    return row
+    return tuple(row)
 
 
-def _bound(source: str) -> set[str]:
-    """The names that a program gives to its own variables and arguments."""
-    nodes = list(ast.walk(ast.parse(source)))
+def _bound(source: str) -> set[str] | None:
+    """The names that a program gives to its own variables and arguments; None: it is no program."""
+    try:
+        nodes = list(ast.walk(ast.parse(source[:MOST])))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     stored = {it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)}
     return stored | {it.arg for it in nodes if isinstance(it, ast.arg)}
 
 
-def pairs(exercise: str, answers: Mapping[str, str]) -> Iterator[Pair]:
-    """The pairs of alike answers to one exercise, by learner; the most alike first."""
-    each = {who: shingles(text) for who, text in answers.items()}
-    counted = Counter(it for found in each.values() for it in found)
-    most = max(2, min(COMMON * len(each), CROWD))
-    rare = {who: {it for it in found if counted[it] <= most} for who, found in each.items()}
+def pairs(
+    exercise: str, answers: Mapping[str, str], given: Set[Shingle] = frozenset()
+) -> Iterator[Pair]:
+    """The pairs of alike answers to one exercise, by learner; the most alike first.
+
+    Of the learners whose answers are equal token by token each makes a pair with the first.
+
+    given: the shingles that say nothing, of `given_code`.
+    """
+    learners: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    unusual: dict[str, frozenset[Shingle]] = {}  # by the first learner with an answer
+    for who, text in answers.items():
+        equal = learners[_tokens(text)]
+        equal.append(who)
+        if len(equal) == 1:
+            unusual[who] = shingles(text) - given
+    counted = Counter(it for found in unusual.values() for it in found)
+    most = max(2, min(COMMON * len(unusual), CROWD))
+    rare = {who: {it for it in found if counted[it] <= most} for who, found in unusual.items()}
+    rare = {who: found for who, found in rare.items() if len(found) >= LEAST}
+    for first, *others in learners.values():
+        if first in rare:
+            yield from (Pair(exercise, first, it, 1.0, len(rare[first])) for it in others)
     holders: dict[Shingle, list[str]] = defaultdict(list)
     for who, found in rare.items():
-        if len(found) >= LEAST:
-            for it in found:
-                holders[it].append(who)
+        for it in found:
+            holders[it].append(who)
     shared = Counter(pair for whos in holders.values() for pair in combinations(sorted(whos), 2))
     for (one, other), number in shared.most_common():
         likeness = number / len(rare[one] | rare[other])
@@ -99,14 +145,15 @@ def pairs(exercise: str, answers: Mapping[str, str]) -> Iterator[Pair]:
             yield Pair(exercise, one, other, likeness, number)
 
 
-def from_library(exercise: str, answers: Mapping[str, str], known: Iterable[str]) -> Iterator[Pair]:
+def from_library(
+    exercise: str, answers: Mapping[str, str], given: Set[Shingle] = frozenset()
+) -> Iterator[Pair]:
     """The answers that are largely a function of the library.
 
-    known: what says nothing, such as the released stub and the worked solution.
+    given: the shingles that say nothing, of `given_code`.
     """
-    nothing = frozenset[Shingle]().union(*map(shingles, known))
     for who, text in answers.items():
-        mine = shingles(text) - nothing
+        mine = shingles(text) - given
         if len(mine) < LEAST:
             continue
         places = Counter(place for it in mine for place in _library().get(it, ()))

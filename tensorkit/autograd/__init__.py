@@ -18,7 +18,6 @@ _HOME = {
     "enable_grad": "grad_mode",
     "grad": "engine",
     "gradcheck": "gradcheck",
-    "gradgradcheck": "gradcheck",
     "inference_mode": "grad_mode",
     "no_grad": "grad_mode",
     "recording": "recording",
@@ -39,7 +38,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(absent.sentence("torch.autograd", name))
     home = importlib.import_module(f"tensorkit.autograd.{_HOME[name]}")
-    for each in _HOME:  # the next time nobody asks here; and `gradcheck` is not its module
-        if _HOME[each] == _HOME[name]:
-            globals()[each] = getattr(home, each)
-    return globals()[name]
+    found = globals()[name] = getattr(home, name)
+    return found

@@ -11,7 +11,7 @@ Gradients of leaves are collected until the end and only then added to ``.grad``
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
@@ -28,7 +28,8 @@ from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import SILENT, reports, silently
-from tensorkit.ops import copying, reductions, transfer
+from tensorkit.ops import copying, reductions
+from tensorkit.overrides import overridable
 
 
 def backward(
@@ -51,23 +52,21 @@ def backward(
     starts = _starts(tensors, grad_tensors, create_graph)
     wanted = None
     if inputs is not None:
-        wanted = _wanted(inputs, "backward")
-        for x in _several(inputs):
+        wanted = dict.fromkeys(_wanted(inputs, "backward"))
+        for x in several(inputs):
             retain_grad(x)
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the "
             "parameter and its gradient which can cause a memory leak. We recommend using "
-            "autograd.grad when creating the graph to avoid this. If you have to use this "
-            "function, make sure to reset the .grad fields of your parameters to None after use "
-            "to break the cycle and avoid the leak.",
+            "autograd.grad when creating the graph to avoid this.",
             UserWarning,
             stacklevel=3 if is_ours(sys._getframe(1)) else 2,
         )
     run = _Run(create_graph, retain_graph)
     run.collect(starts, wanted)
-    for key, leaf in run.leaves.items():
-        if key in run.found and leaf._node is not None:  # else it no longer requires grad
+    for leaf in run.found:
+        if leaf.__class__ is not Node and leaf._node is not None:  # else it requires no grad now
             run.accumulate(leaf)
 
 
@@ -95,11 +94,11 @@ def grad(
     """
     starts, wanted = _starts(outputs, grad_outputs, create_graph), _wanted(inputs, "grad")
     run = _Run(create_graph, retain_graph)
-    run.collect(starts, wanted)
+    run.collect(starts, dict.fromkeys(wanted))
     results: list[Any] = []
-    for place, (x, edge) in enumerate(zip(_several(inputs), wanted, strict=True)):
-        if id(edge) in run.found:
-            results.append(run.result(id(edge)))
+    for place, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
+        if edge in run.found:
+            results.append(run.result(edge))
         elif materialize_grads:
             results.append(copying.filled(x, 0))
         elif allow_unused:
@@ -118,13 +117,14 @@ def grad(
 # Checking the arguments
 
 
-def _several(tensors: Any) -> tuple[Any, ...]:
+def several(tensors: Any) -> tuple[Any, ...]:
+    """Tensors as a tuple, where one may be given alone."""
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
 def _wanted(inputs: Any, function: str) -> list[Any]:
     """The edges of ``inputs``."""
-    xs = _several(inputs)
+    xs = several(inputs)
     if not xs:
         raise AutogradError(f"`inputs` argument to `{function}()` cannot be empty.")
     edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in xs]
@@ -138,8 +138,8 @@ def _wanted(inputs: Any, function: str) -> list[Any]:
 
 def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any]]:
     """Where the walk begins, and the gradients there; ``given`` is None for ones."""
-    roots = _several(tensors)
-    gradients = (None,) * len(roots) if given is None else _several(given)
+    roots = several(tensors)
+    gradients = (None,) * len(roots) if given is None else several(given)
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
@@ -178,82 +178,84 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
             a_shape=tuple(given.shape),
             b_shape=tuple(shape),
         )
-    given = transfer.at_home(given, root.device, place)
+    given = copying.at_home(given, root.device, place)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
-# Walking the graph
+# Going through the graph
+
+
+@overridable
+def backward_order(roots: list[Any], waiting: list[tuple[int, Node]]) -> Iterator[Node]:
+    """The nodes in the order in which they are run; one that no gradient has reached is left out.
+
+    ``waiting`` is a heap of the nodes that a gradient has reached; it grows while they are run.
+    Another order, put here by ``overrides``, begins at ``roots``.
+    """
+    while waiting:
+        yield heappop(waiting)[1]
 
 
 class _Run:
-    """One walk. With ``create_graph`` the gradients are tensors and every step is recorded."""
+    """One backward. With ``create_graph`` the gradients are tensors and every step is recorded."""
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
-        self.pending: dict[Any, Any] = {}  # a node, or a leaf's id -> the sum that arrived so far
-        self.heap: list[tuple[int, Any]] = []  # the same nodes, the youngest first
-        self.leaves: dict[int, Any] = {}  # those that a gradient has reached, by id
-        self.private: set[Any] = set()  # keys of sums that are arrays of this run's own
-        self.wanted: set[int] | None = None  # ids of leaves and nodes; None for all leaves
-        self.found: dict[int, Any] = {}  # the gradients of wanted nodes, by id
+        self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
+        self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
+        self.private: set[Any] = set()  # those whose sum is an array of this run's own
+        self.found: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
 
-    def collect(self, starts: list[tuple[Any, Any]], wanted: list[Any] | None) -> None:
-        """Walk from ``starts``, edges with gradients, to all leaves or to the edges ``wanted``."""
-        create_graph = self.create_graph
+    def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
+        """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
         before = state.grad, state.on_arrays, reports.set(SILENT)
-        state.grad, state.on_arrays = create_graph, not create_graph
+        state.grad, state.on_arrays = self.create_graph, not self.create_graph
         try:
-            needed = None
-            if wanted is not None:
-                self.wanted = {id(edge) for edge in wanted}
-                needed = _leading_to(self.wanted, [edge for edge, _ in starts])
-            self._walk(starts, needed)
-            for key, leaf in self.leaves.items():
-                if self.wanted is None or key in self.wanted:
-                    self.found[key] = self._after_hooks(leaf._hooks, self.pending.pop(key))
-                    device = device_of_array(self.found[key])
-                    if not create_graph and device is not leaf.device:
-                        raise _moved(leaf, device)
+            roots = [edge for edge, _ in starts]
+            needed = None if wanted is None else _leading_to(wanted, roots)
+            for edge, gradient in starts:
+                self.deliver(edge, gradient)
+            for node in backward_order(roots, self.waiting):
+                if node not in self.pending:  # of another order: no gradient has come here
+                    continue
+                is_end = needed is not None and node not in needed
+                # hooks of a wanted node are called here only where the walk ends, else by _run
+                if wanted is not None and node in wanted:
+                    hooks = node.hooks if is_end else None
+                    self.found[node] = self._after_hooks(hooks, self.pending[node])
+                if not is_end:
+                    self._run(node)
+            for leaf in [each for each in self.pending if each.__class__ is not Node]:
+                if wanted is None or leaf in wanted:
+                    gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
+                    if not self.create_graph and device_of_array(gradient) is not leaf.device:
+                        raise _moved(leaf, device_of_array(gradient))
+                    self.found[leaf] = gradient
+                    del gradient  # nobody else holds it: see _owned
         finally:
             state.grad, state.on_arrays = before[:2]
             reports.reset(before[2])
 
-    def _walk(self, starts: list[tuple[Any, Any]], needed: Any) -> None:
-        """Run every node that a gradient reaches; of those only the ``needed``, if not None."""
-        pending, heap, create_graph = self.pending, self.heap, self.create_graph
-        for edge, gradient in starts:
-            self.deliver(edge, gradient)
-        while heap:
-            node = heappop(heap)[1]
-            gradient = pending.pop(node)
-            if needed is not None and self._ends(node, gradient, needed):
-                continue
-            if node.hooks is not None:
-                gradient = self._after_hooks(node.hooks, gradient)
-            if node.rule.part is not None and not create_graph:
-                self._add_to_part(node, gradient)
-            else:
-                try:
-                    values = node.rule.gradients(node, gradient, create_graph)
-                except (TypeError, ValueError):
-                    _refuse_moved(node)
-                    raise
-                gradient = None  # its memory can be used again
-                for edge, value in zip(node.edges, values, strict=False):
-                    if edge is not None and value is not None:
-                        self.deliver(edge, value)
-                edge = value = values = None
-            if not self.keep:
-                node.release()
-
-    def _ends(self, node: Node, gradient: Any, needed: Any) -> bool:
-        """Note a wanted gradient. Gives whether no other can be reached from this node."""
-        is_end = node not in needed
-        if id(node) in self.wanted:  # type: ignore[operator]
-            # as in PyTorch, only at an end after the hooks
-            self.found[id(node)] = self._after_hooks(node.hooks, gradient) if is_end else gradient
-        return is_end
+    def _run(self, node: Node) -> None:
+        """Deliver to the inputs of a node what its formulas make of its gradient."""
+        gradient, rule = self.pending.pop(node), node.rule
+        if node.hooks is not None:
+            gradient = self._after_hooks(node.hooks, gradient)
+        if rule.is_part and not self.create_graph:
+            self._add_to_part(node, gradient)
+        else:
+            try:
+                values = rule.gradients(node, gradient, self.create_graph)
+            except (TypeError, ValueError):
+                _refuse_moved(node)
+                raise
+            del gradient  # its memory can be used again
+            for edge, value in zip(node.edges, values, strict=False):
+                if edge is not None and value is not None:
+                    self.deliver(edge, value)
+        if not self.keep:
+            node.release()
 
     def deliver(self, edge: Any, value: Any) -> None:
         """Add a gradient to what has arrived at an edge, in the shape and dtype that it has there.
@@ -262,25 +264,23 @@ class _Run:
         own, to which all later ones are added.
         """
         pending, is_node = self.pending, edge.__class__ is Node
-        key, model = (edge, edge) if is_node else (id(edge), edge._array)
+        model = edge if is_node else edge._array
         if value.__class__ is not _ndarray or (
             value.dtype is not model.dtype or value.shape != model.shape
         ):
             value = self._as_needed(value, model)
-        have = pending.get(key)
+        have = pending.get(edge)
         if have is None:
-            pending[key] = value
+            pending[edge] = value
             if is_node:
-                heappush(self.heap, (-edge.order, edge))
-            else:
-                self.leaves[key] = edge
-        elif key in self.private:
+                heappush(self.waiting, (-edge.order, edge))
+        elif edge in self.private:
             have += value
         else:
             total = have + value
-            pending[key] = np.asarray(total) if isinstance(total, np.generic) else total
+            pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
             if total.__class__ is not Outputs and not self.create_graph:
-                self.private.add(key)
+                self.private.add(edge)
 
     def _as_needed(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
@@ -301,19 +301,17 @@ class _Run:
         So the gradients of a hundred rows need one array, not a hundred.
         """
         edge: Any = node.edges[0]
-        key, model = (edge, edge) if isinstance(edge, Node) else (id(edge), edge._array)
-        have: Any = self.pending.get(key)
+        shape, index = node.saved
+        have: Any = self.pending.get(edge)
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
-        if key not in self.private or not have.flags.c_contiguous:
+        if edge not in self.private or not have.flags.c_contiguous:
             if have is None:
-                have = backend_of(gradient).xp.zeros(model.shape, model.dtype)
+                have = backend_of(gradient).xp.zeros(shape, gradient.dtype)
                 self.deliver(edge, have)
             else:
-                have = self.pending[key] = have.copy(order="C")
-            self.private.add(key)
-        options = dict(zip(node.rule.keeps, node.saved, strict=True))
-        part: Any = node.rule.part(have, *map(options.get, node.rule.options))  # type: ignore[misc]
-        part += gradient
+                have = self.pending[edge] = have.copy(order="C")
+            self.private.add(edge)
+        have[index] += gradient
 
     def _after_hooks(self, hooks: Hooks | None, gradient: Any) -> Any:
         """A gradient that has arrived, as the hooks of its tensor leave it."""
@@ -323,24 +321,25 @@ class _Run:
         shown = through_hooks(hooks, shown)
         return shown if self.create_graph else shown._array
 
-    def result(self, key: int) -> Tensor:
+    def result(self, edge: Any) -> Tensor:
         """A gradient that was found, as a tensor on memory of its own."""
         if self.create_graph:
-            return self.found[key]
-        gradient = self._owned(key)
+            return self.found[edge]
+        gradient = self._owned(edge)
         return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
     def accumulate(self, leaf: Tensor) -> None:
         """Add what was found to the ``.grad`` of a leaf, and call the hooks that wait for it."""
-        have, key = leaf._grad, id(leaf)
+        have = leaf._grad
         if self.create_graph:
             with enable_grad():
-                leaf._grad = self.found[key].clone() if have is None else have + self.found[key]
+                leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
         elif have is not None:
-            silently(have._xp.add, have._array, self.found[key], out=have._array)
-            base.storage_of(have).version += 1
+            silently(have._xp.add, have._array, self.found[leaf], out=have._array)
+            storage = base.storage_of(have)
+            storage.version, storage.wrote = storage.version + 1, None
         else:
-            gradient = self._owned(key)
+            gradient = self._owned(leaf)
             if gradient.strides == leaf._array.strides:
                 leaf._grad = base.new(gradient)
             else:  # it lies in memory as the leaf does
@@ -351,39 +350,30 @@ class _Run:
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 
-    def _owned(self, key: int) -> Any:
+    def _owned(self, edge: Any) -> Any:
         """A gradient that was found, copied if anybody else sees its memory."""
-        gradient = self.found[key]
-        if gradient.__class__ is not _ndarray:
-            # held by the dictionary, by this function, by the one that asks and by getrefcount
+        gradient = self.found[edge]
+        if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
+            is_alone = gradient.base is None and sys.getrefcount(gradient) <= 3
+        else:  # and by the one that asks
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
-        else:
-            whole = gradient.base  # held by its view, by this function and by getrefcount
-            is_alone = sys.getrefcount(gradient) <= 3 and (
-                whole is None
-                or (
-                    whole.__class__ is _ndarray
-                    and whole.size == gradient.size
-                    and sys.getrefcount(whole) <= 3
-                )
-            )
         return gradient if is_alone else gradient.copy()
 
 
 _ndarray = np.ndarray
 
 
-def _leading_to(wanted: set[int], starts: list[Any]) -> set[Any]:
+def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
-    found = dict.fromkeys(starts)
-    waiting = [edge for edge in found if isinstance(edge, Node)]
-    for node in waiting:  # grows while it is walked
-        new = [it for it in node.edges if isinstance(it, Node) and it not in found]
-        found.update(dict.fromkeys(new))
+    reached = {edge: None for edge in roots if edge.__class__ is Node}
+    waiting = list(reached)
+    for node in waiting:  # grows while it is read
+        new = [it for it in node.edges if it.__class__ is Node and it not in reached]
+        reached.update(dict.fromkeys(new))
         waiting += dict.fromkeys(new)
     leading: set[Any] = set()
-    for node in sorted(waiting, key=attrgetter("order")):
-        if any(id(edge) in wanted or edge in leading for edge in node.edges if edge is not None):
+    for node in sorted(reached, key=attrgetter("order")):
+        if any(edge in wanted or edge in leading for edge in node.edges if edge is not None):
             leading.add(node)
     return leading
 

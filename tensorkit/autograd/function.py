@@ -9,21 +9,18 @@ from typing import Any, NoReturn
 
 from tensorkit import base
 from tensorkit.autograd.grad_mode import no_grad, state
-from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import (
-    INFERENCE,
     OUTPUT,
     Node,
     Outputs,
     Rule,
-    edge_of,
-    refuse_inference,
+    record,
+    requires_grad,
 )
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
-from tensorkit.errors import AutogradError, NotSupportedError, ShapeError, message, sizes
-from tensorkit.layout import broadcast_shapes
-from tensorkit.ops import transfer, views
+from tensorkit.errors import AutogradError, NotSupportedError, message
+from tensorkit.ops import copying, views
 
 
 class Context:
@@ -43,15 +40,13 @@ class Context:
 
         A write to one of them in between is then an error instead of a wrong gradient.
         """
-        for place, each in enumerate(tensors):
-            if each is not None and not isinstance(each, TensorBase):
-                raise TypeError(
-                    message(
-                        "save_for_backward can only save variables, but argument "
-                        f"{place} is of type {type(each).__name__}",
-                        repair="ctx.name = value    # for everything that is no tensor",
-                    )
+        for number, x in enumerate(tensors):
+            if x is not None and not isinstance(x, TensorBase):
+                first = (
+                    f"save_for_backward can only save variables, but argument {number} is of type"
                 )
+                repair = "ctx.name = value    # for everything that is no tensor"
+                raise TypeError(message(f"{first} {type(x).__name__}", repair=repair))
         self._kept = tensors
 
     def mark_dirty(self, *tensors: Any) -> NoReturn:
@@ -91,19 +86,12 @@ class Function:
 
     def __call__(self, *args: Any, **options: Any) -> NoReturn:
         """Refuse: a function is applied, not called."""
-        raise AutogradError(
-            "Legacy autograd function with non-static forward method is deprecated. Please "
-            "use new-style autograd function with static forward method. (Example: "
-            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
-            repair=f"{type(self).__name__}.apply(x)",
-        )
+        raise AutogradError("A Function is applied", repair=f"{type(self).__name__}.apply(x)")
 
     @staticmethod
     def forward(*args: Any, **options: Any) -> Any:
         """The results from ``ctx`` and the arguments; without ``ctx`` if there is setup_context."""
-        raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
-        )
+        raise NotImplementedError("A Function needs a forward")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -113,16 +101,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """A gradient, or None, for each argument of forward."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
-        )
+        raise NotImplementedError("A Function needs a backward")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call ``forward`` on the arguments, and record it."""
-        edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in args]
-        ctx = Context(tuple([edge is not None for edge in edges]))
+        ctx = Context(tuple([requires_grad(x) for x in args]))
         with no_grad():
             if cls.setup_context is Function.setup_context:
                 given = cls.forward(ctx, *args)
@@ -130,49 +114,15 @@ class Function:
                 given = cls.forward(*args)
                 cls.setup_context(ctx, args, given)
         several = given if isinstance(given, tuple) else (given,)
-        results = tuple(views.alias(x) if any(x is arg for arg in args) else x for x in several)
+        results = tuple([views.alias(x) if any(x is arg for arg in args) else x for x in several])
+        tensors: Any = [x for x in results if isinstance(x, TensorBase)]
         if state.grad and any(ctx.needs_input_grad):
-            _record(cls, ctx, args, edges, several, results)
-        for x in results:
-            if isinstance(x, TensorBase):
-                if state.inference:
-                    x._node = INFERENCE
-                if base.watch is not None:
-                    base.watch.made(x)
+            Application(cls, ctx, args, several).record(args, results)
+        for x in tensors:
+            record(None, x)
+            if state.recordings:
+                state.recordings[-1].made(x)
         return results if isinstance(given, tuple) else results[0]
-
-
-def _record(
-    cls: type[Function], ctx: Context, args: Any, edges: list[Any], given: Any, results: Any
-) -> None:
-    """Give the results a node, and let it save what ``forward`` asked for."""
-    rule = Application(cls, ctx, args, given)
-    like = next((x for x in results if isinstance(x, TensorBase)), None)
-    if like is None:
-        return
-    saved, versions = [], []
-    for x, name in zip(ctx._kept, rule.keeps, strict=True):
-        refuse_inference(x)
-        saved.append(base.same_memory(x) if name.startswith("output") else x)
-        versions.append(0 if x is None else version_of(x))
-    edges = [edges[place] for place in rule.places_of_tensors]
-    node = Node(rule, like, tuple(edges), tuple(saved), tuple(versions))
-    if base.watch is not None:
-        base.watch.node(node)
-    memory = {id(base.storage_of(x)) for x in args if isinstance(x, TensorBase)}
-    for place, (x, result) in enumerate(zip(given, results, strict=True)):
-        is_constant = any(x is each for each in ctx._constant)
-        rule.models.append(None)
-        if isinstance(result, TensorBase):
-            array = result._array
-            rule.models[-1] = array.shape, array.dtype, result.device
-            rule.is_view = rule.is_view or id(base.storage_of(result)) in memory
-            result._node = None
-            if array.dtype.kind == "f" and not is_constant:
-                result._node = node
-                if len(results) > 1:
-                    result._node = Node(OUTPUT, result, (node,), (place,))
-    ctx._kept = ctx._constant = ()
 
 
 class Application(Rule):
@@ -181,81 +131,88 @@ class Application(Rule):
     ``keeps`` says of each saved tensor which argument or output it is, if any.
     """
 
-    def __init__(self, function: type[Function], ctx: Context, args: Any, given: Any) -> None:
-        super().__init__(function.__name__, f"{function.__name__}Backward", (), {})
+    def __init__(self, function: type[Function], ctx: Context, args: Any, outputs: Any) -> None:
+        self.tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
+        inputs = tuple([f"argument {n}" for n in self.tensors])
+        super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
+        known = {id(x): f"argument {n}" for n, x in enumerate(args)}
+        known |= {id(x): f"output {n}" for n, x in enumerate(outputs)}
+        self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
+        self.users = (tuple(range(len(inputs))),) * len(self.keeps)
+        self.constant = [n for n, x in enumerate(outputs) if any(x is it for it in ctx._constant)]
         self.models: list[Any] = []  # shape, dtype and device of each output
-        self.places_of_tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
-        self.inputs = tuple([f"argument {place}" for place in self.places_of_tensors])
-        known = [("output", given), ("argument", args)]
-        names = [
-            [f"{what} {n}" for what, several in known for n, x in enumerate(several) if x is kept]
-            for kept in ctx._kept
-        ]
-        self.keep(tuple([each[0] if each else "tensor" for each in names]))
+
+    def record(self, args: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        """Give the results a node, and let it save what ``forward`` asked for."""
+        values = {f"argument {n}": args[n] for n in self.tensors}
+        for x, name in zip(self.ctx._kept, self.keeps, strict=True):  # outputs without a cycle
+            values[name] = base.same_memory(x) if name.startswith("output") else x
+        memory = {id(base.storage_of(args[n])) for n in self.tensors}
+        node = None
+        for number, x in enumerate(results):
+            self.models.append(None)
+            if isinstance(x, TensorBase):
+                self.models[-1] = x._array.shape, x._array.dtype, x.device
+                self.is_view = self.is_view or id(base.storage_of(x)) in memory
+                x._node = None
+                if x._array.dtype.kind == "f" and number not in self.constant:
+                    node = node or record(self, base.same_memory(x), values)._node
+                    x._node = Node(OUTPUT, x, (node,), (number,)) if len(results) > 1 else node
+        self.ctx._kept = self.ctx._constant = ()
 
     def with_history(self, node: Node, at: int) -> Any:
         """A saved tensor with its history; an output comes from this node."""
-        what, _, place = self.keeps[at].partition(" ")
-        if what != "output":
-            return super().with_history(node, at)
-        result = base.same_memory(node.saved[at])
-        several = len(self.models) > 1
-        result._node = Node(OUTPUT, result, (node,), (int(place),)) if several else node
-        return result
+        value, (what, _, number) = node.saved[at], self.keeps[at].partition(" ")
+        if what == "output":
+            value, several = base.same_memory(value), len(self.models) > 1
+            value._node = Node(OUTPUT, value, (node,), (int(number),)) if several else node
+        return value
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""
-        parts = g if isinstance(g, Outputs) else {0: g}
-        given = [parts.get(place) for place in range(len(self.models))]
-        for place, model in enumerate(self.models):
-            if given[place] is None:
-                if self.ctx._materialize and model is not None:
-                    shape, dtype, device = model
-                    given[place] = base.new(device.backend.xp.zeros(shape, dtype))
-            elif not as_tensors:
-                array = given[place]
-                given[place] = base.new(base.contiguous(array, device_of_array(array)))
-        self.ctx.saved_tensors = tuple(map(node.value, range(len(node.saved))))
+        self.ctx.saved_tensors = tuple(node.values(True))
         try:
-            answer = self.function.backward(self.ctx, *given)
+            found = self.function.backward(self.ctx, *self._arrived(g, as_tensors))
         finally:
             del self.ctx.saved_tensors
-        answers, expected = [answer], len(self.ctx.needs_input_grad)
-        if isinstance(answer, tuple):
-            answers = [x for n, x in enumerate(answer) if n < expected or x is not None]
+        answers = [*found] if isinstance(found, tuple) else [found]
+        expected = len(self.ctx.needs_input_grad)
+        while len(answers) > expected and answers[-1] is None:
+            answers.pop()
         if len(answers) != expected:
             raise AutogradError(
                 f"function {self.node} returned an incorrect number of gradients "
                 f"(expected {expected}, got {len(answers)})",
                 "Backward gives one gradient, or None, for each argument of forward.",
             )
-        found = {place: self._checked(node, place, x) for place, x in enumerate(answers)}
-        gradients = [found[place] for place in self.places_of_tensors]
-        return [x if x is None or as_tensors else x._array for x in gradients]
+        gradients = dict.fromkeys(self.tensors)
+        for number, x in enumerate(answers):
+            if x is None:
+                continue
+            if number not in gradients:
+                raise AutogradError(
+                    f"function {self.node} returned a gradient different than None at position "
+                    f"{number + 1}, but the corresponding forward input was not a Variable",
+                    repair="return None in its place",
+                )
+            if not isinstance(x, TensorBase):
+                raise AutogradError(f"expected Variable or None (got {type(x).__name__})")
+            edge = node.edges[self.tensors.index(number)]
+            if edge is not None:
+                said = f"Function {self.node} returned an "
+                x = copying.at_home(x, edge.device, number, said)
+                gradients[number] = x if as_tensors else x._array
+        return [*gradients.values()]
 
-    def _checked(self, node: Node, place: int, answer: Any) -> Any:
-        if answer is None:
-            return None
-        if place not in self.places_of_tensors:
-            raise AutogradError(
-                f"function {self.node} returned a gradient different than None at "
-                f"position {place + 1}, but the corresponding forward input was not a Variable",
-                repair="return None in its place",
-            )
-        if not isinstance(answer, TensorBase):
-            raise AutogradError(f"expected Variable or None (got {type(answer).__name__})")
-        number = self.places_of_tensors.index(place)
-        edge = node.edges[number]
-        if edge is None or (isinstance(edge, Node) and edge.rule is OUTPUT):
-            return answer
-        try:
-            fits = broadcast_shapes(tuple(edge.shape), tuple(answer.shape)) == answer.shape
-        except ShapeError:
-            fits = False
-        if not fits:
-            raise AutogradError(
-                f"Function {self.node} returned an invalid gradient at index {number} - got "
-                f"{sizes(answer.shape)} but expected shape compatible with {sizes(edge.shape)}"
-            )
-        return transfer.at_home(answer, edge.device, number, f"Function {self.node} returned an ")
+    def _arrived(self, g: Any, as_tensors: bool) -> list[Any]:
+        """A gradient, as a tensor, for each output; zeros for one that was not used."""
+        arrived = g if isinstance(g, Outputs) else {0: g}
+        given: list[Any] = [arrived.get(number) for number in range(len(self.models))]
+        for number, (x, model) in enumerate(zip(given, self.models, strict=True)):
+            if x is not None and not as_tensors:
+                given[number] = base.new(base.contiguous(x, device_of_array(x)))
+            elif x is None and model is not None and self.ctx._materialize:
+                shape, dtype, device = model
+                given[number] = base.new(device.backend.xp.zeros(shape, dtype))
+        return given

@@ -4,9 +4,9 @@ A mode belongs to a thread. Each of these is a context and a decorator; on leavi
 an error, the mode is what it was before.
 """
 
-import functools
 import threading
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any, Self
 
 from tensorkit.errors import NotSupportedError, must_be
@@ -21,7 +21,7 @@ class _State(threading.local):
     grad = True
     inference = False
     on_arrays = False  # a plain backward runs: formulas give arrays to operations
-    watching: tuple[Any, ...] = ()  # the recordings that are on; see autograd.recording
+    recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
 
 
 state = _State()
@@ -57,13 +57,12 @@ def is_inference_mode_enabled() -> bool:
     return state.inference
 
 
-class _Mode:
+class _Mode(ContextDecorator):
     """A change of mode: a context, or a decorator whose function runs inside it."""
 
-    __slots__ = ("_before",)
-
     _grad: bool
-    _before: list[Any]  # a stack: one object may be entered twice
+    _inference: bool | None = None  # None leaves it as it is
+    _before: list[tuple[bool, bool]]  # a stack: one object may be entered twice
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
         """The context; or, as a decorator without brackets, the decorated function."""
@@ -72,35 +71,28 @@ class _Mode:
         return made if function is None else made(function)
 
     def __enter__(self) -> Self:
-        self._before.append(state.grad)
-        state.grad = self._grad
+        self._before.append((state.grad, state.inference))
+        _set(self._grad, self._inference)
         return self
 
     def __exit__(self, *error: object) -> None:
-        state.grad = self._before.pop()
+        _set(*self._before.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Any) -> Any:
         code = getattr(function, "__code__", None)
         if code is not None and code.co_flags & _IS_GENERATOR:
             raise NotSupportedError(
                 "the mode of a generator would be left before its first value",
                 repair="with tk.no_grad(): inside the generator",
             )
-
-        @functools.wraps(function)
-        def inside(*args: Any, **options: Any) -> Any:
-            with self:
-                return function(*args, **options)
-
-        return inside
+        return super().__call__(function)
 
 
-def close_or_open_fast_paths() -> None:
-    """In inference mode and while recording every call takes the general path, in all threads."""
-    if state.inference or state.watching:
-        silent.close()
-    else:
-        silent.open()
+def _set(grad: bool, inference: bool | None) -> None:
+    state.grad = grad
+    if inference is not None and inference != state.inference:
+        state.inference = inference
+        silent.close() if inference else silent.open()
 
 
 class no_grad(_Mode):
@@ -113,7 +105,6 @@ class no_grad(_Mode):
     False
     """
 
-    __slots__ = ()
     _grad = False
 
 
@@ -127,7 +118,6 @@ class enable_grad(_Mode):
     True
     """
 
-    __slots__ = ()
     _grad = True
 
 
@@ -139,30 +129,27 @@ class set_grad_enabled(_Mode):
     False
     """
 
-    __slots__ = ("_grad",)
-
     def __new__(cls, mode: bool) -> Self:
         """The context; the mode holds from now on."""
         if not isinstance(mode, bool):
             raise must_be("set_grad_enabled", "enabled", 1, "bool", mode)
         made = super().__new__(cls)
-        made._grad, made._before = mode, [state.grad]
-        state.grad = mode
-        return made
+        made._grad = mode
+        return _Mode.__enter__(made)
 
     def __enter__(self) -> Self:
         if not self._before:  # entered a second time
-            self._before.append(state.grad)
+            return super().__enter__()
         state.grad = self._grad
         return self
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        state.grad = self._before.pop()  # a decorator changes nothing outside its function
+    def __call__(self, function: Any) -> Any:
+        self.__exit__()  # a decorator changes nothing outside its function
         return super().__call__(function)
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``; and its results can never take part in autograd.
+    """Like ``no_grad``; and what it makes can never require grad, views of older tensors aside.
 
     >>> with tk.inference_mode():
     ...     y = tk.ones(2) * 2
@@ -170,28 +157,9 @@ class inference_mode(_Mode):
     True
     """
 
-    __slots__ = ("_grad", "_inference")
-
-    _inference: bool
-
     def __new__(cls, mode: Any = True) -> Self:
         """The context; or, as ``@inference_mode`` without brackets, the decorated function."""
         made: Any = super().__new__(cls)
         made._inference = mode is not False
         made._grad = not made._inference
         return made if isinstance(mode, bool) else made(mode)
-
-    def __enter__(self) -> Self:
-        self._before.append((state.grad, state.inference))
-        self._set(self._grad, self._inference)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._set(*self._before.pop())
-
-    @staticmethod
-    def _set(grad: bool, inference: bool) -> None:
-        state.grad = grad
-        if inference != state.inference:
-            state.inference = inference
-            close_or_open_fast_paths()

@@ -1,4 +1,4 @@
-"""Gradients compared with finite differences, to first and to second order.
+"""Gradients compared with finite differences.
 
 The whole Jacobian is compared, column by column: small inputs in float64 only.
 """
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.autograd.engine import grad
+from tensorkit.autograd.engine import several
+from tensorkit.autograd.functional import jacobian
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.node import requires_grad
-from tensorkit.base import Tensor, TensorBase
+from tensorkit.base import Tensor
 from tensorkit.errors import TensorkitError
-from tensorkit.ops import copying
 
 
 class GradcheckError(TensorkitError, RuntimeError):
@@ -42,7 +42,7 @@ def gradcheck(
     >>> tk.autograd.gradcheck(lambda x: x * x, x)
     True
     """
-    args = _as_tuple(inputs)
+    args = several(inputs)
     varied = [x for x in args if requires_grad(x)]
     if not varied:
         raise ValueError(
@@ -57,9 +57,16 @@ def gradcheck(
                 "precision floating point or complex. ",
                 stacklevel=2,
             )
+
+    def outputs(*values: Any) -> tuple[Tensor, ...]:
+        """Those that depend on the varied inputs; all, if none does: they should be constant."""
+        given = iter(values)
+        with enable_grad():
+            found = several(func(*[next(given) if requires_grad(x) else x for x in args]))
+        return tuple(y for y in found if requires_grad(y)) or found
+
     try:
-        for place, output in enumerate(_outputs(func, args)):
-            _compare(func, args, varied, place, output, eps, (rtol, atol))
+        _compare(outputs, varied, eps, (rtol, atol))
     except GradcheckError:
         if raise_exception:
             raise
@@ -67,82 +74,31 @@ def gradcheck(
     return True
 
 
-def _compare(
-    func: Any, args: Any, varied: Any, place: int, output: Any, eps: float, near: Any
-) -> None:
-    """Raise GradcheckError where a Jacobian of one output is not what finite differences give."""
-    jacobians = [np.zeros((x._array.size, output._array.size)) for x in varied]
-    for column in range(output._array.size if requires_grad(output) else 0):
-        start = copying.filled(output, 0)
-        start._array.reshape(-1)[column] = 1
-        found = grad(output, varied, start, retain_graph=True, materialize_grads=True)
-        for jacobian, gradient in zip(jacobians, found, strict=True):
-            jacobian[:, column] = _host(gradient)
-    for number, (x, got) in enumerate(zip(varied, jacobians, strict=True)):
-        want = np.zeros_like(got)
-        for row, index in enumerate(np.ndindex(x._array.shape)):
+def _compare(outputs: Callable[..., Any], varied: list[Any], eps: float, near: Any) -> None:
+    """Raise GradcheckError where a Jacobian is not what finite differences give."""
+    analytical = jacobian(outputs, tuple(varied))
+    for number, x in enumerate(varied):
+        differences = []  # for each element of x those of all outputs
+        for index in np.ndindex(x._array.shape):
             ends = []
             for step in (eps, -eps):
-                moved = copying.filled(x, 0)
-                moved._array[...] = x._array
+                moved = x.detach().clone()
                 moved._array[index] += step
-                moved.requires_grad_()
-                results = _outputs(func, tuple(moved if arg is x else arg for arg in args))
-                ends.append(_host(results[place]))
-            want[row] = (ends[0] - ends[1]) / (2 * eps)
-        if not requires_grad(output) and want.any():
-            raise GradcheckError("Numerical gradient for function expected to be zero")
-        if not np.isclose(got, want, *near).all():
-            raise GradcheckError(
-                f"Jacobian mismatch for output {place} with respect to input {number},",
-                f"numerical: {want.tolist()}",
-                f"analytical: {got.tolist()}",
-                "" if x.dtype is dtypes.float64 else "The input should be float64.",
-            )
-
-
-def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **options: Any
-) -> bool:
-    """Whether the second derivatives of ``func`` agree with finite differences of the first.
-
-    ``grad_outputs`` are the gradients that the outputs start with (default: fixed numbers between
-    0.5 and 1.5); second derivatives with respect to them are checked too. ``options`` are those of
-    ``gradcheck``.
-
-    >>> x = tk.tensor([0.5, 1.], dtype=tk.float64, requires_grad=True)
-    >>> tk.autograd.gradgradcheck(lambda x: x * x * x, x)
-    True
-    """
-    args = _as_tuple(inputs)
-    given = [*map(_start, _outputs(func, args))] if grad_outputs is None else grad_outputs
-
-    def first_derivatives(*values: Any) -> tuple[Any, ...]:
-        own, gradients = values[: len(args)], values[len(args) :]
-        varied = [x for x in own if requires_grad(x)]
-        ys = _outputs(func, own)
-        found = grad(ys, varied, gradients, create_graph=True, allow_unused=True)
-        return tuple(gradient for gradient in found if requires_grad(gradient))
-
-    return gradcheck(first_derivatives, (*args, *_as_tuple(given)), **options)
-
-
-def _as_tuple(values: Any) -> tuple[Any, ...]:
-    return (values,) if isinstance(values, TensorBase) else tuple(values)
-
-
-def _outputs(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The outputs that depend on the varied inputs; all, if none does: they should be constant."""
-    with enable_grad():
-        found = _as_tuple(func(*args))
-    return tuple(each for each in found if requires_grad(each)) or found
-
-
-def _start(output: Tensor) -> Tensor:
-    values = np.linspace(0.5, 1.5, output._array.size).reshape(output._array.shape)
-    start = copying.filled(output, 0)
-    start._array[...] = output.device.backend.from_host(values, "gradgradcheck")
-    return start.requires_grad_()
+                values = [*varied[:number], moved.requires_grad_(), *varied[number + 1 :]]
+                ends.append([_host(y) for y in outputs(*values)])
+            differences.append([(up - down) / (2 * eps) for up, down in zip(*ends, strict=True)])
+        for place, y in enumerate(outputs(*varied)):
+            got = _host(analytical[place][number]).reshape(y._array.size, x._array.size).T
+            want = np.array([each[place] for each in differences]).reshape(got.shape)
+            if not requires_grad(y) and want.any():
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+            if not np.isclose(got, want, *near).all():
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {place} with respect to input {number},",
+                    f"numerical: {want.tolist()}",
+                    f"analytical: {got.tolist()}",
+                    "" if x.dtype is dtypes.float64 else "The input should be float64.",
+                )
 
 
 def _host(x: Any) -> Any:

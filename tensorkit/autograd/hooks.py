@@ -1,10 +1,9 @@
-"""What a tensor carries for autograd: requires_grad, ``.grad``, hooks, ``detach_`` and ``data``.
+"""What a tensor carries for autograd: requires_grad, ``.grad``, hooks and ``data``.
 
 In the order in which backward calls hooks: those of the tensor, that of ``retain_grad``, and for a
 leaf those that see ``.grad`` when it is complete.
 """
 
-import itertools
 import warnings
 import weakref
 from collections.abc import Callable
@@ -12,10 +11,10 @@ from typing import Any, Self
 
 from tensorkit import base
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import is_view
-from tensorkit.autograd.node import INFERENCE, LEAF, Hooks, Node, become_leaf, edge_of
+from tensorkit.autograd.inplace import version_of
+from tensorkit.autograd.node import INFERENCE, LEAF, Hooks, Node, become_leaf, edge_of, hooks_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import AutogradError, ShapeError, message, sizes, type_name
+from tensorkit.errors import AutogradError, message, type_name
 from tensorkit.storage import Storage
 
 
@@ -30,36 +29,29 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
     if isinstance(edge_of(x), Node):
         if value and not by_assignment:
             return
-        advice = (
-            ""
-            if value
-            else " If you want to use a computed variable in a subgraph that doesn't require "
-            "differentiation use var_no_grad = var.detach()."
-        )
-        raise AutogradError(
-            f"you can only change requires_grad flags of leaf variables.{advice}",
-            repair=None if value else "x = x.detach()",
-        )
+        first = "you can only change requires_grad flags of leaf variables."
+        if not value:
+            first += (
+                " If you want to use a computed variable in a subgraph that doesn't require "
+                "differentiation use var_no_grad = var.detach()."
+            )
+        raise AutogradError(first, repair=None if value else "x = x.detach()")
     if value and x._node is INFERENCE and not state.inference:
         raise AutogradError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
             repair="x.clone().requires_grad_()",
         )
     if value:
-        kinds = "floating point and complex dtype" if by_assignment else "floating point dtype"
-        make_leaf(x, f"only Tensors of {kinds} can require gradients")
+        make_leaf(x)
     elif x._node is not INFERENCE:
         x._node = None
 
 
-def make_leaf(
-    x: Tensor,
-    sentence: str = "Only Tensors of floating point and complex dtype can require gradients",
-) -> Tensor:
-    """``x`` as a leaf that requires grad; the ``sentence`` refuses what has no gradient."""
+def make_leaf(x: Tensor) -> Tensor:
+    """``x`` as a leaf that requires grad; AutogradError for integers, which have no gradient."""
     if not x.dtype.is_floating_point:
         raise AutogradError(
-            sentence,
+            "Only Tensors of floating point and complex dtype can require gradients",
             f"This one has dtype {x.dtype}: a small change of an integer is no integer.",
             repair="x.float().requires_grad_()",
             dtype=x.dtype,
@@ -84,11 +76,7 @@ def get_grad(x: Tensor) -> Tensor | None:
         warnings.warn(
             message(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
-                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
-                "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
-                "more information.",
+                ".grad attribute won't be populated during autograd.backward().",
                 repair="y.retain_grad()    # before backward",
             ),
             UserWarning,
@@ -104,43 +92,11 @@ def forget_grad(x: Tensor) -> None:
 
 def set_grad(x: Tensor, value: Any) -> None:
     """Replace the gradient; it must fit the tensor."""
+    if value is x:
+        raise AutogradError("can't assign Variable as its own grad")
     if value is not None:
-        if not isinstance(value, TensorBase):
-            kind = type_name(value)
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {kind}"
-            )
-        if value is x:
-            raise AutogradError("can't assign Variable as its own grad")
-        for what in ("device", "dtype"):
-            own, other = getattr(x, what), getattr(value, what)
-            if own != other:
-                raise AutogradError(
-                    f"assigned grad has {what} {other}, but the tensor has {own}",
-                    repair="x.grad = g.to(x.device, x.dtype)",
-                )
-        if value.shape != x.shape:
-            raise AutogradError(
-                f"attempting to assign a gradient of size '{sizes(value.shape)}' to a tensor of "
-                f"size '{sizes(x.shape)}'. Please ensure that the gradient and the tensor are "
-                "the same size"
-            )
+        _check_gradient("assigned grad", value, x)
     x._grad = value
-
-
-class _RetainGrad:
-    """The hook that keeps the gradient of a tensor that is no leaf. It does not keep the tensor."""
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, x: TensorBase) -> None:
-        self.tensor = weakref.ref(x)
-
-    def __call__(self, gradient: Tensor) -> None:
-        x = self.tensor()
-        if x is not None:
-            have = getattr(x, "_grad", None)
-            x._grad = gradient if have is None else have + gradient
 
 
 def retain_grad(x: Tensor) -> None:
@@ -152,14 +108,14 @@ def retain_grad(x: Tensor) -> None:
             repair="x.requires_grad_()    # before",
         )
     if isinstance(node, Node) and not retains_grad(x):
-        node.get_hooks().retained = _RetainGrad(x)
+        hooks_of(node).retained = weakref.ref(x)
 
 
 def retains_grad(x: Tensor) -> bool:
     """Whether ``retain_grad`` was called on ``x``, which is no leaf."""
     node = edge_of(x)
     retained = node.hooks.retained if isinstance(node, Node) and node.hooks else None
-    return retained is not None and retained.tensor() is x
+    return retained is not None and retained() is x
 
 
 # Hooks
@@ -168,17 +124,15 @@ def retains_grad(x: Tensor) -> bool:
 class Handle:
     """What registering a hook returns: ``remove()``, or leaving ``with``, takes it away again."""
 
-    __slots__ = ("_hooks", "_number")
+    __slots__ = ("_hooks", "_key")
 
-    _numbers = itertools.count()
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        self._hooks, self._number = hooks, next(Handle._numbers)
-        hooks[self._number] = hook
+    def __init__(self, hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, object()
+        hooks[self._key] = hook
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
-        self._hooks.pop(self._number, None)
+        self._hooks.pop(self._key, None)
 
     def __enter__(self) -> Self:
         return self
@@ -204,7 +158,7 @@ def register_hook(x: Tensor, hook: Callable[..., Any]) -> Handle:
             "cannot register a hook on a tensor that doesn't require gradient",
             repair="x.requires_grad_()    # before",
         )
-    return Handle(_hooks_of(edge).tensor, hook)
+    return Handle(hooks_of(edge).tensor, hook)
 
 
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Any], None]) -> Handle:
@@ -220,15 +174,7 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Any], None]) -
             "post accumulate grad hooks cannot be registered on non-leaf tensors",
             repair="x.register_hook(hook)",
         )
-    return Handle(_hooks_of(x).accumulated, hook)
-
-
-def _hooks_of(edge: Any) -> Hooks:
-    if isinstance(edge, Node):
-        return edge.get_hooks()
-    if edge._hooks is None:
-        edge._hooks = Hooks()
-    return edge._hooks
+    return Handle(hooks_of(x).accumulated, hook)
 
 
 def through_hooks(hooks: Hooks, gradient: Any) -> Any:
@@ -236,45 +182,30 @@ def through_hooks(hooks: Hooks, gradient: Any) -> Any:
     for hook in list(hooks.tensor.values()):
         answer = hook(gradient)
         if answer is not None:
-            gradient = _checked(hook, answer, gradient)
-    if hooks.retained is not None:
-        hooks.retained(gradient)
+            name = getattr(hook, "__name__", type(hook).__name__)
+            _check_gradient(f"the gradient from hook '{name}'", answer, gradient)
+            gradient = answer
+    x = None if hooks.retained is None else hooks.retained()
+    if x is not None:
+        have = getattr(x, "_grad", None)
+        x._grad = gradient if have is None else have + gradient
     return gradient
 
 
-def _checked(hook: Any, answer: Any, value: Any) -> Any:
-    """The answer of a hook, which must fit the gradient that it replaces."""
-    name = getattr(hook, "__name__", type(hook).__name__)
-    if not isinstance(answer, TensorBase):
-        raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
-    if (answer.dtype, answer.device) != (value.dtype, value.device):
-        found: Any = answer
-        raise AutogradError(
-            f"hook '{name}' has changed the type of value (was {value.type()} got {found.type()})"
-        )
-    if answer.shape != value.shape:
-        raise ShapeError(
-            f"hook '{name}' has changed the size of value",
-            f"It was {sizes(value.shape)} and is {sizes(answer.shape)}.",
-        )
-    return answer
+def _check_gradient(name: str, gradient: Any, like: Tensor) -> None:
+    """Raise unless ``gradient`` is a tensor with the device, dtype and shape of ``like``."""
+    if not isinstance(gradient, TensorBase):
+        raise TypeError(f"{name} must be a Tensor or None, not {type_name(gradient)}")
+    for what in ("device", "dtype", "shape"):
+        own, wanted = getattr(gradient, what), getattr(like, what)
+        if own != wanted:
+            raise AutogradError(
+                f"{name} has {what} {own}, but the tensor has {wanted}",
+                repair=None if what == "shape" else "g.to(x.device, x.dtype)",
+            )
 
 
 # Leaving the graph
-
-
-def detach_(x: Tensor) -> Tensor:
-    """Forget how ``x`` came about: it becomes a leaf that does not require grad."""
-    if is_view(x):
-        raise AutogradError(
-            "Can't detach views in-place. Use detach() instead.",
-            repair="x = x.detach()",
-        )
-    if base.watch is not None:
-        base.watch.writes(x)
-    if x._node is not INFERENCE:
-        x._node = None
-    return x
 
 
 def get_data(x: Tensor) -> Tensor:
@@ -298,9 +229,6 @@ def set_data(x: Tensor, value: Any) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype",
             repair="x.data = value.float()",
         )
-    version = 0 if x._storage is None else x._storage.version
-    storage = base.storage_of(value)
-    x._array = value._array
-    x._storage = Storage(storage.flat)
-    x._storage.version = version
-    x._offset = value._offset
+    version, storage = version_of(x), Storage(base.storage_of(value).flat)
+    x._array, x._storage, x._offset = value._array, storage, value._offset
+    storage.version = version

@@ -1,8 +1,10 @@
 """Views and writes in place: how they are tied to the graph.
 
+A view and its base have one ``Storage``, and so one version, which every write raises.
+
 A view remembers its base (which is no view) and the edge it had when the storage had version
-``_seen``. When the storage has another version the base, or another view of it, was written to;
-then the view's history begins anew: see ``node.begin_anew``.
+``_seen``. When the storage has another version, somebody has written to this memory; then the
+view's history begins anew: see ``node.begin_anew``.
 
 A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
 saves the node of the write and applies it to that part of the gradient.
@@ -23,8 +25,8 @@ from tensorkit.autograd.node import (
     begin_anew,
     edge_of,
     keep_retaining,
+    parts,
     requires_grad,
-    strided,
 )
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
@@ -33,48 +35,39 @@ from tensorkit.errors import AutogradError
 _new = object.__new__
 
 
-def as_view(
-    result: Tensor, x: TensorBase, rule: Rule | None, values: dict[str, Any] | None = None
-) -> Tensor:
-    """Tie a view that was just made to the base of ``x``, and record it."""
-    origin = x._node
-    if origin is INFERENCE or (origin is None and state.inference):
-        # A view of a normal tensor stays a normal tensor, also in inference mode.
-        result._node = origin
-        return result
-    if result._array.dtype.kind != "f":
-        return result
-    result._viewed = x._viewed if is_view(x) else x  # type: ignore[assignment]
-    edge = None if origin is None else edge_of(x)
-    result._edge = None
-    if edge is not None and state.grad:
-        assert rule is not None
-        known = {"shape": x._array.shape, **(values or {})}
-        result._edge = Node(rule, result, (edge,), tuple([known.get(name) for name in rule.keeps]))
-        if base.watch is not None:
-            base.watch.node(result._edge)
-    result._seen = result._storage.version  # type: ignore[union-attr]
-    result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
-    return result
-
-
 def view(
     x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
 ) -> Tensor:
     """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
-    result = _new(base.public)
+    result: Tensor = _new(base.public)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
-    result._node = None
-    if x._node is base.watch is None and not state.inference:  # nearly always
+    if x._node is None and not state.recordings and not state.inference:  # nearly always
+        result._node = None
         if array.dtype.kind == "f":
             result._viewed, result._edge, result._seen = x, None, storage.version
             result._node = VIEW if state.grad else NO_GRAD_VIEW
         return result
-    if base.watch is not None:
-        base.watch.made(result)
-    return as_view(result, x, rule, values)
+    # a view of a normal tensor stays one, also in inference mode
+    result._node = origin = x._node
+    if state.recordings:
+        state.recordings[-1].made(result)
+    if array.dtype.kind == "f" and (
+        not state.inference if origin is None else origin is not INFERENCE
+    ):
+        edge = None if origin is None or not state.grad else edge_of(x)
+        result._viewed = x._viewed if is_view(x) else x
+        result._edge, result._seen = None, storage.version
+        result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
+        if edge is not None:
+            assert rule is not None
+            known = {"shape": x._array.shape, **(values or {})}
+            saved = tuple([known.get(name) for name in rule.keeps])
+            result._edge = Node(rule, result, (edge,), saved)
+            if state.recordings:
+                state.recordings[-1].node(result._edge)
+    return result
 
 
 def is_view(x: TensorBase) -> bool:
@@ -97,9 +90,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     """
     if x._node is INFERENCE and not state.inference:
         raise AutogradError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed."
-            "You can make a clone to get a normal tensor before doing inplace update."
-            "See https://github.com/pytorch/rfcs/pull/17 for more details.",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.",
             repair="x = x.clone()",
         )
     if not state.grad:
@@ -109,10 +100,8 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     if x._node is NO_GRAD_VIEW and (tracked or requires_grad(whole)):
         raise AutogradError(
             "A view was created in no_grad mode and is being modified inplace with grad mode "
-            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-            "You can clarify your code by moving both the view and the inplace either both "
-            "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-            "outside (if you want the inplace to be tracked)."
+            "enabled.",
+            repair="make the view outside of no_grad, too; or write to it inside",
         )
     if whole._node is LEAF:
         is_part = is_view(x) or getattr(x, "_viewed", None) is not None
@@ -137,7 +126,7 @@ def written(x: TensorBase, operation: str) -> None:
     storage.version += 1
     frame = sys._getframe(2)  # of whom called the function that wrote
     code = frame.f_code
-    # frames.of_user, written out: every write in a training loop comes here
+    # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
@@ -149,10 +138,9 @@ def rebase(x: TensorBase, node: Node) -> None:
     origin, new = x, node
     if is_view(x):
         origin = x._viewed
-        others = zip(node.rule.inputs[1:], node.edges[1:], strict=False)
-        edges = [edge_of(origin), *(edge for name, edge in others if name != node.rule.option)]
-        parts = (base.layout_of(origin), base.layout_of(x))
-        new = Node(_COPY_SLICES, origin, tuple(edges), (node, *parts))
+        edges = (edge_of(origin), *node.edges[1:])
+        saved = (node, base.layout_of(origin), base.layout_of(x))
+        new = Node(_COPY_SLICES, origin, edges, saved)
     keep_retaining(origin._node, new)
     origin._node = new
     if origin is not x:
@@ -176,13 +164,12 @@ class _CopySlices(Rule):
     """
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
-        inner, source, target = node.arrays()
-        _, read, write = strided
-        part = read(g, source=source, target=target)
+        inner, source, target = node.values(False)
+        part = parts.read(g, source=source, target=target)
         own, *others = inner.rule.gradients(inner, part, as_tensors)
         if node.edges[0] is None:
             return (None, *others)
-        return (write(g, own, source=source, target=target), *others)
+        return (parts.write(g, own, source=source, target=target), *others)
 
 
 _COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})

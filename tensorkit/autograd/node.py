@@ -2,8 +2,8 @@
 
 A *node* is one application of a ``Rule``: the rule, an edge per input, the values that the formulas
 need, and shape and dtype of the result. An *edge* is the node that made an input, the input itself
-if it is a leaf, or None if it does not require grad. Nodes never point to the tensor they made: a
-graph is freed by reference counting.
+if it is a leaf, or None if it does not require grad. Nodes do not point to the tensor they made, so
+that a graph is freed by reference counting; only that of ``x.mul_(x)`` does.
 
 What autograd knows of a tensor is its ``_node``:
 
@@ -17,14 +17,14 @@ What autograd knows of a tensor is its ``_node``:
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
 from tensorkit import base
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import AutogradError, sizes
+from tensorkit.errors import AutogradError, NotSupportedError, sizes
 
 
 class Kind:
@@ -43,6 +43,7 @@ LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW",
 FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
 
 _new = object.__new__
+_NO_TENSORS = frozenset((type(None), int, float))
 next_order = itertools.count().__next__
 
 
@@ -55,11 +56,10 @@ class Rule:
     the first input, ``out``.
     """
 
-    # Of a view of which no element appears twice: the same view of another array; see the engine.
-    part: Callable[..., Any] | None = None
+    is_part = False  # of a view of some elements, which saves the whole's shape and an index
     is_view = False  # a user's Function whose result shares memory with an argument
-    freed: tuple[Any, ...] | None = None  # what stands there after backward, if nothing stays
-    unchanged: tuple[Any, ...] = ()  # what a short recorder saves, if backward frees nothing of it
+    freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
+    unchanged: tuple[Any, ...] = ()  # what is saved where that is only options' defaults
 
     def __init__(
         self,
@@ -67,48 +67,42 @@ class Rule:
         node: str,
         inputs: tuple[str, ...],
         formulas: Mapping[str, Callable[..., Any] | None],
-        option: str | None = None,
         options: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.node = node  # its name, as PyTorch prints it: MulBackward0
         self.inputs = inputs
-        self.option = option  # the input that is an option to PyTorch: a number, no edge
         self.options = options  # of a view: what it was called with, which its node saves too
         self.formulas = tuple(formulas.get(name) for name in inputs)
         self.needs = tuple(() if f is None else _parameters(f) for f in self.formulas)
-        # What a node saves, in the order in which formulas ask: the first that is no longer as it
-        # was is reported.
+        # What a node saves, in the order in which formulas name it and in which it is checked: the
+        # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
         self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
-        # for each of these the inputs whose formulas need it
+        # for each value that is saved, the inputs whose formulas need it
         self.users = tuple(
             tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
         )
 
     def keep(self, names: tuple[str, ...]) -> None:
         """Set what a node saves. Backward frees tensors and numbers that are inputs."""
-        self.keeps, inputs = names, {"out", *self.inputs} - {self.option}
+        self.keeps, inputs = names, {"out", *self.inputs}
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: Any = ()
-        if node.saved:
-            values = [*map(node.value, range(len(node.saved)))] if as_tensors else node.arrays()
+        values: Any = node.values(as_tensors) if node.saved else ()
         found: list[Any] = []
         for edge, formula, places in zip(node.edges, self.formulas, self.places, strict=False):
             if edge is None:
                 found.append(None)
             elif formula is None:
-                raise AutogradError(
+                raise NotSupportedError(
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
-            elif not places:
-                found.append(formula(g))
             elif len(places) == 1:
                 found.append(formula(g, values[places[0]]))
             else:
@@ -116,17 +110,12 @@ class Rule:
         return found
 
     def with_history(self, node: "Node", at: int) -> Any:
-        """A saved tensor with the history it had, which ``detach_`` may have taken away."""
-        value, name = node.saved[at], self.keeps[at]
-        edge = node if name == "out" else None
-        if name in self.inputs:
-            edge = node.edges[self.inputs.index(name)]
-        if value is edge or value._node is edge:
-            return value
-        result = base.same_memory(value)
-        if not isinstance(edge, TensorBase):  # a leaf's edge is the leaf: it no longer is one
-            result._node = edge
-        return result
+        """A saved tensor with its history; the saved result has none, as it would be a cycle."""
+        value = node.saved[at]
+        if self.keeps[at] == "out":
+            value = base.same_memory(value)
+            value._node = node
+        return value
 
 
 def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
@@ -140,10 +129,24 @@ class Hooks:
     __slots__ = ("accumulated", "line", "retained", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, Callable[..., Any]] = {}  # get the gradient, may replace it
-        self.retained: Any = None  # that of retain_grad
-        self.accumulated: dict[int, Callable[..., Any]] = {}  # get the leaf, its .grad complete
+        self.tensor: dict[object, Callable[..., Any]] = {}  # get the gradient, may replace it
+        self.retained: Any = None  # a weak reference to the tensor that retains its gradient
+        self.accumulated: dict[object, Callable[..., Any]] = {}  # get the leaf, its .grad complete
         self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
+
+
+def _freed(value: Any, is_input: bool) -> Any:
+    """What a node keeps of a saved value after backward."""
+    is_freed = value is not None and (is_input or isinstance(value, TensorBase))
+    return FREED if is_freed else value
+
+
+def hooks_of(edge: Any) -> Hooks:
+    """The hooks of a node or a leaf, made when first asked for."""
+    name = "hooks" if isinstance(edge, Node) else "_hooks"
+    if getattr(edge, name) is None:
+        setattr(edge, name, Hooks())
+    return getattr(edge, name)
 
 
 class Node:
@@ -169,48 +172,30 @@ class Node:
         self.shape, self.dtype, self.device = array.shape, array.dtype, like.device
         self.order, self.hooks = next_order(), None
 
-    def arrays(self) -> list[Any]:
-        """What was saved, tensors as arrays.
+    def values(self, as_tensors: bool, indices: Iterable[int] | None = None) -> list[Any]:
+        """What was saved, or the values at ``indices``: tensors with history, or their arrays.
 
         AutogradError if an earlier backward freed it, or if it was written to since.
         """
         found, versions = [], self.versions
-        for at, value in enumerate(self.saved):
+        for at in range(len(self.saved)) if indices is None else indices:
+            value = self.saved[at]
             if isinstance(value, TensorBase):
                 storage = value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
-                value = value._array
+                value = self.rule.with_history(self, at) if as_tensors else value._array
             elif value is FREED:
                 _refuse_freed()
             found.append(value)
         return found
 
-    def value(self, at: int) -> Any:
-        """A saved value, a tensor with the history that it had; the same errors."""
-        value = self.saved[at]
-        if value is FREED:
-            _refuse_freed()
-        if not isinstance(value, TensorBase):
-            return value
-        storage = value._storage
-        if storage is not None and storage.version != (self.versions and self.versions[at]):
-            _refuse_stale(self, at, value)
-        return self.rule.with_history(self, at)
-
     def release(self) -> None:
         """Forget the saved tensors, and numbers that are inputs; options stay."""
-        if not self.saved or self.saved is self.rule.unchanged:
-            return
         if self.rule.freed is not None:
             self.saved = self.rule.freed
-            return
-        self.saved = tuple(
-            [
-                FREED if value is not None and (frees or isinstance(value, TensorBase)) else value
-                for value, frees in zip(self.saved, self.rule.frees, strict=True)
-            ]
-        )
+        elif self.saved is not self.rule.unchanged:
+            self.saved = tuple(map(_freed, self.saved, self.rule.frees))
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
@@ -223,13 +208,11 @@ class Node:
 
         A leaf is represented by an AccumulateGrad, made when asked.
         """
-        names = [*self.rule.inputs, *self.edges][: len(self.edges)]
         return tuple(
             (AccumulateGrad(edge), 0)
             if isinstance(edge, TensorBase)
             else (edge and edge.whole, 0 if edge is None else edge.output_nr)
-            for name, edge in zip(names, self.edges, strict=True)
-            if self.rule.option is None or name != self.rule.option
+            for edge in self.edges
         )
 
     @property
@@ -250,12 +233,6 @@ class Node:
         )
 
     _saved_other = _saved_result = register_hook = register_prehook = _saved_self
-
-    def get_hooks(self) -> Hooks:
-        """The hooks of the result, made when first asked for."""
-        if self.hooks is None:
-            self.hooks = Hooks()
-        return self.hooks
 
     def __repr__(self) -> str:
         return f"<{self.whole.rule.node}>"
@@ -306,7 +283,10 @@ OUTPUT.keep(("number",))
 
 
 def edge_of(x: TensorBase) -> Any:
-    """Where the gradient of ``x`` goes: a Node, ``x`` itself if it is a leaf, or None."""
+    """Where the gradient of ``x`` goes: a Node, ``x`` itself if it is a leaf, or None.
+
+    A view whose base was written to since gets its new node here.
+    """
     node = x._node
     if node.__class__ is not Kind:
         return node
@@ -328,20 +308,31 @@ def begin_anew(view: TensorBase, version: int) -> None:
     origin, before = view._viewed, view._edge
     edge, view._edge, view._seen = edge_of(origin), None, version
     if edge is not None:
-        parts = (base.layout_of(origin), base.layout_of(view))
-        view._edge = node = Node(strided[0], view, (edge,), parts)
+        layouts = (base.layout_of(origin), base.layout_of(view))
+        view._edge = node = Node(AS_STRIDED, view, (edge,), layouts)
         keep_retaining(before, node)
 
 
 def keep_retaining(before: Any, node: Node) -> None:
     """A tensor that retains its gradient goes on to do so after a write to it."""
     if isinstance(before, Node) and before.hooks is not None:
-        node.get_hooks().retained, before.hooks.retained = before.hooks.retained, None
+        hooks_of(node).retained, before.hooks.retained = before.hooks.retained, None
 
 
-# The rule of ``as_strided``, and how to read and to write a part of a tensor, on tensors and on
-# arrays; ``ops.strided``, which is above this layer, puts them here.
-strided: list[Any] = []
+class parts:
+    """Operations on the part of a tensor that a layout describes; ``ops.views`` sets them."""
+
+    read: Callable[..., Any]
+    add: Callable[..., Any]
+    write: Callable[..., Any]
+
+
+AS_STRIDED = Rule(
+    "as_strided",
+    "AsStridedBackward0",
+    ("x",),
+    {"x": lambda g, source, target: parts.add(g, source=source, target=target)},
+)
 
 
 def requires_grad(x: Any) -> bool:
@@ -356,61 +347,42 @@ def become_leaf(x: TensorBase) -> None:
     x._hooks = getattr(x, "_hooks", None)
 
 
-def record(rule: Rule | None, result: Tensor, values: dict[str, Any]) -> Tensor:
-    """Give ``result`` a node if a gradient may be wanted.
+def record(rule: Rule | None, result: Tensor, values: dict[str, Any] | None = None) -> Tensor:
+    """Give ``result`` a node if a gradient may be wanted; without a ``rule`` it has none.
 
-    ``values``: the operation's inputs and options by name, from which the formulas' needs are
-    saved. Every result is recorded here, or in the same way by what ``recorder`` makes of a rule.
+    ``values``: the operation's inputs and options by name, of which the node keeps what the
+    formulas need. Results with memory of their own are recorded here, or in the same way by what
+    ``recorder`` makes of a rule; views in ``inplace.view``.
     """
     if state.inference:
         result._node = INFERENCE
-    elif state.grad and rule is not None and result._array.dtype.kind == "f":
-        inputs = [values[name] for name in rule.inputs]
-        edges = tuple([edge_of(x) if isinstance(x, TensorBase) else None for x in inputs])
-        for edge in edges:
-            if edge is not None:
-                result._node = make_node(rule, result, edges, values, result)
-                break
-    return result
-
-
-def finished(result: Tensor) -> Tensor:
-    """A result that needs no node; in inference mode it is marked."""
-    if state.inference:
-        result._node = INFERENCE
-    return result
-
-
-def make_node(
-    rule: Rule, like: TensorBase, edges: tuple[Any, ...], values: dict[str, Any], result: Any
-) -> Node:
-    """A node that keeps of ``values`` (parameter to argument) what its formulas will need.
-
-    ``like`` has the shape and dtype of the result; ``result`` is the finished result, of which a
-    node keeps the memory where a formula needs ``out``.
-    """
+        return result
+    if rule is None or values is None or not state.grad or result._array.dtype.kind != "f":
+        return result
+    inputs = [values[name] for name in rule.inputs]
+    edges = tuple([edge_of(x) if isinstance(x, TensorBase) else None for x in inputs])
+    if not any(edge is not None for edge in edges):
+        return result
     saved, versions = [], []
     for name, users in zip(rule.keeps, rule.users, strict=True):
         value, version = result if name == "out" else values.get(name), 0
         if isinstance(value, TensorBase):
-            for place in users:
-                if edges[place] is not None:
-                    refuse_inference(value)
-                    if name == "out":  # the tensor would point back to the node
-                        value = base.same_memory(value)
-                    version = 0 if value._storage is None else value._storage.version
-                    break
+            if any(edges[at] is not None for at in users):
+                refuse_inference(value)
+                if name == "out":  # the tensor would point back to the node
+                    value = base.same_memory(value)
+                version = 0 if value._storage is None else value._storage.version
             else:
                 value = None
         saved.append(value)
         versions.append(version)
-    node = Node(rule, like, edges, tuple(saved), tuple(versions) if any(versions) else 0)
-    if base.watch is not None:
-        base.watch.node(node)
-    return node
+    result._node = Node(rule, result, edges, tuple(saved), tuple(versions) if any(versions) else 0)
+    if state.recordings:
+        state.recordings[-1].node(result._node)
+    return result
 
 
-def is_short(rule: Rule, defaults: dict[str, Any]) -> bool:
+def has_recorder(rule: Rule, defaults: dict[str, Any]) -> bool:
     """Whether there is a short way to record: formulas need the inputs and options' defaults."""
     known = {"out", "shape"} if len(rule.inputs) == 1 else set()
     return 0 < len(rule.inputs) <= 2 and {*rule.keeps} <= {*rule.inputs, *defaults, *known}
@@ -422,7 +394,8 @@ def recorder(  # noqa: C901 - without calls
     """``record`` in short, for one or two inputs, of which one may be a number.
 
     Called as ``recorder(rule, defaults)(result, *inputs)`` where one of the inputs may require
-    grad. It saves half the time of a small operation with a gradient.
+    grad. It does what ``record`` does, in half the time of a small operation with a gradient; who
+    reads for the idea may skip it.
     """
     keeps, is_pair = rule.keeps, len(rule.inputs) == 2
     first, second = rule.inputs if is_pair else (*rule.inputs, "")
@@ -431,9 +404,11 @@ def recorder(  # noqa: C901 - without calls
     names = (first, second, "out", "shape", *defaults)
     indices, constants = [names.index(name) for name in keeps], tuple(defaults.values())
     no_versions = (0,) * (2 + len(defaults))
-    is_constant, keeps_result = min(indices, default=4) > 3, "out" in keeps
+    first_option = 4  # in ``names``
+    is_constant = min(indices, default=first_option) >= first_option
+    keeps_result = "out" in keeps
     rule.unchanged = unchanged = tuple([defaults[it] for it in keeps if is_constant])
-    # of a slice itemgetter gives a tuple, as of several indices
+    # itemgetter gives a tuple of several indices, or of one slice
     pick = itemgetter(
         *([slice(it, it + 1) for it in indices] if len(keeps) == 1 else indices or [0])
     )
@@ -442,7 +417,9 @@ def recorder(  # noqa: C901 - without calls
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
-        left, right = getattr(x, "_node", None), getattr(y, "_node", None)
+        # to ask None or a number in vain for an attribute takes a tenth of all this
+        left = getattr(x, "_node", None)
+        right = getattr(y, "_node", None) if y.__class__ not in _NO_TENSORS else None
         if left.__class__ is Kind or right.__class__ is Kind:
             if left is INFERENCE or right is INFERENCE:
                 record(rule, result, {**defaults, first: x, second: y})
@@ -464,7 +441,8 @@ def recorder(  # noqa: C901 - without calls
             # the result itself would point back to the node
             out = base.same_memory(result) if keeps_result else None
             node.saved = pick((x, y, out, shape, *constants))
-            own, other = getattr(x, "_storage", None), getattr(y, "_storage", None)
+            own = getattr(x, "_storage", None) if x.__class__ not in _NO_TENSORS else None
+            other = getattr(y, "_storage", None) if y.__class__ not in _NO_TENSORS else None
             if (own is not None and own.version) or (other is not None and other.version):
                 found = own.version if own else 0, other.version if other else 0
                 node.versions = pick((*found, *no_versions))
@@ -483,10 +461,7 @@ def refuse_inference(x: Any) -> None:
     """Raise if ``x`` was made in inference mode."""
     if isinstance(x, TensorBase) and x._node is INFERENCE:
         raise AutogradError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors "
-            "created in inference mode in computation tracked by autograd. To work around "
-            "this, you can make a clone to get a normal tensor and use it in autograd, or use "
-            "`torch.no_grad()` instead of `torch.inference_mode()`.",
+            "Inference tensors cannot be saved for backward.",
             repair="x = x.clone()    # outside of inference_mode",
         )
 

@@ -1,7 +1,7 @@
 """Where tensors come from: ``recording()`` notes the origin of every result, tracked or not.
 
 While it is on, the direct path is closed, and the few places where tensors are made and written
-tell ``_Watch``. The call stack says the rest: the innermost frame of the user's code is the line,
+call its methods. The call stack says the rest: the innermost frame of the user's code is the line,
 and the library's function that it called is the operation, with the arguments it was given.
 
 An origin refers to the origins of the inputs, and to tensors only weakly: so it can never be part
@@ -15,16 +15,16 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import close_or_open_fast_paths, state
-from tensorkit.autograd.node import Node, become_leaf, requires_grad
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.dtypes import DType
+from tensorkit.errstate import silent
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
 MOST_LEFT = 20
-_active: list["recording"] = []  # in all threads
 
 
 class recording:
@@ -49,18 +49,40 @@ class recording:
         self.left: list[Origin] = []
 
     def __enter__(self) -> Self:
-        _active.append(self)
-        state.watching = (*state.watching, self)
-        base.watch = _Watch
-        close_or_open_fast_paths()
+        state.recordings = (*state.recordings, self)
+        silent.close()
         return self
 
     def __exit__(self, *error: object) -> None:
-        _active.remove(self)
-        state.watching = tuple(each for each in state.watching if each is not self)
-        if not _active:
-            base.watch = None
-        close_or_open_fast_paths()
+        state.recordings = tuple([each for each in state.recordings if each is not self])
+        silent.open()
+
+    # The library calls these on the innermost recording.
+
+    def made(self, result: TensorBase) -> None:
+        """A tensor was made: note its origin."""
+        call = _Call()
+        result._origin = Origin(result, call, call.tensors)
+
+    def writes(self, x: TensorBase) -> None:
+        """``x`` is about to be written to: its origin becomes that write."""
+        call = _Call()
+        # `x[0] = 1` writes to a view of x that nobody else has
+        for tensor in [x] if call.operation != "setitem" else [x, call.tensors[0]]:
+            origin, before = Origin(tensor, call, call.tensors), getattr(tensor, "_origin", None)
+            if before is not None:
+                before._superseded(tensor)
+            tensor._origin = origin
+
+    def leaves(self, x: TensorBase) -> None:
+        """The values of ``x`` become Python numbers or an array."""
+        for each in state.recordings:
+            each.left.append(Origin(x, _Call(), (x,)))
+
+    def node(self, node: Node) -> None:
+        """A node was made: note the line."""
+        frame = _user_frame()[0]
+        hooks_of(node).line = (frame.f_code.co_filename, frame.f_lineno)
 
 
 class Origin:
@@ -104,9 +126,9 @@ class Origin:
         tensor = self._tensor()
         if tensor is None:
             assert self._storage is not None
-            watching, state.watching = state.watching, ()
+            before, state.recordings = state.recordings, ()
             tensor = base.on_storage(self._storage, self._layout)
-            state.watching = watching
+            state.recordings = before
             if self._tracked:
                 become_leaf(tensor)
             tensor._origin = self
@@ -142,43 +164,6 @@ def _noted(x: TensorBase) -> Origin:
     return x._origin
 
 
-class _Watch:
-    """What ``base.watch`` is while a recording is on."""
-
-    @staticmethod
-    def made(result: TensorBase) -> None:
-        """A tensor was made: note its origin."""
-        if state.watching:
-            call = _Call()
-            result._origin = Origin(result, call, call.tensors)
-
-    @staticmethod
-    def writes(x: TensorBase) -> None:
-        """``x`` is about to be written to: its origin becomes that write."""
-        if not state.watching:
-            return
-        call = _Call()
-        # `x[0] = 1` writes to a view of x that nobody else has
-        for tensor in [x] if call.operation != "setitem" else [x, call.tensors[0]]:
-            origin, before = Origin(tensor, call, call.tensors), getattr(tensor, "_origin", None)
-            if before is not None:
-                before._superseded(tensor)
-            tensor._origin = origin
-
-    @staticmethod
-    def leaves(x: TensorBase) -> None:
-        """The values of ``x`` become Python numbers or an array."""
-        for each in state.watching:
-            each.left.append(Origin(x, _Call(), (x,)))
-
-    @staticmethod
-    def node(node: Node) -> None:
-        """A node was made: note the line."""
-        if state.watching:
-            frame = _user_frame()[0]
-            node.get_hooks().line = (frame.f_code.co_filename, frame.f_lineno)
-
-
 def _user_frame() -> tuple[FrameType, FrameType]:
     """The innermost frame of the user's code, and that of the function it called."""
     callee = frame = sys._getframe(1)
@@ -199,17 +184,12 @@ class _Call:
         self.operation = _name(code, found)
         self.tensors: list[Any] = []
         self.arguments: dict[str, Any] = {}
-        definition = found.get("definition")
-        if definition is not None:  # a declared operation: dispatch
-            both = ("other", "self") if code.co_name == "reflected" else ("input", "other")
-            given = [found[it] for it in both[: 1 if "args" in found else 2] if it in found]
-            options = found.get("options", {})
-            arguments = definition.bind((*given, *found.get("args", ())), options).items()
-        else:
-            flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
-            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
-            arguments = [(name, found[name]) for name in names if name in found]
-        for name, value in arguments:
+        flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
+        given = {name: found[name] for name in names if name in found}
+        if "definition" in found and "args" in given:  # a declared operation has names for them
+            given = found["definition"].bind(given["args"], given["options"])
+        for name, value in given.items():
             for key, each in value.items() if isinstance(value, dict) else [(name, value)]:
                 self._take(key, each)
 
@@ -225,7 +205,7 @@ class _Call:
         """What had left the library and may be among the numbers that this call was given."""
         given = self.arguments.values()
         takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
-        return tuple(state.watching[-1].left[-MOST_LEFT:]) if takes_numbers else ()
+        return tuple(state.recordings[-1].left[-MOST_LEFT:]) if takes_numbers else ()
 
 
 _BETTER_NAMES = {
@@ -241,13 +221,11 @@ _PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 def _name(code: CodeType, found: dict[str, Any]) -> str:
     """The name of the operation that a function of the library stands for."""
     function = code.co_name
-    if "name" in code.co_freevars:  # closures that know whom they stand for
-        return str(found["name"])
-    for whom in ("operation", "make"):
+    for whom in ("name", "make"):  # closures that know whom they stand for
         if whom in code.co_freevars:
-            return str(found[whom].__name__)
+            return str(getattr(found[whom], "__name__", found[whom]))
     if "definition" in found:  # those that @op makes of a definition
-        return str(found["definition"].name) + "_" * function.startswith("inplace")
+        return str(found["definition"].name)
     if function == "apply":  # of a Function
         return str(found["cls"].__name__)
     if function == "__call__":  # a module
@@ -257,7 +235,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
 
 
 def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
-    if operation in ("detach", "detach_", "data", "numpy", "item", "tolist"):
+    if operation in ("detach", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):
         return "gradients are recorded only with create_graph=True"

@@ -29,7 +29,7 @@ _UNIT, _TOTAL = 512, 16 * 2**30
 _LAUNCH, _TRANSFER, _WAIT, _LOOK = 5e-6, 10e-6, 5e-6, 1e-6  # seconds that each lasts at least
 _MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
 
-# These give host values, so the host waits; it waits for the size of what the others give.
+# The first give values of the host, so the host waits; of the others it waits for the size.
 _TO_HOST = {"item", "tolist", "tobytes"}
 _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}

@@ -5,9 +5,8 @@ Each function returns an explanation: sentences with the numbers in question, an
 """
 
 from tensorkit.explain._broadcast import broadcast
-from tensorkit.explain._inplace import inplace
-from tensorkit.explain._no_grad import no_grad
+from tensorkit.explain._gradients import inplace, no_grad
 from tensorkit.explain._source import Source, source
-from tensorkit.explain.explanation import Explanation
+from tensorkit.viz.picture import Explanation
 
 __all__ = ["Explanation", "Source", "broadcast", "inplace", "no_grad", "source"]

@@ -3,22 +3,13 @@
 from collections.abc import Iterator
 from itertools import combinations
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorkit import creation
-from tensorkit.explain.explanation import Explanation, Repair
-from tensorkit.viz._broadcast import Alignment, Operand, align, operands_from, picture
+from tensorkit.viz._grids import Alignment, Operand, operands_from, picture
+from tensorkit.viz.picture import Explanation, Repair
 
 MOST_REPAIRS = 3
-
-
-class Change(NamedTuple):
-    """A change of one operand that makes the shapes fit."""
-
-    code: str
-    name: str
-    shape: tuple[int, ...]
-    result: tuple[int, ...]
 
 
 def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
@@ -31,41 +22,30 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
     ['b.unsqueeze(1)', 'a.T', 'a.unsqueeze(2)']
     """
     operands = operands_from("explain.broadcast", shapes_or_tensors, named)
-    alignment = align(operands)
+    alignment = Alignment(operands)
     names = " and ".join(f"{it.name} {it.shape}" for it in operands)
-    title, sentences = f"{names} broadcast", _why_it_fits(alignment)
-    changes = _changes(operands)
-    effect = "if the elements are meant in pairs, {1} gets shape {2}"
-    if alignment.wrong:
-        title, effect = f"{names} do not broadcast", "{1} gets shape {2}, together {3}"
-        sentences = ["Shapes are aligned at the right. Sizes fit if they are equal or one is 1."]
-        sentences.append(f"{alignment.verdict}.")
+    title, changes = f"{names} broadcast", _changes(operands)
+    sentences = ["Shapes are aligned at the right. Sizes fit if they are equal or one is 1."]
+    sentences.append(f"{alignment.verdict}.")
+    effect = "{1} gets shape {2}, together {3}"
+    if alignment.shape is None:
+        title = f"{names} do not broadcast"
         if not changes:
             sentences.append("No single unsqueeze, transpose or view makes these shapes fit.")
-    elif _n_elements(alignment) > max([1, *(prod(it.shape) for it in operands)]):
-        changes = [it for it in changes if it.result in (operands[0].shape, operands[-1].shape)]
     else:
-        changes = []
-    repairs = [Repair(it.code, effect.format(*it)) for it in changes]
-    return Explanation(title, sentences, repairs, picture(alignment))
+        effect = "if the elements are meant in pairs, {1} gets shape {2}"
+        has_grown = prod(alignment.shape) > max([1, *(prod(it.shape) for it in operands)])
+        wanted = (operands[0].shape, operands[-1].shape)
+        changes = [it for it in changes if has_grown and it[-1] in wanted]
+    repairs = [Repair(it[0], effect.format(*it)) for it in changes]
+    return Explanation(title, *sentences, repairs=repairs, picture=picture(alignment))
 
 
-def _n_elements(alignment: Alignment) -> int:
-    return prod(size or 0 for size in alignment.result)
-
-
-def _why_it_fits(alignment: Alignment) -> list[str]:
-    sentences = []
-    for operand in alignment.operands:
-        changes = [alignment.change(operand, axis) for axis in range(len(alignment.result))]
-        stretched = [f"axis {axis}: {it}" for axis, it in enumerate(changes) if "→" in it]
-        what = f"is stretched ({', '.join(stretched)})" if stretched else "stays as it is"
-        sentences.append(f"{operand.name} {what}.")
-    return [*sentences, f"The result has shape {tuple(alignment.result)}. Nothing is copied."]
+Change = tuple[str, str, tuple[int, ...], tuple[int, ...]]  # code; name, its shape, the result's
 
 
 def _changes(operands: list[Operand]) -> list[Change]:
-    """Changes that were run and gave shapes that fit, the likeliest first."""
+    """Changes of one operand that were run and gave shapes that fit, the likeliest first."""
     found: list[Any] = []
     for number, operand in enumerate(operands):
         for rank, code in _ideas(operand, operands):
@@ -76,15 +56,14 @@ def _changes(operands: list[Operand]) -> list[Change]:
             except (RuntimeError, IndexError, TypeError, ValueError):
                 continue
             after = [*operands[:number], Operand(operand.name, shape), *operands[number + 1 :]]
-            alignment = align(after)
-            if not alignment.wrong:
-                result = tuple(size or 0 for size in alignment.result)
-                change = Change(f"{operand.name}{code}", operand.name, shape, result)
+            result = Alignment(after).shape
+            if result is not None:
                 # the fewest new elements first: that is most often what was meant
-                found.append(((prod(result), rank, -number, len(found)), change))
+                likelihood = (prod(result), rank, -number, len(found))
+                found.append((likelihood, f"{operand.name}{code}", (operand.name, shape, result)))
     different: dict[Any, Change] = {}
-    for _, change in sorted(found, key=lambda pair: pair[0]):
-        different.setdefault(change[1:], change)
+    for _, code, change in sorted(found):
+        different.setdefault(change, (code, *change))
     return list(different.values())[:MOST_REPAIRS]
 
 

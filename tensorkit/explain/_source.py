@@ -21,11 +21,10 @@ class Excerpt(NamedTuple):
         return f"{self.file}, lines {self.first} to {self.first + len(self.lines) - 1}"
 
 
-class Source:
+class Source(NamedTuple):
     """Excerpts of the source text: highlighted in a notebook, plain text elsewhere."""
 
-    def __init__(self, excerpts: list[Excerpt]) -> None:
-        self.excerpts = excerpts
+    excerpts: list[Excerpt]
 
     def __repr__(self) -> str:
         return "\n\n".join("\n".join([f"# {it.place}", *it.lines]) for it in self.excerpts)
@@ -49,7 +48,7 @@ def source(*objects: Any) -> Source:
 
 def _excerpts(shown: Any) -> list[Excerpt]:
     definition = getattr(shown, "definition", None)
-    shown = inspect.unwrap(shown) if definition is None else definition.forward
+    shown = inspect.unwrap(shown if definition is None else definition.forward)
     try:
         lines, first = inspect.getsourcelines(shown)
         path = Path(inspect.getsourcefile(shown) or "")

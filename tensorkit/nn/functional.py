@@ -1,38 +1,36 @@
-"""The layers and losses as functions: what modules compute, without their parameters."""
+"""The layers and losses as functions: what modules compute, without their parameters.
 
+``reduction`` of a loss is "none" (one number per item), "mean" or "sum".
+"""
+
+import warnings
+from collections.abc import Callable
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
-from tensorkit import absent, creation
+import numpy as np
+
+from tensorkit import absent, creation, errors, layout
 from tensorkit._tensor import Tensor
-from tensorkit.devices import backend_of
-from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, refuse_options, sizes
+from tensorkit.devices import CPU, backend_of
+from tensorkit.dispatch import Operation, op
 from tensorkit.layout import Ints
-from tensorkit.nn.losses import binary_cross_entropy as binary_cross_entropy
-from tensorkit.nn.losses import (
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
-)
-from tensorkit.nn.losses import cross_entropy as cross_entropy
-from tensorkit.nn.losses import l1_loss as l1_loss
-from tensorkit.nn.losses import mse_loss as mse_loss
-from tensorkit.nn.losses import nll_loss as nll_loss
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.blocks import by_rows
-from tensorkit.ops.elementary import relu as _relu
-from tensorkit.ops.elementary import sigmoid as sigmoid
-from tensorkit.ops.elementary import sqrt
-from tensorkit.ops.elementary import tanh as tanh
+from tensorkit.ops.comparison import where
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
+from tensorkit.ops.pointwise import by_rows, log, sqrt
+from tensorkit.ops.pointwise import relu as _relu
+from tensorkit.ops.pointwise import sigmoid as sigmoid
+from tensorkit.ops.pointwise import tanh as tanh
+from tensorkit.ops.reductions import log_softmax as log_softmax
 from tensorkit.ops.reductions import mean, total, wide
-from tensorkit.ops.softmax import log_softmax as log_softmax
-from tensorkit.ops.softmax import softmax as softmax
-from tensorkit.ops.views import t, view
+from tensorkit.ops.reductions import softmax as softmax
+from tensorkit.ops.views import expand, t, view
 
 # Layers
 
@@ -44,31 +42,24 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> tk.nn.functional.linear(x, w, tk.tensor([0., 1.]))
     tensor([[11., 18.]])
     """
+    need_tensor("linear", input)
     try:
         if bias is None:
             return matmul(input, t(weight))
-        if len(input.shape) == 2:
+        if input.dim() == 2:
             return addmm(bias, input, t(weight))
         if not input.is_contiguous():
             return matmul(input, t(weight)) + bias
         rows = view(input, (-1, input.shape[-1]))
         return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
-    except (AttributeError, TypeError, IndexError, ShapeError):
-        tensors = {"input": input, "weight": weight, "bias": weight if bias is None else bias}
-        for at, (name, x) in enumerate(tensors.items(), 1):
-            need_tensor("linear", x, name, at)
-        if not input.dim():
-            raise ShapeError(
-                f"both arguments to linear need to be at least 1D, but they are 0D and "
-                f"{weight.dim()}D"
-            ) from None
-        if weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
+    except (IndexError, errors.ShapeError):
+        if input.dim() and weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
             given = prod(input.shape[:-1]), input.shape[-1]
             refuse_sizes(given, (weight.shape[1], weight.shape[0]), of_layer=True)
         raise
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(input: Tensor, weight: Tensor, **others: Any) -> Tensor:
     """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
 
     Raises IndexError for a position outside.
@@ -77,8 +68,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     tensor([[3., 4.],
             [3., 4.]])
     """
-    given = {"padding_idx": None if padding_idx is None else str(padding_idx)}
-    refuse_options("embedding", "input, weight", given)
+    errors.refuse_options("embedding", "input, weight", others)
     return _embedding(weight, input)
 
 
@@ -86,11 +76,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
-        raise IndexRangeError(
-            "index out of range in self",
-            f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}.",
-            size=len(weight),
-        )
+        detail = f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}."
+        raise errors.IndexRangeError("index out of range in self", detail, size=len(weight))
     return weight.take(indices, axis=0)
 
 
@@ -98,14 +85,11 @@ def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
 def _embedding_dense_backward(xp: Any, g: Any, indices: Any, size: Ints) -> Any:
     """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
     result = xp.zeros(size, g.dtype)
-    rows = indices.reshape(-1)
-    backend_of(result).add_at(result, rows, g.reshape(indices.size, *size[1:]))
+    backend_of(result).add_at(result, indices, g)
     return result
 
 
-_embedding.grad(
-    weight=lambda g, indices, shape: _embedding_dense_backward(g, indices, shape),
-)
+_embedding.grad(weight=lambda g, indices, shape: _embedding_dense_backward(g, indices, shape))
 _embedding_dense_backward.grad(g=lambda g, indices: _embedding(g, indices))
 
 
@@ -116,7 +100,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """``input`` with mean 0 and variance 1 along its last dimensions, times weight, plus bias.
+    """``input`` with mean 0 and variance 1 along its last dimension, times weight, plus bias.
 
     Source: Ba, Kiros and Hinton 2016.
 
@@ -124,56 +108,52 @@ def layer_norm(
     tensor([-1.0000,  1.0000])
     """
     need_tensor("layer_norm", input)
-    own = tuple(normalized_shape)
-    shapes = [tuple(x.shape) for x in (weight, bias) if x is not None]
-    if not own or input.shape[-len(own) :] != own or any(each != own for each in shapes):
+    own, shapes = tuple(normalized_shape), [tuple(x.shape) for x in (weight, bias) if x is not None]
+    if len(own) > 1:
+        first = f"layer_norm takes one dimension, not {own}; others are not part of tensorkit"
+        raise errors.NotSupportedError(first, repair="x.flatten(-2), and view_as(x) of the result")
+    if own != tuple(input.shape[-1:]) or any(each != own for each in shapes):
         wanted = ", ".join(["*", *map(str, own)])
-        raise ShapeError(
-            f"Given normalized_shape={sizes(own)}, expected input with shape [{wanted}], but got "
-            f"input of size{sizes(input.shape)}",
+        raise errors.ShapeError(
+            f"Given normalized_shape={errors.sizes(own)}, expected input with shape [{wanted}], "
+            f"but got input of size{errors.sizes(input.shape)}",
             f"Weight and bias have the shapes {shapes}; they need normalized_shape.",
-            a_shape=tuple(input.shape),
         )
-    return _native_layer_norm(input, weight, bias, tuple(range(-len(own), 0)), eps)
+    return _native_layer_norm(input, weight, bias, eps)
 
 
 @op(tensors=3, dtypes="floating", kernel="LayerNormKernelImpl")
 def _native_layer_norm(
-    xp: Any, input: Any, weight: Any = None, bias: Any = None, dims: Ints = (), eps: float = 1e-5
+    xp: Any, input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    n = prod(input.shape[dim] for dim in dims)
-    if not input.size:
-        return input.copy()
-
     def kernel(xp: Any, x: Any, axis: int) -> Any:
-        result = x - total(xp, x, axis, True) / n
-        result /= xp.sqrt(total(xp, result * result, axis, True) / n + x.dtype.type(eps))
+        result = x - total(xp, x, axis, True) / x.shape[-1]
+        result /= xp.sqrt(total(xp, result * result, axis, True) / x.shape[-1] + x.dtype.type(eps))
         if weight is not None:
-            result *= weight.reshape(-1)
+            result *= weight
         if bias is not None:
-            result += bias.reshape(-1)
+            result += bias
         return result
 
-    rows = wide(xp, input).reshape(-1, n)
-    return by_rows(xp, kernel, 1, rows).reshape(input.shape).astype(input.dtype, copy=False)
+    return by_rows(xp, kernel, -1, wide(xp, input)).astype(input.dtype, copy=False)
 
 
-def _standard(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
+def _standard(x: Any, eps: float) -> tuple[Any, Any]:
     """``x`` with mean 0 and variance 1, and the deviation it was divided by."""
-    centred = x - mean(x, dims, True)
-    deviation = sqrt(mean(centred * centred, dims, True) + eps)
+    centred = x - mean(x, -1, True)
+    deviation = sqrt(mean(centred * centred, -1, True) + eps)
     return centred / deviation, deviation
 
 
-def _slope_of_norm(g: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
-    standard, deviation = _standard(x, dims, eps)
+def _slope_of_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
+    standard, deviation = _standard(x, eps)
     g = g if weight is None else g * weight
-    return (g - mean(g, dims, True) - standard * mean(g * standard, dims, True)) / deviation
+    return (g - mean(g, -1, True) - standard * mean(g * standard, -1, True)) / deviation
 
 
 _native_layer_norm.grad(
-    input=lambda g, input, weight, dims, eps: _slope_of_norm(g, input, weight, dims, eps),
-    weight=lambda g, input, dims, eps: g * _standard(input, dims, eps)[0],
+    input=lambda g, input, weight, eps: _slope_of_norm(g, input, weight, eps),
+    weight=lambda g, input, eps: g * _standard(input, eps)[0],
     bias=lambda g: g,
 )
 
@@ -207,18 +187,15 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     need_tensor("one_hot", tensor)
     if str(tensor.dtype) != "torch.int64":
-        raise DTypeError(
-            "one_hot is only applicable to index tensor of type LongTensor.", repair="x.long()"
-        )
-    if not tensor.numel() and num_classes <= 0:
-        raise ShapeError("Can not infer total number of classes from empty tensor.")
+        first = "one_hot is only applicable to index tensor of type LongTensor."
+        raise errors.DTypeError(first, repair="x.long()")
     size = num_classes
     if num_classes == -1:
         size = tensor.device.backend.item(tensor.max()._array, "one_hot") + 1
     wrong = first_outside(tensor._array, size)
     if wrong is not None:
         kind = "non-negative" if wrong < 0 else "smaller than num_classes"
-        raise DTypeError(f"Class values must be {kind}.", f"One of them is {wrong}.")
+        raise errors.DTypeError(f"Class values must be {kind}.", f"One of them is {wrong}.")
     return (tensor.unsqueeze(-1) == creation.arange(size, device=tensor.device)).long()
 
 
@@ -227,5 +204,225 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else _relu(input)
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(absent.sentence("torch.nn.functional", name))
+# Losses
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduced(xp: Any, items: Any, reduction: str) -> Any:
+    if reduction not in _REDUCTIONS:
+        raise ValueError
+    if reduction == "none":
+        return items
+    sums = total(xp, wide(xp, items))
+    sums = sums / items.size if reduction == "mean" else sums
+    return sums.astype(items.dtype, copy=False)
+
+
+def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
+    """The gradient that each item gets."""
+    return g * (1 / max(prod(shape), 1)) if reduction == "mean" else g
+
+
+def _explain(input: Tensor, target: Tensor, reduction: str) -> None:
+    """Raise for a reduction that does not exist, and for sizes that differ."""
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if input.shape != target.shape:
+        first = f"Target size ({target.shape!r}) must be the same as input size ({input.shape!r})"
+        raise ValueError(errors.message(first, repair="target.view_as(input)"))
+
+
+def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Operation]:
+    """Declare a loss by the number for each item; the slopes are its derivatives by x and y."""
+
+    def define(item: Any) -> Operation:
+        def forward(xp: Any, input: Any, target: Any, reduction: str = "mean") -> Any:
+            if input.shape != target.shape:
+                raise ValueError
+            return _reduced(xp, xp.asarray(item(xp, input, target)), reduction)
+
+        forward.__name__, forward.__doc__ = item.__name__, item.__doc__
+        loss = op(tensors=2, explain=_explain, **declared)(forward)
+        loss.grad(
+            input=lambda g, input, target, shape, reduction: (
+                _for_each(g, shape, reduction) * slope(input, target)
+            ),
+            target=lambda g, input, target, shape, reduction: (
+                _for_each(g, shape, reduction) * target_slope(input, target)
+            ),
+        )
+        return loss
+
+    return define
+
+
+def _in_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """Both broadcast, with a warning if they did not have one shape."""
+    if input.size() == target.size():
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape!r}) that is different to the input size "
+        f"({input.shape!r}). This will likely lead to incorrect results due to broadcasting. "
+        "Please ensure they have the same size.",
+        stacklevel=3,
+    )
+    shape = layout.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+    return expand(input, shape), expand(target, shape)
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """The mean of the squared differences; their sum, or each of them.
+
+    >>> tk.nn.functional.mse_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(2.)
+    """
+    return _mse_loss(*_in_one_shape(input, target), reduction=reduction)
+
+
+@_loss(
+    lambda x, y: 2 * (x - y),
+    lambda x, y: 2 * (y - x),
+    promote=True,
+    dtypes="floating",
+    kernel="mse_cpu",
+)
+def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
+    difference = x - y
+    return difference * difference
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of the absolute differences; their sum, or each of them.
+
+    >>> tk.nn.functional.l1_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(1.)
+    """
+    x, y = _in_one_shape(input, target)
+    _explain(x, y, reduction)
+    items = (x - y).abs()
+    return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
+
+
+def _explain_classes(input: Tensor, target: Tensor, reduction: str) -> None:
+    """Raise for classes that do not fit the scores."""
+    shape, own = tuple(input.shape), tuple(target.shape)
+    _explain(target, target, reduction)
+    if len(shape) not in (1, 2):
+        first = "scores have the shape (N, C) or (C,); others are not part of tensorkit"
+        raise errors.NotSupportedError(first, repair="x.movedim(1, -1).reshape(-1, n_classes)")
+    if own != shape[:-1] and own[:1] == shape[:-1]:
+        detail = f"The target has shape {own}: one class number per item is expected, {shape[:-1]}."
+        raise errors.ShapeError(
+            "0D or 1D target tensor expected, multi-target not supported", detail
+        )
+    if own != shape[:-1]:
+        n = own[0] if own else 0
+        first = f"Expected input batch_size ({shape[0]}) to match target batch_size ({n})."
+        raise ValueError(first)
+    if target.dtype.name not in ("int64", "uint8"):
+        raise errors.DTypeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
+            "The target holds class numbers.",
+            repair="target.long()",
+        )
+
+
+def _at_classes(xp: Any, target: Any, shape: Ints) -> Any:
+    """Where the scores of all items' classes are in scores of this shape."""
+    wrong = first_outside(target, shape[-1])
+    if wrong is not None:
+        detail = f"There are {shape[-1]} classes, 0 to {shape[-1] - 1}; no class is ignored."
+        repair = "x[y >= 0], y[y >= 0]    # without the others" if wrong < 0 else None
+        raise errors.IndexRangeError(f"Target {wrong} is out of bounds.", detail, repair=repair)
+    return (target,) if len(shape) == 1 else (xp.arange(target.size), target)
+
+
+@op(dtypes={"input": "floating", "target": "any"}, explain=_explain_classes)
+def nll_loss(xp: Any, input: Any, target: Any, *, reduction: str = "mean") -> Any:
+    """Minus the log-probability of each item's class: input (N, C) or (C,), target (N,) or ().
+
+    Raises IndexError for a class that does not exist.
+
+    >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
+    tensor(2.)
+    """
+    if target.shape != input.shape[:-1] or target.ndim > 1:
+        raise ValueError
+    if target.dtype not in (np.int64, np.uint8):
+        raise ValueError
+    return _reduced(xp, -input[_at_classes(xp, target, input.shape)], reduction)
+
+
+@op(dtypes={"g": "floating", "target": "any"})
+def _nll_loss_backward(xp: Any, g: Any, target: Any, *, size: Ints) -> Any:
+    """The gradient of ``nll_loss``: zeros of this size, and ``-g`` at the classes."""
+    result = xp.zeros(size, g.dtype)
+    result[_at_classes(xp, target, size)] = -g
+    return result
+
+
+nll_loss.grad(
+    input=lambda g, target, shape, reduction: _nll_loss_backward(
+        _for_each(g, shape[:-1], reduction), target, size=shape
+    ),
+)
+_nll_loss_backward.grad(g=lambda g, target: nll_loss(g, target, reduction="none"))
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: None = None, *, reduction: str = "mean", **others: Any
+) -> Tensor:
+    """``nll_loss`` of ``log_softmax``: input (N, C) or (C,) are scores, target (N,) or () classes.
+
+    >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
+    tensor(0.6931)
+    """
+    need_tensor("cross_entropy_loss", input)
+    others.update(weight=weight)
+    errors.refuse_options("cross_entropy", "class numbers as target, reduction", others)
+    scores = log_softmax(input, 0 if input.dim() == 1 else 1)
+    return nll_loss(scores, target, reduction=reduction)
+
+
+def _at_least(x: Any, least: float) -> Any:
+    return where(x > least, x, least)
+
+
+@_loss(
+    lambda x, y: (x - y) / _at_least((1 - x) * x, 1e-12),
+    lambda x, y: log(1 - x) - log(x),
+    dtypes="floating",
+)
+def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
+    """``-(y log x + (1 - y) log(1 - x))`` of probabilities x and targets y.
+
+    The logarithms are not below -100.
+
+    >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    inside, backend = (x >= 0) & (x <= 1), backend_of(x)
+    if backend is not CPU.backend:
+        backend.expect(inside, "The input of this loss was no probability")
+    elif not inside.all():
+        repair = "binary_cross_entropy_with_logits(input, target)"
+        raise errors.DTypeError("all elements of input should be between 0 and 1", repair=repair)
+    least = x.dtype.type(-100)
+    yes, no = xp.maximum(xp.log(x), least), xp.maximum(xp.log1p(-x), least)
+    return (y - 1) * no - y * yes
+
+
+@_loss(lambda x, y: sigmoid(x) - y, lambda x, y: -x, dtypes="floating")
+def binary_cross_entropy_with_logits(xp: Any, x: Any, y: Any) -> Any:
+    """``binary_cross_entropy(sigmoid(x), y)`` without overflow.
+
+    >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    # softplus(-x), which is -log(sigmoid(x))
+    miss = xp.log1p(xp.exp(-xp.absolute(x))) + xp.maximum(-x, x.dtype.type(0))
+    return (1 - y) * x + miss
+
+
+__getattr__ = absent.missing("torch.nn.functional")

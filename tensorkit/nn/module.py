@@ -1,13 +1,17 @@
-"""Module: what all layers and models are made of; and Parameter, what they train.
+"""Module: what all layers and models are made of; Parameter, what they train; and containers.
 
-Parameters, buffers (saved with the parameters, not trained) and child modules are attributes as all
-others. State dicts, printing and moving between dtypes walk the tree of children.
+Parameters and child modules are attributes as all others. State dicts, printing and moving between
+dtypes walk the tree of children.
 """
 
 from collections import OrderedDict, namedtuple
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
+from itertools import groupby
+from operator import index as as_index
+from typing import Any, Self
 
+from tensorkit import absent
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
@@ -59,7 +63,7 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
 
 
 class Module:
-    """A part of a model: parameters, buffers, other modules, and ``forward``.
+    """A part of a model: parameters, other modules, and ``forward``.
 
     >>> class Scale(tk.nn.Module):
     ...     def __init__(self):
@@ -74,12 +78,13 @@ class Module:
     """
 
     training: bool
-    _is_saved: dict[str, bool]  # of each buffer, whether state dicts have it
 
-    def __init__(self) -> None:
-        self.__dict__.update(training=True, _is_saved={})
-
-    # Calling
+    def __init__(self, **others: Any) -> None:
+        """What is no option of a layer comes here, and is refused."""
+        if others:
+            settings = getattr(self, "settings", None) or [*signature(type(self)).parameters][:-1]
+            refuse_options(type(self).__name__, ", ".join(settings) or "no settings", others)
+        vars(self)["training"] = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module defines its own."""
@@ -92,121 +97,79 @@ class Module:
 
     # Attributes
 
-    @property
-    def _parameters(self) -> dict[str, Parameter]:
-        return {name: x for name, x in vars(self).items() if isinstance(x, Parameter)}
-
-    @property
-    def _modules(self) -> "dict[str, Module]":
-        return {name: x for name, x in vars(self).items() if isinstance(x, Module)}
-
-    @property
-    def _buffers(self) -> dict[str, Tensor]:
-        own = vars(self)
-        return {name: own[name] for name in self._is_saved if own[name] is not None}
-
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
-        held = own.get(name)
+        held = vars(self).get(name)
         if isinstance(value, (Parameter, Module)):
-            if "training" not in own:
+            if "training" not in vars(self):
                 what = "module" if isinstance(value, Module) else "parameters"
                 raise AttributeError(f"cannot assign {what} before Module.__init__() call")
-            self._is_saved.pop(name, None)
-        elif value is None:
-            pass
-        elif isinstance(held, Parameter):
-            _refuse_value(value, f"parameter '{name}' (torch.nn.Parameter or None expected)")
-        elif isinstance(held, Module):
-            _refuse_value(value, f"child module '{name}' (torch.nn.Module or None expected)")
-        elif name in own.get("_is_saved", ()) and not isinstance(value, Tensor):
-            wanted = "torch.nn.Buffer, torch.Tensor or None"
-            _refuse_value(value, f"buffer '{name}' ({wanted} expected)")
+        elif value is not None and isinstance(held, (Parameter, Module)):
+            kind = value.type() if isinstance(value, Tensor) else type(value).__name__
+            what, wanted, repair = "child module", "Module", None
+            if isinstance(held, Parameter):
+                what, wanted, repair = "parameter", "Parameter", "tk.nn.Parameter(x)"
+            first = (
+                f"cannot assign '{kind}' as {what} '{name}' (torch.nn.{wanted} or None expected)"
+            )
+            raise TypeError(message(first, repair=repair))
         object.__setattr__(self, name, value)
 
-    def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)
-        self._is_saved.pop(name, None)
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(absent.sentence("torch.nn.Module", name, type(self).__name__))
 
-    def _register(self, name: str, value: Any, kind: type) -> None:
-        if value is not None and not isinstance(value, kind):
-            got = getattr(value, "__qualname__", type(value).__name__)
-            raise TypeError(f"{got} is not a {kind.__name__} subclass")
-        if not name or "." in name or not isinstance(getattr(self, name, None), (kind, type(None))):
-            raise KeyError(f"'{name}' cannot be a name: it is empty, has a dot, or is taken")
-        setattr(self, name, value)
-
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Set a parameter under ``name``; None says that there is none."""
-        self._register(name, param, Parameter)
-
-    def add_module(self, name: str, module: "Module | None") -> None:
+    def add_module(self, name: str, module: Any) -> None:
         """Set a child under ``name``, another way to write ``self.name = module``."""
-        self._register(name, module, Module)
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Set a tensor that is no parameter; unless ``persistent``, state dicts leave it out."""
-        self._register(name, tensor, Tensor)
-        self._is_saved[name] = persistent
+        if not isinstance(module, Module):
+            got = getattr(module, "__qualname__", type(module).__name__)
+            raise TypeError(f"{got} is not a Module subclass")
+        if not name or "." in name or not isinstance(getattr(self, name, self), Module):
+            raise KeyError(f"'{name}' cannot be a name: it is empty, has a dot, or is taken")
+        setattr(self, name, module)
 
     # Walking the tree
 
-    def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> "Iterator[tuple[str, Module]]":
-        """This module and all below it, each once, with names such as ``"0.weight"``'s ``"0"``."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            yield from module.named_modules(memo, _joined(prefix, name), remove_duplicate)
+    def _own(self, kind: type) -> dict[str, Any]:
+        """The attributes that are a Parameter, or a Module."""
+        return {name: it for name, it in vars(self).items() if isinstance(it, kind)}
+
+    def _walk(self, path: str = "") -> "Iterator[tuple[str, Module]]":
+        """This module and all below it, with names such as ``"0.linear"``.
+
+        A module that stands in several places comes several times.
+        """
+        yield path, self
+        for name, child in self._own(Module).items():
+            yield from child._walk(f"{path}.{name}" if path else name)
+
+    def _all_parameters(self) -> "Iterator[tuple[str, Parameter]]":
+        """The parameters of this module and all below it; shared ones come several times."""
+        for path, module in self._walk():
+            for name, param in module._own(Parameter).items():
+                yield f"{path}.{name}" if path else name, param
+
+    def named_modules(self) -> "Iterator[tuple[str, Module]]":
+        """This module, whose name is ``""``, and all below it, each once."""
+        return _once(self._walk())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """All parameters with their names, shared ones once."""
+        return _once(self._all_parameters())
 
     def modules(self) -> "Iterator[Module]":
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
-    def children(self) -> "Iterator[Module]":
-        """The modules directly below this one, each once."""
-        return iter(dict.fromkeys(self._modules.values()))
-
-    def _named(
-        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
-    ) -> Iterator[tuple[str, Any]]:
-        seen: set[Any] = set()
-        below = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-        for path, module in below if recurse else [(prefix, self)]:
-            for name, member in getattr(module, kind).items():
-                if member not in seen:
-                    yield _joined(path, name), member
-                if remove_duplicate:
-                    seen.add(member)
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """All parameters with their names, shared ones once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """All parameters, as optimizers take them.
 
         >>> [tuple(p.shape) for p in tk.nn.Linear(3, 2).parameters()]
         [(2, 3), (2,)]
         """
-        return (member for _, member in self.named_parameters(recurse=recurse))
+        return (param for _, param in self.named_parameters())
 
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with their names."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers."""
-        return (member for _, member in self.named_buffers(recurse=recurse))
+    def children(self) -> "Iterator[Module]":
+        """The modules directly below this one, each once."""
+        return iter(dict.fromkeys(self._own(Module).values()))
 
     def apply(self, fn: "Callable[[Module], Any]") -> Self:
         """Call ``fn`` with every module, children first: the usual way to initialise."""
@@ -242,25 +205,18 @@ class Module:
     # Dtype and device
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace the memory of every parameter, gradient and buffer by what ``fn`` makes of it.
+        """Replace the memory of every parameter and gradient by what ``fn`` makes of it.
 
         All of them, or none if ``fn`` raises.
         """
         with no_grad():
-            params = [
+            found = [
                 (param, fn(param.data), None if param.grad is None else fn(param.grad))
                 for param in self.parameters()
             ]
-            buffers = [
-                (module, name, fn(buffer))
-                for module in self.modules()
-                for name, buffer in module._buffers.items()
-            ]
-            for param, values, gradient in params:
+            for param, values, gradient in found:
                 param.grad, param.data = None, values
                 param.grad = gradient
-            for module, name, buffer in buffers:
-                setattr(module, name, buffer)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -285,61 +241,37 @@ class Module:
 
         return self._apply(moved)
 
-    def float(self) -> Self:
-        """All floating-point parameters and buffers as float32."""
-        return self._apply(lambda x: x.float() if x.is_floating_point() else x)
-
-    def double(self) -> Self:
-        """All floating-point parameters and buffers as float64."""
-        return self._apply(lambda x: x.double() if x.is_floating_point() else x)
-
-    def half(self) -> Self:
-        """All floating-point parameters and buffers as float16."""
-        return self._apply(lambda x: x.half() if x.is_floating_point() else x)
-
     def cpu(self) -> Self:
-        """All parameters and buffers on the CPU."""
-        return self._apply(lambda x: x.cpu())
+        """All parameters on the CPU."""
+        return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Self:
-        """All parameters and buffers on the CUDA device."""
+        """All parameters on the CUDA device."""
         return self._apply(lambda x: x.cuda(device))
 
     # Saving
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and buffers by name, on the same memory, without history.
+    def state_dict(self) -> dict[str, Any]:
+        """All parameters by name, on the same memory, without history.
 
         >>> list(tk.nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
         """
-        state: dict[str, Any] = OrderedDict()
-        for path, module in self.named_modules(remove_duplicate=False):
-            saved = {k: x for k, x in module._buffers.items() if module._is_saved[k]}
-            for name, member in {**module._parameters, **saved}.items():
-                key = prefix + _joined(path, name)
-                state[key] = member if keep_vars else member.detach()
-        return state
+        return OrderedDict((name, param.detach()) for name, param in self._all_parameters())
 
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> Any:
-        """Copy the values of ``state_dict`` into the parameters and buffers.
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
+        """Copy the values of ``state_dict`` into the parameters.
 
         Raises RuntimeError if a shape differs or, unless ``strict`` is False, if a key is missing
         or unexpected. Where a shape differs nothing is copied to that parameter.
         """
-        refuse_options("load_state_dict", "state_dict, strict", {"assign": assign})
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         own, problems = self.state_dict(), []
         missing = [key for key in own if key not in state_dict]
         unexpected = [key for key in state_dict if key not in own]
-        if strict:
-            for kind, keys in (("Missing", missing), ("Unexpected", unexpected)):
-                if keys:
-                    quoted = ", ".join(f'"{key}"' for key in keys)
-                    problems.append(f"{kind} key(s) in state_dict: {quoted}. ")
+        for kind, keys in (("Missing", missing), ("Unexpected", unexpected)):
+            if keys and strict:
+                quoted = ", ".join(f'"{key}"' for key in keys)
+                problems.append(f"{kind} key(s) in state_dict: {quoted}. ")
         for key in [key for key in own if key in state_dict]:
             value, member = state_dict[key], own[key]
             if not isinstance(value, Tensor):
@@ -363,33 +295,25 @@ class Module:
         """What stands between the brackets when the module prints."""
         return ""
 
+    def _child_lines(self) -> list[str]:
+        return [f"({name}): {module!r}" for name, module in self._own(Module).items()]
+
     def __repr__(self) -> str:
-        extra = self.extra_repr()
-        if not self._modules and "\n" not in extra:
-            return f"{self._get_name()}({extra})"
-        lines = extra.split("\n") if extra else []
-        lines += [f"({name}): {module!r}" for name, module in self._modules.items()]
-        return _bracketed(self._get_name(), lines)
-
-    def _get_name(self) -> str:
-        return type(self).__name__
+        extra, children = self.extra_repr(), self._child_lines()
+        inside = extra
+        if children or "\n" in extra:
+            lines = "\n".join([extra, *children] if extra else children).split("\n")
+            inside = "".join(f"\n  {line}" if line.strip() else "\n" for line in lines) + "\n"
+        return f"{type(self).__name__}({inside})"
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _bracketed(name: str, parts: list[str]) -> str:
-    """The text of a module: its parts in lines of their own, two places in."""
-    lines = "\n".join(parts).split("\n")
-    body = "".join(f"\n  {line}" if line.strip() else "\n" for line in lines)
-    return f"{name}({body}\n)"
-
-
-def _refuse_value(value: Any, wanted: str) -> NoReturn:
-    kind = value.type() if isinstance(value, Tensor) else type(value).__name__
-    repair = "tk.nn.Parameter(x)" if wanted.startswith("parameter") else None
-    raise TypeError(message(f"cannot assign '{kind}' as {wanted}", repair=repair))
+def _once(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Of what has several names, the first."""
+    seen = set()
+    for name, it in named:
+        if it not in seen:
+            seen.add(it)
+            yield name, it
 
 
 def clear_gradients(params: Any, set_to_none: bool) -> None:
@@ -399,3 +323,71 @@ def clear_gradients(params: Any, set_to_none: bool) -> None:
             param._grad = None
         elif param.grad is not None:
             param.grad = param.grad.detach().zero_()
+
+
+# Containers
+
+
+class _Numbered(Module):
+    """Children with the names "0", "1", ... in the order of a list."""
+
+    def __init__(self, modules: Iterable[Any] = ()) -> None:
+        super().__init__()
+        for module in modules:
+            self.append(module)
+
+    def __len__(self) -> int:
+        return len(self._own(Module))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._own(Module).values())
+
+    def __getitem__(self, index: int) -> Any:
+        return list(self)[as_index(index)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, list(self._own(Module))[index], module)
+
+    def append(self, module: Any) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+
+class Sequential(_Numbered):
+    """Modules applied one after the other.
+
+    >>> tk.nn.Sequential(tk.nn.Linear(2, 3), tk.nn.ReLU())
+    Sequential(
+      (0): Linear(in_features=2, out_features=3, bias=True)
+      (1): ReLU()
+    )
+    """
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__(modules)
+
+    def forward(self, input: Any) -> Any:
+        """The result of the last module."""
+        for module in self:
+            input = module(input)
+        return input
+
+
+class ModuleList(_Numbered):
+    """A list of modules, whose parameters are found.
+
+    >>> layers = tk.nn.ModuleList([tk.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(layers), len(list(layers.parameters()))
+    (3, 6)
+    """
+
+    def _child_lines(self) -> list[str]:
+        """Equal neighbours as one line, counted: ``(0-2): 3 x ReLU()``."""
+        lines, first = [], 0
+        for text, group in groupby(map(repr, self)):
+            last = first + len(list(group)) - 1
+            count = f"({first}): " if last == first else f"({first}-{last}): {last - first + 1} x "
+            lines.append(count + text)
+            first = last + 1
+        return lines

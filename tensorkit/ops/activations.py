@@ -11,25 +11,22 @@ import numpy as np
 from tensorkit.base import Tensor
 from tensorkit.devices import backend_of, is_array
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError
-from tensorkit.ops.blocks import in_blocks
-from tensorkit.ops.elementary import exp, one_more_than_exp, sigmoid, tanh
-from tensorkit.ops.error_function import erf
-from tensorkit.ops.selection import where
+from tensorkit.errors import NotSupportedError
+from tensorkit.ops.comparison import where
+from tensorkit.ops.pointwise import erf, exp, in_blocks, one_more_than_exp, sigmoid
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """``x`` times the part of a normal distribution that lies below ``x``.
 
-    ``approximate="tanh"`` computes it by tanh. Source: Hendrycks and Gimpel 2016.
+    Source: Hendrycks and Gimpel 2016.
 
     >>> tk.nn.functional.gelu(tk.tensor([-1., 0., 1.]))
     tensor([-0.1587,  0.0000,  0.8413])
     """
-    if approximate not in ("none", "tanh"):
-        raise DTypeError("approximate argument must be either none or tanh.")
-    if approximate == "tanh":
-        return _gelu_by_tanh(input)
+    if approximate != "none":
+        first = f"tensorkit's gelu is exact; there is no approximate={approximate!r}"
+        raise NotSupportedError(first, repair="gelu(x)")
     return _gelu(input)
 
 
@@ -47,40 +44,17 @@ def _below(xp: Any, x: Any) -> Any:
 
 
 def _gelu_slope(x: Any) -> Any:
-    if is_array(x):  # in blocks, without a temporary array for every sign
-        return in_blocks(backend_of(x).xp, _gelu_slope_of_block, x)
     return 0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(x * x * -0.5) * (1 / sqrt(2 * pi))
 
 
-def _gelu_slope_of_block(xp: Any, x: Any) -> Any:
-    density = xp.asarray(x * x)
-    density *= x.dtype.type(-0.5)
-    density = xp.exp(density, density)
-    density *= x.dtype.type(1 / sqrt(2 * pi))
-    density *= x
-    density += _below(xp, x)
-    return density
+def _gelu_backward(g: Any, input: Any) -> Any:
+    if is_array(input):
+        xp = backend_of(input).xp
+        return g * in_blocks(xp, lambda xp, block: _gelu_slope(block), input)
+    return g * _gelu_slope(input)
 
 
-_gelu.grad(input=lambda g, input: g * _gelu_slope(input))
-
-
-@op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
-def _gelu_by_tanh(xp: Any, input: Any) -> Any:
-    scale, cubic = input.dtype.type(sqrt(2 / pi)), input.dtype.type(0.044715)
-    inner = scale * (input + cubic * input * input * input)
-    return input.dtype.type(0.5) * input * (xp.tanh(inner) + input.dtype.type(1))
-
-
-def _gelu_by_tanh_slope(x: Any) -> Any:
-    y = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))
-    return 0.5 * (1 + y) + 0.5 * x * (1 - y * y) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
-
-
-_gelu_by_tanh.grad(
-    node="GeluBackward0",
-    input=lambda g, input: g * _gelu_by_tanh_slope(input),
-)
+_gelu.grad(input=_gelu_backward)
 
 
 @op(elementwise=True, dtypes="floating", kernel="silu_cpu")

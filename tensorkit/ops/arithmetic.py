@@ -1,4 +1,4 @@
-"""Arithmetic: + - * / // % ** and their relatives, one definition per operation."""
+"""Arithmetic and bits: + - * / // % ** & | ^ and their relatives, one definition each."""
 
 import math
 from typing import Any
@@ -8,13 +8,11 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import Operation, op
-from tensorkit.errors import DTypeError
-from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel
-from tensorkit.ops.blocks import in_blocks
-from tensorkit.ops.elementary import log
-from tensorkit.ops.promotion import result_type
-from tensorkit.ops.selection import where, zeros_as
+from tensorkit.dispatch import op
+from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel, result_type
+from tensorkit.ops.comparison import where, zeros_as
+from tensorkit.ops.pointwise import log
 
 
 def _check_sum(input: Any, other: Any, alpha: Any) -> None:
@@ -60,6 +58,8 @@ def add(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     return xp.add(input, _scaled(xp, other, alpha))
 
 
+# A formula's parameters name what a node saves. Where shapes were broadcast, the engine adds the
+# gradient up again (sum_to_shape), so that no formula has to.
 add.grad(
     input=lambda g: g,
     other=lambda g, alpha: g if alpha == 1 else g * alpha,
@@ -99,8 +99,15 @@ mul.grad(
 )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True)
-def true_divide(xp: Any, input: Any, other: Any) -> Any:
+def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
+    if rounding_mode is not None:
+        raise NotSupportedError(
+            "tensorkit's div does not round", repair="x // y, or (x / y).trunc()"
+        )
+
+
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, explain=_check_rounding)
+def div(xp: Any, input: Any, other: Any, *, rounding_mode: None = None) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
     >>> tk.tensor([1, 2]) / 2
@@ -109,8 +116,7 @@ def true_divide(xp: Any, input: Any, other: Any) -> Any:
     return xp.divide(input, other)
 
 
-true_divide.grad(
-    node="DivBackward0",
+div.grad(
     input=lambda g, other: g / other,
     other=lambda g, input, other: -g * ((input / other) / other),
 )
@@ -134,121 +140,26 @@ def _check_divisor(x: Any, y: Any) -> None:
 def floor_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 
-    Raises RuntimeError where integers are divided by zero.
-
-    PyTorch has no derivative for it, nor have we; ``div(rounding_mode="floor")`` has, and it is 0.
+    Raises RuntimeError where integers are divided by zero. PyTorch has no derivative for it.
 
     >>> tk.floor_divide(tk.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return _floor_of_quotient(xp, input, other)
+    _check_divisor(input, other)
+    if other.dtype.kind in "iu" or xp.__name__ == "numpy":
+        return xp.floor_divide(input, other)
+    # NumPy's rule: start from the exact remainder, so that the quotient is not rounded up.
+    rest = xp.fmod(input, other)
+    quotient = (input - rest) / other
+    quotient = xp.where((rest != 0) & ((other < 0) != (rest < 0)), quotient - 1, quotient)
+    floor = xp.floor(quotient)
+    floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
+    zero = xp.copysign(xp.zeros_like(quotient), input / other)
+    floor = xp.where(quotient == 0, zero, floor)
+    return xp.where(other == 0, input / other, floor).astype(rest.dtype)
 
 
 floor_divide.grad(node="NotImplemented")
-
-
-def _divided_in_double(xp: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
-    """``x // y`` and ``x % y`` of many float32 numbers, where float64 shows both exactly.
-
-    It does below quotients of 2**24. None elsewhere, as for nan and infinities: then NumPy's own
-    functions, which take several times as long, must tell.
-    """
-    if xp.__name__ != "numpy" or y.dtype.char != "f" or x.size < 2**12 or x.dtype.char != "f":
-        return None
-    quotient = x / y.astype(xp.float64)
-    xp.floor(quotient, quotient)
-    rest = x - quotient * y
-    if not (quotient.max() < 2**24 and quotient.min() > -(2**24)) or xp.isnan(rest.max()):
-        return None
-    return quotient.astype(x.dtype), rest.astype(x.dtype)
-
-
-def _floor_of_quotient(xp: Any, x: Any, y: Any) -> Any:
-    _check_divisor(x, y)
-    found = _divided_in_double(xp, x, y)
-    if found is not None:
-        return found[0]
-    if y.dtype.kind in "iu" or xp.__name__ == "numpy":
-        return xp.floor_divide(x, y)
-    # NumPy's rule: start from the exact remainder, so that the quotient is not rounded up.
-    rest = xp.fmod(x, y)
-    quotient = (x - rest) / y
-    quotient = xp.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - 1, quotient)
-    floor = xp.floor(quotient)
-    floor = xp.where(quotient - floor > 0.5, floor + 1, floor)
-    zero = xp.copysign(xp.zeros_like(quotient), x / y)
-    return xp.where(y == 0, x / y, xp.where(quotient == 0, zero, floor)).astype(rest.dtype)
-
-
-@op(promote=True, dtypes="numeric", kernel="div_floor_cpu")
-def floor_of_quotient(xp: Any, input: Any, other: Any) -> Any:
-    """``floor_divide`` with a derivative, which is 0. Public as ``div(rounding_mode=)``.
-
-    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
-    tensor([ 3, -4])
-    """
-    return _floor_of_quotient(xp, input, other)
-
-
-floor_of_quotient.grad(
-    node="DivBackward2",
-    input=lambda g: zeros_as(g),
-    other=lambda g: zeros_as(g),
-)
-
-
-@op(promote=True, dtypes="numeric", kernel="div_trunc_cpu")
-def trunc_divide(xp: Any, input: Any, other: Any) -> Any:
-    """Quotient rounded towards zero; keeps integer dtypes. Public as ``div(rounding_mode=)``.
-
-    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="trunc")
-    tensor([ 3, -3])
-    """
-    _check_divisor(input, other)
-    if other.dtype.kind in "iu":
-        towards_minus_infinity = xp.floor_divide(input, other)
-        inexact = towards_minus_infinity * other != input
-        return towards_minus_infinity + (inexact & ((input < 0) != (other < 0)))
-    return xp.trunc(xp.divide(input, other))
-
-
-trunc_divide.grad(
-    node="DivBackward2",
-    input=lambda g: zeros_as(g),
-    other=lambda g: zeros_as(g),
-)
-
-
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Quotient, element by element; ``rounding_mode`` is None, "trunc" or "floor".
-
-    Without rounding, integers give the default dtype; with it they stay integers.
-
-    >>> tk.div(tk.tensor([7, -7]), 2)
-    tensor([ 3.5000, -3.5000])
-    >>> tk.div(tk.tensor([7, -7]), 2, rounding_mode="floor")
-    tensor([ 3, -4])
-    """
-    return _division(rounding_mode)(input, other)
-
-
-def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """``div``, in place.
-
-    >>> tk.tensor([1., 3.]).div_(2)
-    tensor([0.5000, 1.5000])
-    """
-    return _division(rounding_mode).inplace(input, other)
-
-
-def _division(rounding_mode: str | None) -> Operation:
-    divisions = {None: true_divide, "floor": floor_of_quotient, "trunc": trunc_divide}
-    if rounding_mode not in divisions:
-        raise DTypeError(
-            "div expected rounding_mode to be one of None, 'trunc', or 'floor' "
-            f"but found '{rounding_mode}'"
-        )
-    return divisions[rounding_mode]
 
 
 @op(promote=True, symbol="%", dtypes="numeric")
@@ -259,27 +170,14 @@ def remainder(xp: Any, input: Any, other: Any) -> Any:
     tensor([1, 2])
     """
     _check_divisor(input, other)
-    if other.dtype.kind in "iu":
-        return xp.remainder(input, other)
-    return (
-        in_blocks(xp, _rest, input, other)
-        if input.shape == other.shape
-        else _rest(xp, input, other)
-    )
-
-
-def _rest(xp: Any, x: Any, y: Any) -> Any:
-    found = _divided_in_double(xp, x, y)
-    rest = xp.remainder(x, y) if found is None else found[1]
-    if xp.__name__ == "numpy" and xp.count_nonzero(rest) == rest.size:  # a GPU would have to wait
-        return rest
-    return xp.where(rest == 0, xp.copysign(rest, x), rest)
+    rest = xp.remainder(input, other)
+    return rest if other.dtype.kind in "iu" else xp.where(rest == 0, xp.copysign(rest, input), rest)
 
 
 remainder.grad(
     node="RemainderBackward1",
     input=lambda g: g,
-    other=lambda g, input, other: -g * floor_of_quotient(input, other),
+    other=lambda g, input, other, out: g * ((out - input) / other),
 )
 remainder.grad(number="other", node="RemainderBackward0", input=lambda g: g)
 remainder.grad(number="input", node="NotImplemented")
@@ -416,7 +314,6 @@ def neg(xp: Any, input: Any) -> Any:
     >>> tk.neg(tk.tensor([1, -2]))
     tensor([-1,  2])
     """
-    return xp.negative(input)
 
 
 neg.grad(input=lambda g: -g)
@@ -429,10 +326,6 @@ def sign(xp: Any, input: Any) -> Any:
     >>> tk.sign(tk.tensor([3., 0., -3.]))
     tensor([ 1.,  0., -1.])
     """
-    if xp.__name__ == "numpy" and input.dtype.kind != "b":
-        signs = xp.sign(input)
-        if not xp.count_nonzero(signs != signs):  # no nan: nearly always
-            return signs
     return ((input > 0).view(xp.int8) - (input < 0).view(xp.int8)).astype(input.dtype)
 
 
@@ -446,7 +339,53 @@ def abs(xp: Any, input: Any) -> Any:
     >>> tk.abs(tk.tensor([1, -2]))
     tensor([1, 2])
     """
-    return xp.absolute(input)
 
 
 abs.grad(input=lambda g, input: g * sign(input))
+absolute, divide, multiply, subtract, true_divide = abs, div, mul, sub, div
+
+
+@op(promote=True, symbol="&", ufunc="bitwise_and", dtypes="integral")
+def bitwise_and(xp: Any, input: Any, other: Any) -> Any:
+    """And: of bools, or of the bits of integers.
+
+    >>> tk.tensor([True, True]) & tk.tensor([True, False])
+    tensor([ True, False])
+    """
+
+
+@op(promote=True, symbol="|", ufunc="bitwise_or", dtypes="integral")
+def bitwise_or(xp: Any, input: Any, other: Any) -> Any:
+    """Or: of bools, or of the bits of integers.
+
+    >>> tk.tensor([4, 2]) | 1
+    tensor([5, 3])
+    """
+
+
+@op(promote=True, symbol="^", ufunc="bitwise_xor", dtypes="integral")
+def bitwise_xor(xp: Any, input: Any, other: Any) -> Any:
+    """Exclusive or: of bools, or of the bits of integers.
+
+    >>> tk.tensor([True, True]) ^ tk.tensor([True, False])
+    tensor([False,  True])
+    """
+
+
+def _check_inversion(input: Tensor) -> None:
+    if input.dtype.is_floating_point:
+        raise TypeError(
+            message(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+                repair="~(x != 0)",
+            )
+        )
+
+
+@op(ufunc="invert", dtypes="integral", explain=_check_inversion)
+def bitwise_not(xp: Any, input: Any) -> Any:
+    """Not: of bools, or of the bits of integers.
+
+    >>> ~tk.tensor([True, False])
+    tensor([False,  True])
+    """

@@ -1,17 +1,174 @@
-"""Comparisons and logic: bool tensors from two tensors, or a tensor and a number."""
+"""Comparisons, logic and choices: where, masked_fill, maximum, clamp."""
 
 from functools import partial
 from typing import Any
 
-from tensorkit import layout
+import numpy as np
+
+from tensorkit import base, dtypes, layout
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU
 from tensorkit.dispatch import op
-from tensorkit.dtypes import DType
-from tensorkit.errors import DTypeError
-from tensorkit.ops.arguments import check_value, need_two
-from tensorkit.ops.promotion import as_array, is_operand, result_type
-from tensorkit.ops.selection import where
+from tensorkit.errors import DTypeError, ShapeError, message, must_be
+from tensorkit.errstate import silently
+from tensorkit.ops import writing
+from tensorkit.ops.arguments import (
+    as_array,
+    as_number,
+    check_value,
+    is_operand,
+    need_tensor,
+    need_two,
+    number_array,
+    result_type,
+)
+from tensorkit.ops.copying import together
 from tensorkit.ops.writing import in_place
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
+
+    Both may be tensors or numbers; their dtypes are promoted. Raises unless ``condition`` is a
+    bool tensor. Without them it is ``nonzero(condition, as_tuple=True)``.
+
+    >>> x = tk.tensor([-1., 2.])
+    >>> tk.where(x > 0, x, 0.)
+    tensor([0., 2.])
+    """
+    if state.on_arrays and not isinstance(condition, TensorBase):
+        return _where(condition, input, other)
+    if input is other is None:
+        return nonzero(condition, as_tuple=True)
+    condition, input, other = together(condition, input, other)
+    _need_mask("where", condition, "tk.where(condition != 0, x, y)")
+    for place, (name, value) in enumerate((("input", input), ("other", other)), 2):
+        if not is_operand(value):
+            raise must_be("where", name, place, "Tensor or a number", value)
+    dtype, shape = result_type(input, other), tuple(condition.shape)
+    for each in (input, other):
+        if isinstance(each, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(each.shape))
+        elif dtype is not dtypes.float16:  # which takes it as inf
+            check_value(each, dtype)
+    chosen = [silently(as_array, each, dtype) for each in (input, other)]
+    array = silently(_where.definition.forward, condition._xp, condition._array, *chosen)
+    values = {"condition": condition, "input": input, "other": other}
+    return record(_where.definition.rules[None], base.new(array), values)
+
+
+@op(dtypes={"condition": "integral", "input": "any", "other": "any"})
+def _where(xp: Any, condition: Any, input: Any, other: Any) -> Any:
+    return xp.where(condition, input, other)
+
+
+_where.grad(
+    node="WhereBackward0",
+    input=lambda g, condition: where(condition, g, 0.0),
+    other=lambda g, condition: where(condition, 0.0, g),
+)
+
+
+_MANY = 2**8
+
+
+def kept(xp: Any, condition: Any, x: Any) -> Any:
+    """``x`` where ``condition`` is true, 0 elsewhere, by masking bits if they are many.
+
+    ``xp.where`` stumbles over every change of a random condition and takes up to ten times as
+    long; a product would make nan of inf.
+    """
+    if condition.shape != x.shape or x.dtype.kind != "f" or not x.flags.c_contiguous:
+        return xp.where(condition, x, x.dtype.type(0))
+    if x.size < _MANY:
+        result = xp.zeros(x.shape, x.dtype)
+        xp.copyto(result, x, where=condition)
+        return result
+    masks = condition.astype(f"u{x.itemsize}")
+    xp.negative(masks, out=masks)
+    masks &= x.view(masks.dtype)
+    return masks.view(x.dtype)
+
+
+def _need_mask(function: str, mask: Any, repair: str) -> None:
+    need_tensor(function, mask, "mask", 2)
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(
+            f"{function} expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{mask.dtype.word}",
+            repair=repair,
+        )
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with ``value``, a number or 0-d tensor, where ``mask`` is true; they broadcast.
+
+    >>> tk.masked_fill(tk.tensor([1., 2., 3.]), tk.tensor([True, False, True]), 0)
+    tensor([0., 2., 0.])
+    """
+    need_tensor("masked_fill", input)
+    _need_mask("masked_fill", mask, "mask.bool()")
+    layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
+    number = as_number(value)
+    if number is not None:
+        check_value(number, input.dtype)
+        return _fill_with_number(input, mask, number_array(number, input.dtype)[()])
+    need_tensor("masked_fill", value, "value", 3)
+    if value.shape:
+        raise ShapeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value.shape)} dimension(s).",
+            repair="tk.where(mask, value, x)",
+        )
+    if value.device is CPU and value.dtype is not input.dtype:
+        check_value(value.item(), input.dtype)
+    return _fill_with_tensor(input, mask, value.to(input.dtype))
+
+
+masked_fill_ = writing.in_place(masked_fill)
+
+
+def _filled(xp: Any, input: Any, mask: Any, value: Any) -> Any:
+    filled = xp.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)).copy()
+    xp.copyto(filled, value, where=mask)
+    return filled
+
+
+_filling = partial(
+    op, dtypes={"input": "any", "mask": "integral", "value": "any"}, name="masked_fill"
+)
+_fill_with_number, _fill_with_tensor = _filling(tensors=2)(_filled), _filling()(_filled)
+for _each in (_fill_with_number, _fill_with_tensor):
+    _each.grad(
+        node=f"MaskedFillBackward{int(_each is _fill_with_tensor)}",
+        input=lambda g, mask: _fill_with_number(g, mask, 0),
+        value=lambda g, mask: _fill_with_number(g, ~mask, 0),
+    )
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
+
+    >>> tk.nonzero(tk.tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    """
+    need_tensor("nonzero", input)
+    array, xp = input._array, input._xp
+    found = (array if array.ndim else array.reshape(1)).nonzero()
+    if as_tuple:
+        return tuple([record(None, base.new(each.copy())) for each in found])
+    rows = xp.stack(found, 1)
+    return record(None, base.new(rows if array.ndim else rows[:, :0].copy()))
+
+
+@op()
+def zeros_as(xp: Any, x: Any) -> Any:
+    """Zeros in the shape of ``x``: the gradient of what does not depend on it."""
+    return xp.zeros(x.shape, x.dtype)
+
 
 _logic = partial(op, promote=True, numbers=False)
 _comparison = partial(op, promote=True)
@@ -24,7 +181,6 @@ def eq(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.eq(tk.tensor([1, 2]), 2)
     tensor([False,  True])
     """
-    return xp.equal(input, other)
 
 
 @_comparison(symbol="!=", ufunc="not_equal")
@@ -34,7 +190,6 @@ def ne(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.ne(tk.tensor([1, 2]), 2)
     tensor([ True, False])
     """
-    return xp.not_equal(input, other)
 
 
 @_comparison(symbol="<", ufunc="less")
@@ -44,7 +199,6 @@ def lt(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.lt(tk.tensor([1, 2]), 2)
     tensor([ True, False])
     """
-    return xp.less(input, other)
 
 
 @_comparison(symbol="<=", ufunc="less_equal")
@@ -54,7 +208,6 @@ def le(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.le(tk.tensor([1, 2, 3]), 2)
     tensor([ True,  True, False])
     """
-    return xp.less_equal(input, other)
 
 
 @_comparison(symbol=">", ufunc="greater")
@@ -64,7 +217,6 @@ def gt(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.gt(tk.tensor([1, 2, 3]), 2)
     tensor([False, False,  True])
     """
-    return xp.greater(input, other)
 
 
 @_comparison(symbol=">=", ufunc="greater_equal")
@@ -74,7 +226,6 @@ def ge(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.ge(tk.tensor([1, 2, 3]), 2)
     tensor([False,  True,  True])
     """
-    return xp.greater_equal(input, other)
 
 
 @_logic(ufunc="logical_and")
@@ -84,7 +235,6 @@ def logical_and(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.logical_and(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([ True, False])
     """
-    return xp.logical_and(input, other)
 
 
 @_logic(ufunc="logical_or")
@@ -94,7 +244,6 @@ def logical_or(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.logical_or(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([True, True])
     """
-    return xp.logical_or(input, other)
 
 
 @_logic(ufunc="logical_xor")
@@ -104,7 +253,6 @@ def logical_xor(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.logical_xor(tk.tensor([1, 2]), tk.tensor([3, 0]))
     tensor([False,  True])
     """
-    return xp.logical_xor(input, other)
 
 
 @op(elementwise=True)
@@ -190,7 +338,6 @@ def maximum(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.maximum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
     tensor([3., 5.])
     """
-    return xp.maximum(input, other)
 
 
 @_logic(ufunc="minimum")
@@ -200,7 +347,6 @@ def minimum(xp: Any, input: Any, other: Any) -> Any:
     >>> tk.minimum(tk.tensor([1., 5.]), tk.tensor([3., 2.]))
     tensor([1., 2.])
     """
-    return xp.minimum(input, other)
 
 
 def _share(g: Any, loses: Any, ties: Any) -> Any:
@@ -220,66 +366,39 @@ minimum.grad(
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``min`` below ``min``, ``max`` above ``max``, each element itself between them.
 
-    The limits are numbers or tensors that broadcast, or None; where they cross, ``max`` wins.
+    The limits are numbers or None; where they cross, ``max`` wins.
 
     >>> tk.clamp(tk.tensor([-2., 0.5, 9.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    need_tensor("clamp", input)
     limits = [each for each in (min, max) if each is not None]
-    n_tensors = len([each for each in limits if isinstance(each, TensorBase)])
-    if not isinstance(input, TensorBase) or n_tensors not in (0, len(limits)):
-        raise TypeError("clamp(): limits must be two numbers or two tensors")
     if not limits:
         raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if n_tensors:
-        return _clamp_to_tensors(input, min, max)
+    for each in limits:
+        if as_number(each) is None:
+            first = "clamp(): limits must be numbers"
+            raise TypeError(message(first, repair="tk.minimum(tk.maximum(x, min), max)"))
     dtype = result_type(input, *limits)
     for each in limits:
         check_value(each, dtype)
-    low, high = (None if each is None else _number(each, dtype) for each in (min, max))
+    low, high = (None if each is None else as_array(each, dtype) for each in (min, max))
     return _clamp(input if input.dtype is dtype else input.to(dtype), min=low, max=high)
-
-
-def _number(value: Any, dtype: DType) -> Any:
-    return as_array(value, dtype) if is_operand(value) else None
-
-
-def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    if low is not None:
-        x = xp.maximum(low, x)  # the second of two zeros is taken: x keeps its sign
-    return x if high is None else xp.minimum(high, x)
 
 
 @op(elementwise=True, name="clamp")
 def _clamp(xp: Any, input: Any, *, min: Any, max: Any) -> Any:
-    return _within(xp, input, min, max)
+    if min is not None:
+        input = xp.maximum(min, input)  # the second of two zeros is taken: x keeps its sign
+    return input if max is None else xp.minimum(max, input)
 
 
-@op(promote=True, tensors=3, name="clamp")
-def _clamp_to_tensors(xp: Any, input: Any, min: Any = None, max: Any = None) -> Any:
-    return _within(xp, input, min, max)
+def _pass_inside(g: Any, input: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return where(input <= max, g, 0.0)
+    return where(input >= min if max is None else (input >= min) & (input <= max), g, 0.0)
 
 
-def _pass_inside(g: Any, x: Any, low: Any, high: Any) -> Any:
-    if low is None:
-        return where(x <= high, g, 0.0)
-    return where(x >= low if high is None else (x >= low) & (x <= high), g, 0.0)
-
-
-def _pass_below(g: Any, x: Any, low: Any, high: Any) -> Any:
-    return where(x < low if high is None else (x < low) & (low < high), g, 0.0)
-
-
-def _pass_above(g: Any, x: Any, low: Any, high: Any) -> Any:
-    return where(x > high if low is None else (x > high) | (high < low), g, 0.0)
-
-
-_clamp.grad(
-    node="ClampBackward1", input=lambda g, input, min, max: _pass_inside(g, input, min, max)
-)
-_clamp_to_tensors.grad(
-    input=lambda g, input, min, max: _pass_inside(g, input, min, max),
-    min=lambda g, input, min, max: _pass_below(g, input, min, max),
-    max=lambda g, input, min, max: _pass_above(g, input, min, max),
-)
-clamp_ = in_place(clamp)
+_clamp.grad(node="ClampBackward1", input=_pass_inside)
+clip = clamp
+clip_ = clamp_ = in_place(clamp)

@@ -1,7 +1,8 @@
 """Reading, writing and adding along one dimension at the positions that a tensor holds.
 
 ``index_select`` and ``index_add`` name whole slices. For ``gather``, ``scatter`` and their
-relatives the index has as many dimensions as the tensor and replaces the position along one.
+relatives the index has as many dimensions as the tensor and replaces the position along one. Both
+become an index of the array, with which ``take`` reads and the operations below write and add.
 """
 
 from operator import index as as_index
@@ -11,37 +12,32 @@ import numpy as np
 
 from tensorkit import dtypes, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import backend_of, is_array
+from tensorkit.devices import backend_of, is_array, refuse_mix
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError, sizes
-from tensorkit.layout import Ints
-from tensorkit.ops import copying, views, writing
-from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor
+from tensorkit.ops import views
+from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor, stored
 from tensorkit.ops.arithmetic import remainder
-from tensorkit.ops.indexing import outside
-from tensorkit.ops.views import refuse_position
+from tensorkit.ops.indexing import getitem, outside
+from tensorkit.ops.views import overwriting, put, refuse_position, take
+from tensorkit.ops.writing import in_place
 
 # Where the elements are: an index of the array for each kind of positions
 
 
-def _slices(index: Any, dim: int) -> tuple[Any, ...]:
-    """The slices at ``index`` along ``dim``."""
-    return (*[slice(None)] * dim, index)
+def _slices(index: Tensor, dim: int) -> tuple[Any, ...]:
+    """The slices at ``index`` along ``dim``; a copy, as a node may keep it."""
+    return (*[slice(None)] * dim, index._array.reshape(-1).copy())
 
 
-def _elements(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+def elements(index: Any, dim: int) -> tuple[Any, ...]:
     """The elements that ``gather`` reads: ``index`` along ``dim``, all places along the others."""
-    ones = (1,) * (index.ndim - 1)
+    array = index._array if isinstance(index, TensorBase) else index
+    xp, ones = backend_of(array).xp, (1,) * (array.ndim - 1)
     return tuple(
-        index if place == dim else xp.arange(size).reshape((*ones[:place], size, *ones[place:]))
-        for place, size in enumerate(index.shape)
+        array.copy() if at == dim else xp.arange(size).reshape((*ones[:at], size, *ones[at:]))
+        for at, size in enumerate(array.shape)
     )
-
-
-def _added(total: Any, index: Any, values: Any) -> Any:
-    """``total``, to which ``values`` were added at ``index``; positions may repeat."""
-    backend_of(total).add_at(total, index, values)
-    return total
 
 
 # Checks
@@ -54,6 +50,7 @@ def _prepared(function: str, x: Any, dim: Any, index: Any, name: str = "index") 
     if index.dtype not in (dtypes.int64, dtypes.int32):
         first = f"{function}(): Expected dtype int32/int64 for index"
         raise DTypeError(first, repair=f"{name}.long()")
+    refuse_mix(x.device, index.device)
     return layout.wrap_dim(as_index(dim), x.dim())
 
 
@@ -61,22 +58,18 @@ def _fitting(function: str, x: Any, dim: Any, index: Any, src: Any = None) -> in
     """``dim``, if ``index`` lies inside of ``x`` and, along all dimensions, of ``src``."""
     dim = _prepared(function, x, dim, index)
     shape = tuple(index.shape)
-    if not index.numel():
-        return dim
     for name, other in (("self", x), ("src", src)):
         if not isinstance(other, TensorBase):
             continue
         own = tuple(other.shape)
         if len(own) != len(shape):
             first = f"Index tensor must have the same number of dimensions as {name} tensor"
-            raise ShapeError(first, a_shape=own, b_shape=shape)
+            raise ShapeError(first)
         pairs = enumerate(zip(shape, own, strict=True))
         if any(size > most and (at != dim or name == "src") for at, (size, most) in pairs):
             raise ShapeError(
                 f"Expected index {sizes(shape)} to be no larger than {name} {sizes(own)} apart "
                 f"from dimension {dim}",
-                a_shape=own,
-                b_shape=shape,
             )
     _refuse_outside(x, dim, index)
     return dim
@@ -97,7 +90,14 @@ def first_outside(index: Any, size: int) -> int | None:
     return int(bad[0]) if bad.size else None
 
 
-# Reading
+# Reading: PyTorch has a node for each function
+
+
+_index_select, _gather = (
+    op(name=name)(take.definition.forward) for name in ("index_select", "gather")
+)
+for _each in (_index_select, _gather):
+    _each.grad(x=lambda g, shape, index: put(g, size=shape, index=index))
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -113,21 +113,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if first_outside(index._array, input.shape[dim]) is not None:
         detail = f"Valid positions are 0 to {input.shape[dim] - 1}."
         raise IndexRangeError("index out of range in self", detail)
-    return _index_select(input, index, dim=dim)
-
-
-@op(dtypes={"input": "any", "index": "integral"})
-def _index_select(xp: Any, input: Any, index: Any, *, dim: int) -> Any:
-    return input[_slices(index.reshape(-1), dim)]
-
-
-@op(dtypes={"input": "any", "index": "integral"})
-def _add_slices(xp: Any, input: Any, index: Any, *, dim: int, size: Ints) -> Any:
-    return _added(xp.zeros(size, input.dtype), _slices(index.reshape(-1), dim), input)
-
-
-_index_select.grad(input=lambda g, index, shape, dim: _add_slices(g, index, dim=dim, size=shape))
-_add_slices.grad(input=lambda g, index, dim: _index_select(g, index, dim=dim))
+    return _index_select(input, index=_slices(index, dim))
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -141,26 +127,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
             [3]])
     """
     dim = _fitting("gather", input, dim, index)
-    return take_along(input, index, dim=dim)
-
-
-@op(dtypes={"input": "any", "index": "integral"})
-def take_along(xp: Any, input: Any, index: Any, *, dim: int) -> Any:
-    """``gather`` on arrays."""
-    return input[_elements(xp, index, dim)] if index.size else xp.zeros(index.shape, input.dtype)
-
-
-@op(dtypes={"input": "any", "index": "integral"})
-def add_along(xp: Any, input: Any, index: Any, *, dim: int, size: Ints) -> Any:
-    """Zeros of shape ``size`` to which ``input`` is added where ``gather`` would read."""
-    return _scatter_add.definition.forward(xp, xp.zeros(size, input.dtype), index, input, dim=dim)
-
-
-take_along.grad(
-    node="GatherBackward0",
-    input=lambda g, index, shape, dim: add_along(g, index, dim=dim, size=shape),
-)
-add_along.grad(input=lambda g, index, dim: take_along(g, index, dim=dim))
+    return _gather(input, index=elements(index, dim))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -193,6 +160,20 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # Writing and adding
 
 
+_scatter, _scatter_number = overwriting("scatter"), overwriting("scatter", "ScatterBackward1", 1)
+
+
+def _added(xp: Any, input: Any, src: Any, *, index: Any, alpha: Any = 1) -> Any:
+    total = input.copy()
+    backend_of(total).add_at(total, index, src if alpha == 1 else src * src.dtype.type(alpha))
+    return total
+
+
+_scatter_add, _index_add = (op(name=name)(_added) for name in ("scatter_add", "index_add"))
+for _each in (_scatter_add, _index_add):
+    _each.grad(input=lambda g: g, src=lambda g, index, alpha: take(g, index=index) * alpha)
+
+
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
     """A copy of ``input`` with elements of ``src`` at the positions that ``index`` names.
 
@@ -209,12 +190,11 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any
         )
     src = more.get("value", src)
     number = None if isinstance(src, TensorBase) else as_number(src)
+    at = elements(index, _fitting("scatter", input, dim, index, src))
     if number is None:
-        return _scatter(input, index, src, dim=_fitting("scatter", input, dim, index, src))
-    dim = _fitting("scatter", input, dim, index)
+        return _scatter(input, _as_large(src, index), index=at)
     check_value(number, input.dtype)
-    value = copying.stored(number, input.dtype)[()]
-    return _scatter_number(input, index, dim=dim, value=value)
+    return _scatter_number(input, stored(number, input.dtype)[()], index=at)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -223,7 +203,15 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> tk.zeros(3).scatter_add(0, tk.tensor([0, 2, 2]), tk.tensor([1., 2., 3.]))
     tensor([1., 0., 5.])
     """
-    return _scatter_add(input, index, src, dim=_fitting("scatter_add", input, dim, index, src))
+    at = elements(index, _fitting("scatter_add", input, dim, index, src))
+    return _scatter_add(input, _as_large(src, index), index=at)
+
+
+def _as_large(src: Any, index: Tensor) -> Any:
+    """The elements of ``src`` that stand where ``index`` has one."""
+    if getattr(src, "shape", index.shape) == index.shape:
+        return src
+    return getitem(src, tuple(map(slice, index.shape)))
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -239,57 +227,11 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         raise ShapeError(
             f"index_add(): source should have shape {sizes(wanted)}, that of the tensor with the "
             f"number of indices along dimension {dim}, but its shape is {sizes(source.shape)}",
-            a_shape=wanted,
-            b_shape=tuple(source.shape),
         )
     _refuse_outside(input, dim, index)
-    return _index_add(input, index, source, dim=dim, alpha=as_scalar(alpha))
+    return _index_add(input, source, index=_slices(index, dim), alpha=as_scalar(alpha))
 
 
-scatter_ = writing.in_place(scatter)
-scatter_add_ = writing.in_place(scatter_add)
-index_add_ = writing.in_place(index_add)
-
-
-@op(dtypes={"input": "any", "index": "integral", "src": "any"})
-def _scatter(xp: Any, input: Any, index: Any, src: Any, *, dim: int) -> Any:
-    copy = input.copy()
-    if index.size:
-        copy[_elements(xp, index, dim)] = src[tuple(map(slice, index.shape))]
-    return copy
-
-
-@op(dtypes={"input": "any", "index": "integral"})
-def _scatter_number(xp: Any, input: Any, index: Any, *, dim: int, value: Any) -> Any:
-    copy = input.copy()
-    if index.size:
-        copy[_elements(xp, index, dim)] = value
-    return copy
-
-
-@op(dtypes={"input": "any", "index": "integral", "src": "any"})
-def _scatter_add(xp: Any, input: Any, index: Any, src: Any, *, dim: int) -> Any:
-    if not index.size:
-        return input.copy()
-    return _added(input.copy(), _elements(xp, index, dim), src[tuple(map(slice, index.shape))])
-
-
-@op(dtypes={"input": "any", "index": "integral", "src": "any"})
-def _index_add(xp: Any, input: Any, index: Any, src: Any, *, dim: int, alpha: Any) -> Any:
-    src = src if alpha == 1 else src * src.dtype.type(alpha)
-    return _added(input.copy(), _slices(index.reshape(-1), dim), src)
-
-
-_scatter.grad(
-    input=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
-    src=lambda g, index, dim: take_along(g, index, dim=dim),
-)
-_scatter_number.grad(
-    node="ScatterBackward1",
-    input=lambda g, index, dim: _scatter_number(g, index, dim=dim, value=0),
-)
-_scatter_add.grad(input=lambda g: g, src=lambda g, index, dim: take_along(g, index, dim=dim))
-_index_add.grad(
-    input=lambda g: g,
-    src=lambda g, index, dim, alpha: _index_select(g, index, dim=dim) * alpha,
-)
+scatter_ = in_place(scatter)
+scatter_add_ = in_place(scatter_add)
+index_add_ = in_place(index_add)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import layout
-from tensorkit.autograd.inplace import check_write
+from tensorkit import base, layout
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import check_write, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
-from tensorkit.dispatch import op
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errors import (
     DeviceMismatchError,
@@ -24,13 +24,16 @@ from tensorkit.errors import (
     IndexRangeError,
     ShapeError,
     message,
+    must_be,
     sizes,
     type_name,
 )
+from tensorkit.errstate import silently
 from tensorkit.ops import copying, views, writing
-from tensorkit.ops.arguments import check_value
-from tensorkit.ops.transfer import moved
-from tensorkit.ops.views import refuse_index, refuse_position, take
+from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
+from tensorkit.ops.comparison import zeros_as
+from tensorkit.ops.copying import moved
+from tensorkit.ops.views import overwriting, refuse_index, refuse_position, take
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
 _NUMBERS = frozenset((int, bool, float))
@@ -65,9 +68,10 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             value = _without_leading_ones(value)
             if value.shape != target.shape:
                 value = views.expand(value, target._array.shape)
-        copying.copy_(target, value, node)
+        copy_(target, value, node)
     else:
-        copying.assign_number(target, value)
+        writing.check_overlap(target)
+        _written(target, stored(value, x.dtype), value, "fill", "FillBackward3")
 
 
 def _without_leading_ones(x: Tensor) -> Tensor:
@@ -233,20 +237,7 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
 # Elements that an index picks
 
 
-@op()
-def _zeroed(xp: Any, input: Any, *, index: Any) -> Any:
-    copy = input.copy()
-    copy[index] = 0
-    return copy
-
-
-_zeroed.grad(input=lambda g, index: _zeroed(g, index=index))
-_INDEX_PUT = Rule(
-    "index_put",
-    "IndexPutBackward0",
-    ("x", "y"),
-    {"x": lambda g, index: _zeroed(g, index=index), "y": lambda g, index: take(g, index=index)},
-)
+_INDEX_PUT = overwriting("index_put").definition.rules[None]
 
 
 def _is_mask(part: Any) -> bool:
@@ -274,7 +265,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
             value = moved(value, x.device)
     index = _as_arrays(x, picks, one_number=not getattr(value, "ndim", 0))
     if not is_tensor:
-        array = copying.stored(value, dtype)
+        array = stored(value, dtype)
     elif value.dtype is dtype:
         array = value._array
     elif _is_mask(index[0]):  # for which one number is cast, as in a fill
@@ -289,7 +280,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
         )
     tracked = check_write(x, value)
     index = _own(index) if tracked else index
-    values = {"x": x, "y": value, "index": index}
+    values = {"x": x, "value": value, "index": index}
     rule = _INDEX_PUT if tracked else None
     try:
         writing.write(x, array, "index_put", rule, values, index)
@@ -324,3 +315,76 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not bool_:
         raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
     return getitem(views.expand(input, shape), views.expand(mask, shape))
+
+
+# Whole tensors
+
+
+def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
+    """Write the values of ``source`` into ``input``; they are broadcast and cast.
+
+    ``node`` is what PyTorch calls the record; it calls a copy of a 0-d tensor a filling.
+    """
+    number = None if isinstance(source, TensorBase) else as_number(source)
+    if number is not None:
+        source = base.new(np.asarray(number))
+    need_tensor("copy_", source, "other")
+    tracked = check_write(input, source)
+    if input.device is not source.device:
+        alike = input._is_contiguous and input.shape == source.shape
+        if alike and source.device is CPU and not tracked and not state.recordings:
+            # converted where the data are, as in PyTorch; so it needs no memory on the way
+            array = silently(source._array.astype, input.dtype.numpy, copy=False)
+            input.device.backend.write_from_host(input._array, array, "copy_")
+            written(input, "copy_")
+            return input
+        source = moved(source, input.device, "copy_")
+    if source is not input:
+        writing.check_overlap(input, source)
+    own, other = tuple(input.shape), tuple(source.shape)
+    writing.check_output_shape(own, layout.broadcast_shapes(own, other))
+    return _written(input, source._array, source, "copy", node)
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Set every element of ``input`` to zero."""
+    return _written(input, stored(0, input.dtype), 0, "zero", "ZeroBackward0")
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set every element of ``input`` to one value: a number or a 0-d tensor."""
+    if isinstance(value, TensorBase):
+        if value.shape:
+            raise ShapeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{len(value.shape)} dimensions.",
+                repair="x.copy_(value)",
+            )
+        if value.device is not CPU:
+            value = moved(value, input.device, "fill_")
+        return _written(input, value._array, value, "fill", "FillBackward3")
+    number = as_number(value)
+    if number is None:
+        raise must_be("fill_", "value", 1, "Tensor or a number", value)
+    if input.dtype is not float16 or input._array.size != 1:  # PyTorch's shortcut
+        check_value(number, input.dtype)
+    return _written(input, stored(number, input.dtype), number, "fill", "FillBackward2")
+
+
+def _written(target: Tensor, array: Any, value: Any, operation: str, node: str) -> Tensor:
+    """Write an array, that of ``value``, into ``target``."""
+    tracked = check_write(target, value)
+    rule = _WRITES[node] if tracked else None
+    writing.write(target, array, operation, rule, {"x": target, "y": value})
+    return target
+
+
+_WRITES = {
+    node: Rule(name, node, inputs, {"x": lambda g: zeros_as(g), "y": lambda g: g})
+    for name, node, inputs in (
+        ("copy_", "CopyBackwards", ("x", "y")),
+        ("zero_", "ZeroBackward0", ("x",)),
+        ("fill_", "FillBackward2", ("x",)),
+        ("fill_", "FillBackward3", ("x", "y")),
+    )
+}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import Node, Rule, edge_of, finished
+from tensorkit.autograd.node import Node, Rule, edge_of, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
@@ -16,8 +16,7 @@ from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.errstate import silently
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, views
-from tensorkit.ops.arguments import need_tensor, need_tensors
-from tensorkit.ops.promotion import as_array, result_type
+from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -28,25 +27,22 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     >>> tk.cat([tk.tensor([1, 2]), tk.tensor([3])])
     tensor([1, 2, 3])
     """
-    _need_tensors("cat", tensors)
-    shapes = [tuple(x.shape) for x in tensors]
+    arrays = _arrays_of("cat", tensors)
+    used = [each for each in arrays if each.shape != (0,)] or arrays
+    shapes = [each.shape for each in arrays]
     if () in shapes:
-        at = shapes.index(())
         raise ShapeError(
-            f"zero-dimensional tensor (at position {at}) cannot be concatenated",
+            f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated",
             repair="tk.stack(tensors)",
         )
-    model = next((shape for shape in shapes if shape != (0,)), (0,))
-    dim = layout.wrap_dim(as_index(dim if axis is None else axis), len(model))
-    used = [x for x, shape in zip(tensors, shapes, strict=True) if shape != (0,)] or tensors
+    dim = layout.wrap_dim(as_index(dim if axis is None else axis), used[0].ndim)
     try:
-        array = silently(tensors[0]._xp.concatenate, _promoted(tensors, used), dim)
+        array = silently(tensors[0]._xp.concatenate, used, dim)
     except ValueError:
-        _refuse_shapes(shapes, model, dim)
+        _refuse_shapes(shapes, used[0].shape, dim)
         raise
     ends = accumulate([0 if shape == (0,) else shape[dim] for shape in shapes], initial=0)
-    parts = [slice(*each) for each in pairwise(ends)]
-    return _recorded(array, tensors, _CAT, dim, parts)
+    return _recorded(array, tensors, _CAT, dim, [slice(*each) for each in pairwise(ends)])
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -56,79 +52,60 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     tensor([[1, 2],
             [3, 4]])
     """
-    _need_tensors("stack", tensors)
-    shape = tuple(tensors[0].shape)
-    dim = dim if axis is None else axis
-    dim = layout.wrap_dim(as_index(dim), len(shape) + 1)
-    for number, x in enumerate(tensors):
-        if x.shape != shape:
+    arrays = _arrays_of("stack", tensors)
+    shape = arrays[0].shape
+    dim = layout.wrap_dim(as_index(dim if axis is None else axis), len(shape) + 1)
+    for number, each in enumerate(arrays):
+        if each.shape != shape:
             raise ShapeError(
                 f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
-                f"0 and {sizes(x.shape)} at entry {number}",
-                a_shape=shape,
-                b_shape=tuple(x.shape),
+                f"0 and {sizes(each.shape)} at entry {number}",
             )
-    array = silently(tensors[0]._xp.stack, _promoted(tensors, tensors), dim)
+    array = silently(tensors[0]._xp.stack, arrays, dim)
     return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
 
 
-def _need_tensors(function: str, tensors: Any) -> None:
-    """Raise unless these are tensors of one device, and at least one."""
+def _arrays_of(function: str, tensors: Any) -> list[Any]:
+    """The arrays of these tensors, of one device and at least one, in the dtype of all."""
     if not isinstance(tensors, (tuple, list)):
         raise must_be(function, "tensors", 1, "tuple of Tensors", tensors)
     need_tensors(tensors, 0)
     if not tensors:
         raise ShapeError(f"{function} expects a non-empty list of Tensors")
     refuse_mix(*(x.device for x in tensors))
+    dtype = tensors[0].dtype
+    if any(x.dtype is not dtype for x in tensors):
+        dtype = result_type(*tensors)
+    return [as_array(x, dtype) for x in tensors]
 
 
 def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
     """Raise where a shape is not ``model`` but for the size of ``dim``."""
     for number, shape in enumerate(shapes):
-        if shape == (0,):
-            continue
-        if len(model) != len(shape):
+        if shape != (0,) and len(model) != len(shape):
             n_dims = f"got {len(model)} and {len(shape)}"
             raise ShapeError(f"Tensors must have same number of dimensions: {n_dims}") from None
-        for place, (wanted, size) in enumerate(zip(model, shape, strict=True)):
-            if place != dim and wanted != size:
+        for at, (wanted, size) in enumerate(zip(model, shape, strict=False)):
+            if shape != (0,) and at != dim and wanted != size:
                 raise ShapeError(
                     f"Sizes of tensors must match except in dimension {dim}. Expected size "
                     f"{wanted} but got size {size} for tensor number {number} in the list.",
                     f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
-                    a_shape=model,
-                    b_shape=shape,
-                    dim=place,
                 ) from None
 
 
-def _promoted(tensors: Any, used: Any) -> list[Any]:
-    """The arrays of ``used`` in the dtype that all ``tensors`` share after promotion."""
-    first = tensors[0].dtype
-    if all(x.dtype is first for x in tensors):
-        return [x._array for x in used]
-    dtype = result_type(*tensors)
-    return [as_array(x, dtype) for x in used]
-
-
 def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[Any]) -> Tensor:
-    result = finished(base.new(base.contiguous(array, tensors[0].device)))
-    if not state.grad or not result.dtype.is_floating_point:
-        return result
-    edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
-    if any(edge is not None for edge in edges):
-        indices = [(*[slice(None)] * dim, each, ...) for each in parts]
-        result._node = Node(rule, result, edges, (indices, [x._array.shape for x in tensors]))
+    result = record(None, base.new(base.contiguous(array, tensors[0].device)))
+    if state.grad and result.dtype.is_floating_point:
+        edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
+        if any(edge is not None for edge in edges):
+            indices = [(*[slice(None)] * dim, each, ...) for each in parts]
+            result._node = Node(rule, result, edges, (indices, [x._array.shape for x in tensors]))
     return result
 
 
 class _Joined(Rule):
     """Of ``cat`` and ``stack``: each input's gradient is its part of the whole one."""
-
-    keeps, frees = ("indices", "shapes"), (False, False)
-
-    def __init__(self, name: str, node: str) -> None:
-        self.name, self.node, self.inputs, self.option = name, node, (), None
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """The parts of the gradient, of a tensor or an array."""
@@ -138,7 +115,9 @@ class _Joined(Rule):
         ]
 
 
-_CAT, _STACK = _Joined("cat", "CatBackward0"), _Joined("stack", "StackBackward0")
+_CAT, _STACK = _Joined("cat", "CatBackward0", (), {}), _Joined("stack", "StackBackward0", (), {})
+for _rule in (_CAT, _STACK):
+    _rule.keep(("indices", "shapes"))
 
 
 # Copies in another arrangement
@@ -175,7 +154,6 @@ def repeat(xp: Any, input: Any, *repeats: int) -> Any:
         raise ShapeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             "tensor",
-            a_shape=input.shape,
         )
     return xp.tile(input, unpacked(repeats))
 
@@ -221,7 +199,6 @@ def _repeated_positions(repeats: Any, size: int, dim: int) -> Tensor:
         raise ShapeError(
             "repeats must be integers and have the same size as input along dim, but got "
             f"{repeats.dtype} of shape {tuple(repeats.shape)} and input.size({dim}) = {size}",
-            a_shape=tuple(repeats.shape),
         )
     if (repeats._array < 0).any():
         raise ShapeError("repeats can not be negative")

@@ -46,17 +46,29 @@ def _product(x: Any, y: Any) -> Any:
     return wide(np, x).dot(wide(np, y)).astype(x.dtype)
 
 
-def _check_matrices(input: Tensor, mat2: Tensor) -> None:
-    (n, m), (m2, p) = input.shape, mat2.shape
-    if m != m2:
-        refuse_sizes((n, m), (m2, p))
+def _check_sizes(input: Tensor, **others: Tensor) -> None:
+    """Raise unless the rows of the first are as long as the columns of the other."""
+    left, right = tuple(input.shape), *[tuple(x.shape) for x in others.values()]
+    if len(left) == 3 and (left[0], left[2]) != right[:2]:
+        raise ShapeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
+        )
+    if left[-1] != right[-2:][0]:
+        if len(left) == len(right) == 2:
+            refuse_sizes(left, right)
+        shown = "x".join(map(str, left))
+        first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({right[0]})"
+        if len(left) == 1:
+            first = f"inconsistent tensor size: vectors of {shown} and {right[0]} elements"
+        raise ShapeError(first)
 
 
 @op(
     ndim={"input": 2, "mat2": 2},
     dtypes="numeric",
     kernel="addmm_impl_cpu_",
-    explain=_check_matrices,
+    explain=_check_sizes,
 )
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
@@ -81,8 +93,8 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
     )
 
 
-def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_matrices(mat1, mat2)
+def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    _check_sizes(mat1, mat2=mat2)
     expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
 
 
@@ -92,45 +104,27 @@ def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: A
     kernel="addmm_impl_cpu_",
     explain=_check_sum_of,
 )
-def addmm(xp: Any, input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-    """``beta * input + alpha * mat1 @ mat2``; ``input`` is broadcast to the product.
+def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
+    """``input + mat1 @ mat2``; ``input`` is broadcast to the product.
 
     >>> tk.addmm(tk.tensor([1., 2.]), tk.eye(2), tk.ones(2, 2))
     tensor([[2., 3.],
             [2., 3.]])
     """
-    return _sum_of(input, _product(mat1, mat2), beta, alpha)
-
-
-addmm.grad(
-    input=lambda g, beta: _scaled(g, beta),
-    mat1=lambda g, mat2, alpha: _scaled(mm(g, t(mat2)), alpha),
-    # made transposed, as a leaf whose transpose `linear` multiplies with takes it
-    mat2=lambda g, mat1, alpha: _scaled(t(mm(t(g), mat1)), alpha),
-)
-
-
-def _scaled(x: Any, alpha: float) -> Any:
-    return x if alpha == 1 else x * alpha
-
-
-def _sum_of(z: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    if alpha != 1:
-        product *= product.dtype.type(alpha)
-    if beta:  # with 0, nan and inf in z do not count
-        product += z if beta == 1 else z * z.dtype.type(beta)
+    product = _product(mat1, mat2)
+    product += input
     return product
 
 
-def _check_matrix_and_vector(input: Tensor, vec: Tensor) -> None:
-    if input.shape[1] != vec.shape[0]:
-        n, m = input.shape
-        raise ShapeError(
-            f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.shape[0]})",
-        )
+addmm.grad(
+    input=lambda g: g,
+    mat1=lambda g, mat2: mm(g, t(mat2)),
+    # made transposed, as a leaf whose transpose `linear` multiplies with takes it
+    mat2=lambda g, mat1: t(mm(t(g), mat1)),
+)
 
 
-@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", explain=_check_matrix_and_vector)
+@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", explain=_check_sizes)
 def mv(xp: Any, input: Any, vec: Any) -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
@@ -143,18 +137,7 @@ def mv(xp: Any, input: Any, vec: Any) -> Any:
 mv.grad(input=lambda g, vec: unsqueeze(g, 1) * vec, vec=lambda g, input: mv(t(input), g))
 
 
-def _check_vectors(input: Tensor, tensor: Tensor) -> None:
-    n, m = input.shape[0], tensor.shape[0]
-    if n != m:
-        raise ShapeError(
-            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same "
-            f"number of elements, but got {n} and {m} elements respectively",
-            a_shape=(n,),
-            b_shape=(m,),
-        )
-
-
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_vectors)
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_sizes)
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -167,20 +150,11 @@ def dot(xp: Any, input: Any, tensor: Any) -> Any:
 dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
 
 
-def _check_batches(input: Tensor, mat2: Tensor) -> None:
-    left, right = tuple(input.shape), tuple(mat2.shape)
-    if left[0] != right[0] or left[2] != right[1]:
-        raise ShapeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
-        )
-
-
 _of_pairs = op(
     ndim={"input": 3, "mat2": 3},
     dtypes="numeric",
     kernel="baddbmm_with_gemm",
-    explain=_check_batches,
+    explain=_check_sizes,
 )
 
 
@@ -200,8 +174,8 @@ def bmm(xp: Any, input: Any, mat2: Any) -> Any:
 
 # the same for `@` and einsum: an exercise may forbid `bmm`, and `x @ y` is none
 _bmm = _of_pairs(bmm.definition.forward)
-for each in (bmm, _bmm):
-    each.grad(
+for _each in (bmm, _bmm):
+    _each.grad(
         input=lambda g, mat2: _bmm(g, transpose(mat2, 1, 2)),
         mat2=lambda g, input: _bmm(transpose(input, 1, 2), g),
     )
@@ -399,18 +373,11 @@ class _LinAlgError(TensorkitError, RuntimeError):
 LinAlgError = _LinAlgError  # PyTorch's class prints with the underscore, too
 
 
-def _need_square(A: Tensor, B: Tensor | None = None) -> None:
-    shape = tuple(A.shape)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ShapeError(
-            "linalg: A must be batches of square matrices", f"Its shape is {shape}.", a_shape=shape
-        )
-
-
 def _computed(xp: Any, function: Any, A: Any, *B: Any) -> Any:
     """What LAPACK gives; LinAlgError for singular matrices: NumPy raises, CuPy gives inf or nan."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ValueError("A is no square matrix")
+        first = "linalg: A must be batches of square matrices"
+        raise ShapeError(first, f"Its shape is {A.shape}.")
     try:
         found = function(A, *B)
     except np.linalg.LinAlgError:
@@ -427,7 +394,7 @@ def _is_vector(A: Any, B: Any) -> bool:
     return B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
 
 
-@op(name="linalg.solve", dtypes="floating", explain=_need_square)
+@op(name="linalg.solve", dtypes="floating")
 def solve(xp: Any, A: Any, B: Any) -> Any:
     """The ``x`` for which ``A @ x`` is ``B``; A: (..., n, n), B: (..., n, k) or (n,).
 
@@ -455,7 +422,7 @@ solve.grad(
 )
 
 
-@op(name="linalg.inv", dtypes="floating", explain=_need_square)
+@op(name="linalg.inv", dtypes="floating")
 def inv(xp: Any, A: Any) -> Any:
     """The inverse of each matrix; A: (..., n, n). Raises LinAlgError if there is none.
 

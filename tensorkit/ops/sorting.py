@@ -1,20 +1,180 @@
-"""Order and counting: sort, topk, unique, bincount."""
+"""Order and counting: the largest and the smallest, sort, topk, unique, bincount."""
 
-from typing import Any, NoReturn
-
-import numpy as np
+from collections import namedtuple
+from collections.abc import Callable
+from functools import partial
+from operator import index
+from typing import Any
 
 from tensorkit import layout
-from tensorkit.base import Tensor
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
-from tensorkit.errors import NotSupportedError, ShapeError
-from tensorkit.ops.reductions import named_result, picked, put_back
+from tensorkit.errors import IndexRangeError, ShapeError
+from tensorkit.layout import Ints
+from tensorkit.ops.comparison import maximum, minimum, where
+from tensorkit.ops.gathering import elements
+from tensorkit.ops.reductions import Dims, axes, count, restored, sum
+from tensorkit.ops.views import put
+
+# The largest and the smallest. Equal ones get equal shares of the gradient, but where an index is
+# reported that one gets all.
+
+
+def _need_elements(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, whole: Any = ShapeError
+) -> None:
+    if count(tuple(input.shape), dim) == 0:
+        error = whole if dim is None or dim == () else IndexRangeError
+        raise error(
+            "Expected reduction dim to have non-zero size.",
+            f"The tensor has shape {tuple(input.shape)}: there is no largest or smallest element.",
+        )
+
+
+@op(explain=_need_elements)
+def amax(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The largest element, or the largest ones along ``dim``: one dimension or a tuple of them.
+
+    >>> tk.amax(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([5., 3.])
+    """
+    return input.max(axis=axes(input, dim), keepdims=keepdim)
+
+
+@op(explain=_need_elements)
+def amin(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The smallest element, or the smallest ones along ``dim``.
+
+    >>> tk.amin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([1., 2.])
+    """
+    return input.min(axis=axes(input, dim), keepdims=keepdim)
+
+
+def _equal_shares(g: Any, input: Any, out: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
+    is_extreme = input == restored(out, shape, dim, keepdim)
+    return restored(g, shape, dim, keepdim) * is_extreme / sum(is_extreme, dim, True)
+
+
+amax.grad(input=_equal_shares)
+amin.grad(input=_equal_shares)
+
+
+@op(dtypes="numeric", explain=partial(_need_elements, whole=IndexRangeError))
+def argmax(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The index of the largest element, along ``dim`` or in the flattened tensor.
+
+    >>> tk.argmax(tk.tensor([[1., 5.], [3., 2.]])), tk.argmax(tk.tensor([[1., 5.], [3., 2.]]), 0)
+    (tensor(1), tensor([1, 0]))
+    """
+    return input.argmax(axis=dim, keepdims=keepdim)
+
+
+@op(dtypes="numeric", explain=partial(_need_elements, whole=IndexRangeError))
+def argmin(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The index of the smallest element, along ``dim`` or in the flattened tensor.
+
+    >>> tk.argmin(tk.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([0, 1])
+    """
+    return input.argmin(axis=dim, keepdims=keepdim)
+
+
+def named_result(name: str, *fields: str) -> Any:
+    """A class of named tuples that prints as PyTorch's ``torch.return_types`` do."""
+
+    def __repr__(self: Any) -> str:
+        parts = (f"{field}={value!r}" for field, value in zip(fields, self, strict=True))
+        return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
+
+    tuple_of: Any = namedtuple  # a checker wants to know the fields
+    body = {
+        "__slots__": (),
+        "__module__": "torch.return_types",
+        "__repr__": __repr__,
+        "__reduce__": lambda self: (_made_again, (name, fields, tuple(self))),
+    }
+    return type(name, (tuple_of(name, fields),), body)
+
+
+def _made_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return named_result(name, *fields)(*values)
+
+
+def picked(xp: Any, x: Any, indices: Any, dim: int, keepdim: bool = True) -> tuple[Any, Any]:
+    """The elements at these positions along a dimension, and the positions."""
+    values = xp.take_along_axis(x, indices, dim)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool | None) -> Any:
+    """The gradient of what was picked, where it was picked; zeros elsewhere."""
+    if not shape:
+        return g
+    if keepdim is False:  # None: the operation has no such option
+        g, indices = (restored(each, shape, dim, keepdim) for each in (g, indices))
+    return put(g, size=shape, index=elements(indices, dim % len(shape)))
+
+
+def _extreme(name: str, of_two: Any) -> Callable[..., Any]:
+    """``max`` or ``min``, each of which is three operations."""
+
+    def of_all(xp: Any, input: Any) -> Any:
+        return getattr(input, name)()
+
+    def along(xp: Any, input: Any, dim: int, keepdim: bool = False) -> Any:
+        indices = getattr(input, f"arg{name}")(axis=index(dim), keepdims=True)
+        return picked(xp, input, indices, dim, keepdim)
+
+    def shares(g: Any, input: Any, out: Any) -> Any:
+        is_nan = (input != input) & (out != out)  # nan is the extreme of what has nan
+        is_extreme = (input == out) | is_nan
+        return where(is_extreme, g / sum(is_extreme), 0.0)
+
+    whole = op(name=name, explain=_need_elements)(of_all)
+    whole.grad(node=f"{name.title()}Backward1", input=shares)
+    outputs = named_result(name, "values", "indices")
+    named = op(tensors=1, name=name, outputs=outputs, explain=_need_elements)(along)
+    named.grad(input=put_back)
+
+    def call(input: Any, dim: Any, keepdim: Any, options: dict[str, Any]) -> Any:
+        if isinstance(options.get("other", dim), TensorBase) and not keepdim:
+            return of_two(input, options.get("other", dim))
+        if dim is None and not options:
+            return whole(input)
+        return named(input, *([] if dim is None else [dim]), keepdim=keepdim, **options)
+
+    return call
+
+
+_max, _min = _extreme("max", maximum), _extreme("min", minimum)
+
+
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:
+    """The largest element; with ``dim`` values and indices along it; with a tensor ``maximum``.
+
+    >>> x = tk.tensor([[1., 5.], [3., 2.]])
+    >>> tk.max(x), tk.max(x, dim=1).indices, tk.max(x, x.t())
+    (tensor(5.), tensor([1, 0]), tensor([[1., 5.],
+            [5., 2.]]))
+    """
+    return _max(input, dim, keepdim, options)
+
+
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:
+    """The smallest element; with ``dim`` values and indices along it; with a tensor ``minimum``.
+
+    >>> x = tk.tensor([[1., 5.], [3., 2.]])
+    >>> tk.min(x), tk.min(x, dim=1).values
+    (tensor(1.), tensor([1., 2.]))
+    """
+    return _min(input, dim, keepdim, options)
 
 
 def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
     """The indices that sort an array; equal elements keep their order."""
     if not descending:
-        return x.argsort(axis=dim, kind="stable") if xp is np else xp.argsort(x, dim, kind="stable")
+        return xp.argsort(x, dim, kind="stable")
     # from the other end twice, so that equal elements keep their order
     turned = layout.backwards(x.ndim, (dim % x.ndim,))
     return x.shape[dim] - 1 - _order(xp, x[turned], dim, False)[turned]
@@ -57,9 +217,7 @@ def argsort(
 def _k_is_too_large(input: Tensor, k: int, dim: int, **_: Any) -> None:
     size = input.shape[dim] if input.shape else 1
     if not 0 <= k <= size:
-        raise ShapeError(
-            "selected index k out of range", f"k is {k}; the dimension has {size}.", dim=dim
-        )
+        raise ShapeError("selected index k out of range", f"k is {k}; the dimension has {size}.")
 
 
 @op(
@@ -78,20 +236,14 @@ def topk(
     >>> tk.topk(tk.tensor([3., 1., 2.]), 2).indices
     tensor([0, 2])
     """
-    size, first = input.shape[dim], (*[slice(None)] * (dim % input.ndim), slice(k))
-    if not 0 <= k <= size:
+    if not 0 <= k <= input.shape[dim]:
         raise ValueError("k is out of range")
-    if not 0 < k < size // 16:
-        return picked(xp, input, _order(xp, input, dim, largest)[first], dim)
-    # far fewer than all: find them first, then sort only those
-    found = xp.argpartition(input, size - k if largest else k - 1, axis=dim)
-    found = found[(*first[:-1], slice(size - k, None))] if largest else found[first]
-    order = _order(xp, xp.take_along_axis(input, found, dim), dim, largest)
-    return picked(xp, input, xp.take_along_axis(found, order, dim), dim)
+    first = (*[slice(None)] * (dim % input.ndim), slice(k))
+    return picked(xp, input, _order(xp, input, dim, largest)[first], dim)
 
 
-for _each in (sort, topk):
-    _each.grad(input=lambda g, indices, shape, dim: put_back(g, indices, shape, dim))
+sort.grad(input=put_back)
+topk.grad(input=put_back)
 
 
 def unique(
@@ -123,16 +275,7 @@ def _unique2(xp: Any, input: Any, dim: int | None = None) -> Any:
     return values, inverse.reshape(input.shape if dim is None else -1), counts
 
 
-def _refuse(dim: int | None) -> NoReturn:
-    name = "_unique2" if dim is None else "unique_dim"
-    raise NotSupportedError(
-        f"the derivative for '{name}' is not implemented.", repair="x.detach().unique()"
-    )
-
-
-_unique2.grad(
-    node="UniqueDimBackward0", plain="Unique2Backward0", input=lambda g, dim: _refuse(dim)
-)
+_unique2.grad(node="UniqueDimBackward0", plain="Unique2Backward0", input=None)
 
 
 @op(

@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 from tensorkit import base
 from tensorkit import layout as rules
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import as_view
 from tensorkit.autograd.inplace import view as view_of
-from tensorkit.autograd.node import Rule, strided
+from tensorkit.autograd.node import AS_STRIDED, Rule, parts
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
@@ -22,7 +21,6 @@ from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, siz
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
-from tensorkit.ops.strided import add_strided
 
 _xp = CPU.backend.xp
 _ndarray = _xp.ndarray
@@ -43,29 +41,29 @@ def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @op()
-def put(xp: Any, input: Any, *, size: Ints, index: Any) -> Any:
-    """Zeros of shape ``size``, with ``input`` at ``index``; where positions repeat, its sums."""
-    whole = xp.zeros(size, input.dtype)
+def put(xp: Any, x: Any, *, size: Ints, index: Any) -> Any:
+    """Zeros of shape ``size``, with ``x`` at ``index``; where positions repeat, its sums."""
+    whole = xp.zeros(size, x.dtype)
     if _has_arrays(index):
-        backend_of(whole).add_at(whole, index, input)
+        backend_of(whole).add_at(whole, index, x)
     else:
-        whole[index] = input
+        whole[index] = x
     return whole
 
 
-def refuse_index(input: Tensor, index: Any) -> None:
+def refuse_index(x: Tensor, index: Any) -> None:
     """Raise what NumPy finds wrong with an index, in PyTorch's words."""
     try:
-        input._array[index]
+        x._array[index]
     except IndexError as error:
         words = str(error).replace("axis", "dimension").replace("arrays", "tensors")
         raise IndexRangeError(words) from None
 
 
 @op(explain=refuse_index)
-def take(xp: Any, input: Any, *, index: Any) -> Any:
-    """``input[index]`` as a copy."""
-    found = input[index]
+def take(xp: Any, x: Any, *, index: Any) -> Any:
+    """``x[index]`` as a copy."""
+    found = x[index]
     return found if _has_arrays(index) else found.copy()
 
 
@@ -73,11 +71,31 @@ def _has_arrays(index: Any) -> bool:
     return any(hasattr(part, "dtype") for part in index)
 
 
-put.grad(input=lambda g, index: take(g, index=index))
+put.grad(x=lambda g, index: take(g, index=index))
 take.grad(
     node="IndexBackward0",
-    input=lambda g, shape, index: put(g, size=shape, index=index),
+    x=lambda g, shape, index: put(g, size=shape, index=index),
 )
+
+
+def overwriting(name: str, node: str | None = None, tensors: int = 2) -> Any:
+    """An operation that gives a copy of ``x`` with ``value``, a tensor or a number, at an index."""
+    made = op(name=name, tensors=tensors)(_overwritten)
+    made.grad(
+        node=node,
+        x=lambda g, index: _with_number(g, 0, index=index),
+        value=lambda g, index: take(g, index=index),
+    )
+    return made
+
+
+def _overwritten(xp: Any, x: Any, value: Any, *, index: Any) -> Any:
+    copy = x.copy()
+    copy[index] = value
+    return copy
+
+
+_with_number, _with_tensor = overwriting("index_fill", tensors=1), overwriting("index_put")
 
 
 def refuse_position(
@@ -97,7 +115,7 @@ def _part_rule(name: str) -> Rule:
     """The gradient of a part; PyTorch has a name for each function that makes one."""
     formula = {"x": lambda g, shape, index: put(g, size=shape, index=index)}
     rule = Rule(name, f"{name}Backward0", ("x",), formula, options=("index",))
-    rule.part = lambda whole, index: whole[index]
+    rule.is_part = True
     return rule
 
 
@@ -118,6 +136,12 @@ def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     return view_of(x, shown, rule, values, base.offset_of(x) + start * x._strides[dim])
 
 
+def _dim_of(function: str, input: Any, dim: Any) -> int:
+    """A dimension of a tensor, counted from the front."""
+    need_tensor(function, input)
+    return rules.wrap_dim(as_index(dim), input.ndim)
+
+
 @_by_numpys_names
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View of one entry along ``dim``; the dimension disappears.
@@ -125,8 +149,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> tk.arange(6).view(2, 3).select(0, 1)
     tensor([3, 4, 5])
     """
-    need_tensor("select", input)
-    dim, index = rules.wrap_dim(as_index(dim), input.ndim), as_index(index)
+    dim, index = _dim_of("select", input, dim), as_index(index)
     size = input.shape[dim]
     if not -size <= index < size:
         refuse_position(index, dim, size)
@@ -139,14 +162,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     >>> tk.narrow(tk.arange(6), 0, 2, 3)
     tensor([2, 3, 4])
     """
-    need_tensor("narrow", input)
-    dim = rules.wrap_dim(as_index(dim), input.ndim)
+    dim = _dim_of("narrow", input, dim)
     size = input.shape[dim]
     start = start + size if start < 0 else start
     if not (0 <= start <= size and 0 <= length <= size - start):
-        raise ShapeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({size}).", dim=dim
-        )
+        raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return part(input, dim, slice(start, start + length), SLICE)
 
 
@@ -159,8 +179,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     >>> tk.split(tk.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
     """
-    need_tensor("split", tensor)
-    dim = rules.wrap_dim(as_index(dim), tensor.ndim)
+    dim = _dim_of("split", tensor, dim)
     size, rule = tensor.shape[dim], SPLIT
     if isinstance(split_size_or_sections, (tuple, list)):
         lengths, rule = [*map(as_index, split_size_or_sections)], SPLIT_WITH_SIZES
@@ -171,7 +190,6 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         raise ShapeError(
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
             f"size at dimension {dim}), but got split_sizes={sizes(lengths)}",
-            a_shape=tensor.shape,
         )
     ends = accumulate(lengths, initial=0)
     return tuple([part(tensor, dim, slice(*each), rule) for each in pairwise(ends)])
@@ -184,10 +202,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> tk.chunk(tk.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    need_tensor("chunk", input)
+    size = input.shape[_dim_of("chunk", input, dim)]
     if chunks < 1:
         raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    size = input.shape[rules.wrap_dim(as_index(dim), input.ndim)]
     return split(input, -(-size // chunks) if size else (0,) * chunks, dim)
 
 
@@ -198,8 +215,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> tk.unbind(tk.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """
-    need_tensor("unbind", input)
-    dim = rules.wrap_dim(as_index(dim), input.ndim)
+    dim = _dim_of("unbind", input, dim)
     return tuple([part(input, dim, at, UNBIND) for at in range(input.shape[dim])])
 
 
@@ -233,8 +249,6 @@ def view(xp: Any, input: Any, *size: int) -> Any:
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
             f"Its shape is {input.shape} and its strides are {base.strides_of(input)}.",
             repair=f"x.reshape({', '.join(map(str, shown.shape))})    # copies",
-            a_shape=input.shape,
-            b_shape=shown.shape,
         )
     return shown
 
@@ -282,9 +296,12 @@ _ALIAS = Rule(
 
 
 @op()
-def unsafe_view(xp: Any, input: Any, *, size: Ints) -> Any:
+def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
     """Another shape for a copy that nobody else has."""
-    return input.reshape(size)
+    return x.reshape(size)
+
+
+unsafe_view.grad(x=lambda g, shape: reshape(g, shape))
 
 
 @op(view=True, tensors=1, dim=())
@@ -327,13 +344,12 @@ def wrap_dims(dim: Any, n_dims: int) -> Ints:
     found = tuple([rules.wrap_dim(as_index(each), max(n_dims, 1)) for each in dims])
     for at, each in enumerate(found):
         if each in found[:at]:
-            raise ShapeError(f"dim {each} appears multiple times in the list of dims", dim=each)
+            raise ShapeError(f"dim {each} appears multiple times in the list of dims")
     return found
 
 
 for _node, _view in {
     "ViewBackward0": view,
-    "UnsafeViewBackward0": unsafe_view,
     "UnsqueezeBackward0": unsqueeze,
     **{f"SqueezeBackward{at}": each for at, each in enumerate(_SQUEEZES)},
 }.items():
@@ -400,19 +416,6 @@ def expand(xp: Any, input: Any, *size: int) -> Any:
 expand.grad(input=lambda g: g)  # the engine sums what broadcasting repeated
 
 
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of all tensors in the shape to which they broadcast together.
-
-    >>> [x.tolist() for x in tk.broadcast_tensors(tk.tensor([1, 2]), tk.tensor([[3], [4]]))]
-    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
-    """
-    shape: Ints = ()
-    for x in tensors:
-        need_tensor("broadcast_tensors", x)
-        shape = rules.broadcast_shapes(shape, tuple(x.shape))
-    return tuple(x if x.shape == shape else expand(x, shape) for x in tensors)
-
-
 # Other orders
 
 
@@ -464,22 +467,20 @@ transpose.grad(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 permute.grad(input=lambda g, dims: permute(g, rules.inverse([dim % len(dims) for dim in dims])))
 
 
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+@op(view=True, tensors=1, dim=("source", "destination"))
+def movedim(xp: Any, input: Any, source: Any, destination: Any) -> Any:
     """View in which the dimensions ``source`` stand at the places ``destination``.
 
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    need_tensor("movedim", input)
-    starts, ends = wrap_dims(source, input.ndim), wrap_dims(destination, input.ndim)
-    if len(starts) != len(ends):
-        raise ShapeError(
-            f"movedim: source {starts} and destination {ends} name different numbers of dimensions"
-        )
-    order = [dim for dim in range(input.ndim) if dim not in starts]
-    for end, start in sorted(zip(ends, starts, strict=True)):
-        order.insert(end, start)
-    return permute(input, tuple(order)) if input.ndim else alias(input)
+    return xp.moveaxis(input, source, destination)
+
+
+movedim.grad(
+    node="PermuteBackward0",
+    input=lambda g, source, destination: movedim(g, destination, source),
+)
 
 
 @op(view=True, dim=("dim1", "dim2"))
@@ -508,13 +509,15 @@ _put_diagonal.grad(input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1,
 
 
 @op(view=True)
-def alias(xp: Any, input: Any) -> Any:
+def alias(xp: Any, x: Any) -> Any:
     """View of the whole tensor."""
-    return input
+    return x
 
 
-alias.grad(input=lambda g: g)
+alias.grad(x=lambda g: g)
 
+
+broadcast_to, moveaxis, swapaxes, swapdims = expand, movedim, transpose, transpose
 
 # Any strides
 
@@ -547,17 +550,57 @@ def as_strided(
             f"of bounds for storage of size {have}",
             f"The last element would be number {need // itemsize - 1}; "
             f"the storage has elements 0 to {have // itemsize - 1}.",
-            a_shape=shape,
         )
     target = Layout(shape, strides, offset)
     values = {"source": base.layout_of(input), "target": target}
-    return as_view(base.view_of(input, target), input, _AS_STRIDED, values)
+    flat = base.storage_of(input).flat
+    shown = backend_of(flat).view(flat, *target)
+    return view_of(input, shown, AS_STRIDED, values, offset)
 
 
-_AS_STRIDED = Rule(
-    "as_strided",
-    "AsStridedBackward0",
-    ("x",),
-    {"x": lambda g, source, target: add_strided(g, source=source, target=target)},
-)
-strided.insert(0, _AS_STRIDED)
+# Read, add or overwrite the part ``target`` of a tensor with the layout ``source``: two layouts on
+# one storage
+
+
+def _positions(x: Any, source: Layout, target: Layout) -> tuple[Any]:
+    """Where in the flattened ``source`` the elements of ``target`` are; -1 for what it lacks."""
+    if rules.overlaps_itself(source.shape, source.strides):
+        raise NotSupportedError(
+            "tensorkit has no gradient for as_strided of an expanded tensor",
+            "Several elements share memory there.",
+            repair="x.contiguous().as_strided(...)",
+        )
+    backend = x.device.backend if isinstance(x, TensorBase) else backend_of(x)
+    start = min(source.offset, target.offset)
+    end = max(each.offset + rules.extent(each.shape, each.strides) for each in (source, target))
+    flat = backend.xp.full(max(end - start, 0), -1)
+    whole, part = (
+        backend.view(flat, each.shape, each.strides, each.offset - start)
+        for each in (source, target)
+    )
+    whole[...] = backend.xp.arange(prod(source.shape)).reshape(source.shape)
+    return (part.copy(),)
+
+
+def _with_spare(x: Any) -> Any:
+    """``x`` flattened, and one zero more: what stands at -1."""
+    n = prod(x.shape)
+    return put(reshape(x, (n,)), size=(n + 1,), index=(slice(n),))
+
+
+def _read_strided(x: Any, *, source: Layout, target: Layout) -> Any:
+    return take(_with_spare(x), index=_positions(x, source, target))
+
+
+def _add_strided(x: Any, *, source: Layout, target: Layout) -> Any:
+    n = prod(source.shape)
+    whole = put(x, size=(n + 1,), index=_positions(x, source, target))
+    return reshape(whole[:n], source.shape)
+
+
+def _write_strided(x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
+    whole = _with_tensor(_with_spare(x), y, index=_positions(x, source, target))
+    return reshape(whole[: prod(source.shape)], source.shape)
+
+
+parts.read, parts.add, parts.write = _read_strided, _add_strided, _write_strided

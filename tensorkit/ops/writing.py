@@ -1,4 +1,4 @@
-"""Writes in place: what is checked before, and the one function that writes."""
+"""Writes in place: what is checked before, and the function that writes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
+from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import check_write, rebase, save_result, written
-from tensorkit.autograd.node import Node, Rule, edge_of, make_node
+from tensorkit.autograd.node import Node, Rule, edge_of, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dtypes import DType
@@ -27,9 +28,11 @@ def write(
 ) -> None:
     """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
 
-    ``at`` is a NumPy index of the elements to write; without it, all are. Every write goes through
-    here, after all checks: it makes a new version, and with a ``rule`` it is recorded; ``values``
-    are those that ``record`` takes. The formulas need neither the old values nor the new ones.
+    ``at`` is a NumPy index of the elements to write; without it, all are. Comes after all checks:
+    it makes a new version, and with a ``rule`` it is recorded; ``values`` are those that ``record``
+    takes. The formulas need neither the old values nor the new ones. Some write by themselves:
+    ``x += y`` (dispatch), ``copy_`` from the CPU (indexing), the engine where it adds to a leaf's
+    gradient, optimizers, and what fills new tensors (creation, random).
     """
     if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
@@ -41,14 +44,9 @@ def write(
             )
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
-    node = None
-    if rule is not None:
-        assert values is not None
-        inputs = [values[name] for name in rule.inputs]
-        edges = tuple(edge_of(v) if isinstance(v, TensorBase) else None for v in inputs)
-        node = make_node(rule, x, edges, values, None)
-    if base.watch is not None:
-        base.watch.writes(x)
+    node = None if rule is None else record(rule, base.same_memory(x), values)._node
+    if state.recordings:
+        state.recordings[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
@@ -106,8 +104,6 @@ def check_output_shape(own: Ints, wanted: Ints) -> None:
             f"output with shape {sizes(own)} doesn't match the broadcast shape {sizes(wanted)}",
             "An in-place operation cannot change the shape of the tensor it writes to.",
             repair="x = x + y    # a new tensor",
-            a_shape=own,
-            b_shape=wanted,
         )
 
 
@@ -118,8 +114,6 @@ def check_output_dtype(result: DType, own: DType) -> None:
             f"result type {result.word} can't be cast to the desired output type {own.word}",
             f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
             repair="x = x + y    # a new tensor of the result's dtype",
-            result=result,
-            output=own,
         )
 
 

@@ -1,13 +1,253 @@
-"""Optimizers: they change parameters by what backward found."""
+"""Optimizers: they change parameters by what backward found. SGD, Adam and AdamW.
 
-from typing import NoReturn
+``param_groups`` is a list, as in PyTorch, of one dictionary: the parameters and the settings they
+are trained with. The state of a parameter is a dictionary of tensors. Each optimizer defines
+``change``, the formulas of a step for the array of one parameter.
+"""
 
-from tensorkit import absent
-from tensorkit.optim import lr_scheduler as lr_scheduler
-from tensorkit.optim.optimizer import SGD, Adam, AdamW, Optimizer
+import copy
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from tensorkit import absent, base
+from tensorkit._tensor import Tensor
+from tensorkit.autograd.inplace import written
+from tensorkit.base import TensorBase
+from tensorkit.devices import refuse_mix
+from tensorkit.errors import message, refuse_options
+from tensorkit.errstate import silently
+from tensorkit.nn.module import clear_gradients
+from tensorkit.ops import writing
+from tensorkit.overrides import overridable
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(absent.sentence("torch.optim", name))
+class Optimizer:
+    """Base of SGD, Adam and AdamW; ``settings`` are those of all parameters."""
+
+    def __init__(self, params: Any, settings: dict[str, Any], others: dict[str, Any]) -> None:
+        if isinstance(params, TensorBase):
+            raise TypeError(message("params should be tensors in a list", repair="[x]"))
+        params = list(params)
+        if not params:
+            raise ValueError("optimizer got an empty parameter list")
+        for param in params:
+            if not isinstance(param, TensorBase):
+                first = (
+                    f"an optimizer changes tensors; one of the params is a {type(param).__name__}"
+                )
+                raise TypeError(message(first, repair="an optimizer for each group of parameters"))
+            if not param.is_leaf:  # type: ignore[attr-defined]
+                repair = "x.detach().requires_grad_()"
+                raise ValueError(message("can't optimize a non-leaf Tensor", repair=repair))
+        if len(set(params)) < len(params):
+            raise ValueError(message("a parameter is given twice", repair="dict.fromkeys(params)"))
+        self._check({**settings, **others}, settings)
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = [{"params": params, **settings}]
+
+    def _check(self, given: dict[str, Any], settings: Any) -> None:
+        """Raise for settings that no step of this optimizer could use."""
+        has = {"params", "foreach", "fused", *settings}  # the second and third change nothing
+        others = {name: value for name, value in given.items() if name not in has}
+        refuse_options(type(self).__name__, ", ".join(settings), others)
+        for name in settings:
+            numbers = given[name] if name == "betas" else (given[name],)
+            if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers):
+                raise ValueError(f"Invalid {name}: {given[name]}")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros."""
+        clear_gradients(self.param_groups[0]["params"], set_to_none)
+
+    # A step
+
+    @overridable
+    def step(self) -> None:
+        """Change all parameters that have a gradient."""
+        silently(self._step)
+
+    def _step(self) -> None:
+        # All is computed before anything is written: where memory runs out, nothing has changed.
+        (group,) = self.param_groups
+        changes = []
+        for param in group["params"]:
+            if getattr(param, "_grad", None) is None:
+                continue
+            state = self.state.get(param, {})
+            _check_place(param, state)
+            arrays = {name: each._array for name, each in state.items()}
+            x, g = param._array, param._grad._array
+            change, found = self.change(param._xp, group, arrays, x, g)
+            made = {
+                name: base.new(np.asarray(it) if np.isscalar(it) else it)
+                for name, it in found.items()
+            }
+            changes.append((param, change, made))
+        for param, change, state in changes:
+            if state:
+                self.state[param] = state
+            x = param._array
+            x -= change
+            written(param, f"{type(self).__name__}.step")
+
+    def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
+        """What is subtracted from an array ``x`` with the gradient ``g``, and its new state.
+
+        ``state`` holds arrays, and is empty before the first step.
+        """
+        raise NotImplementedError
+
+    # Saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and settings as plain data, with numbers for the parameters."""
+        own = self.param_groups[0]
+        number = {param: at for at, param in enumerate(own["params"])}
+        return {
+            "state": {number[param]: state for param, state in self.state.items()},
+            "param_groups": [{**own, "params": [*number.values()]}],
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over state and settings from ``state_dict``, which stays as it is.
+
+        Raises ValueError if that has another number of parameters.
+        """
+        saved, (own,) = copy.deepcopy(state_dict), self.param_groups
+        if [len(each["params"]) for each in saved["param_groups"]] != [len(own["params"])]:
+            first = "loaded state dict has another number of parameter groups, or of parameters"
+            raise ValueError(message(first, f"One group of {len(own['params'])} would fit."))
+        (group,) = saved["param_groups"]
+        self._check({**own, **group}, [name for name in own if name != "params"])
+        param_of = dict(zip(group["params"], own["params"], strict=True))
+        states = {}  # all of them are there before anything is taken over: memory may run out
+        for number, state in saved["state"].items():
+            param = param_of[number]
+            states[param] = {
+                # steps are counted on the host
+                name: x.cpu() if name == "step" else x.to(param.device, param.dtype)
+                for name, x in state.items()
+            }
+        self.state.clear()
+        self.state.update(states)
+        own.update(group, params=own["params"])
+
+    def __repr__(self) -> str:
+        settings = sorted(self.param_groups[0].items())
+        lines = [f"    {name}: {value}" for name, value in settings if name != "params"]
+        return "\n".join([f"{type(self).__name__} (", "Parameter Group 0", *lines, ")"])
+
+
+def _check_place(param: Tensor, state: dict[str, Any]) -> None:
+    """Raise where a parameter cannot be written to, or its state is on another device."""
+    writing.check_overlap(param)
+    for name, each in state.items():
+        if name != "step":
+            repair = "optimizer.load_state_dict(optimizer.state_dict())    # it follows"
+            refuse_mix(param.device, each.device, repair=repair)
+
+
+class SGD(Optimizer):
+    """Moves each parameter against its gradient: ``x -= lr * g``.
+
+    With ``momentum`` the direction is a running sum of the gradients, ``v = momentum * v + g``.
+    ``weight_decay`` adds that part of ``x`` to the gradient.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.SGD([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.0000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        *,
+        weight_decay: float = 0,
+        **others: Any,
+    ) -> None:
+        settings = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
+        super().__init__(params, settings, others)
+
+    def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
+        """A step of gradient descent."""
+        if group["weight_decay"]:
+            g = g + group["weight_decay"] * x
+        if not group["momentum"]:
+            return float(group["lr"]) * g, {}
+        v = group["momentum"] * state.get("momentum_buffer", 0.0) + g
+        return float(group["lr"]) * v, {"momentum_buffer": v}
+
+
+class Adam(Optimizer):
+    """Divides the running mean of the gradients by the root of that of their squares.
+
+    Both means start at zero and are corrected for it. ``weight_decay`` adds that part of the
+    parameter to the gradient. Source: Kingma and Ba 2015.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.Adam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.5000], requires_grad=True)
+    """
+
+    shrinks = False  # whether weight decay is for the parameters themselves
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float | None = None,
+        **others: Any,
+    ) -> None:
+        settings: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps}
+        usual = 1e-2 if self.shrinks else 0
+        settings["weight_decay"] = usual if weight_decay is None else weight_decay
+        super().__init__(params, settings, others)
+
+    def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
+        """A step of Adam; ``m`` and ``v`` are the means."""
+        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
+        if not self.shrinks:
+            g = g + decay * x if decay else g
+        m, v = state.get("exp_avg", 0.0), state.get("exp_avg_sq", 0.0)
+        m = m + (g - m) * (1 - beta1)
+        v = v * beta2 + g * g * (1 - beta2)
+        n = state.get("step", np.float32(0)) + np.float32(1)  # counted on the host
+        root = xp.sqrt(v) / math.sqrt(1 - beta2 ** int(n)) + group["eps"]
+        change = m / root * (lr / (1 - beta1 ** int(n)))
+        if self.shrinks:
+            change = change + lr * decay * x
+        return change, {"step": n, "exp_avg": m, "exp_avg_sq": v}
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters and leaves the gradients alone.
+
+    Source: Loshchilov and Hutter 2019.
+
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> optimizer = tk.optim.AdamW([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.4950, 1.4900], requires_grad=True)
+    """
+
+    shrinks = True
+
+
+__getattr__ = absent.missing("torch.optim")

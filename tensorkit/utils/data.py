@@ -5,13 +5,12 @@ the items of a batch and stacks them. All work is done in this process.
 """
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes
+from tensorkit import absent, dtypes
 from tensorkit._tensor import Tensor
 from tensorkit.creation import as_tensor, tensor
 from tensorkit.errors import message, refuse_options
@@ -37,20 +36,15 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *tensors: Tensor) -> None:
-        if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
-            raise AssertionError(
-                message(
-                    "Size mismatch between tensors",
-                    f"Their first dimensions are {[tensor.size(0) for tensor in tensors]}.",
-                )
-            )
+        if any(len(tensors[0]) != len(tensor) for tensor in tensors):
+            raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
-        return int(self.tensors[0].size(0))
+        return len(self.tensors[0])
 
 
 class Subset(Dataset):
@@ -70,88 +64,22 @@ class Subset(Dataset):
 
 
 def random_split(
-    dataset: Any, lengths: Sequence[float], generator: Generator = default_generator
+    dataset: Any, lengths: Sequence[int], generator: Generator = default_generator
 ) -> list[Subset]:
-    """The items of a data set, shuffled and dealt to parts of these lengths or fractions.
+    """The items of a data set, shuffled and dealt to parts of these lengths.
 
     Raises ValueError unless the lengths add up to that of the data set.
 
-    >>> train, test = tk.utils.data.random_split(range(10), [0.8, 0.2])
+    >>> train, test = tk.utils.data.random_split(range(10), [8, 2])
     >>> len(train), len(test)
     (8, 2)
     """
     total = len(dataset)
-    counts: list[Any] = list(lengths)
-    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        counts = [math.floor(total * fraction) for fraction in lengths]
-        for place in range(total - sum(counts)):  # what rounding left over goes round
-            counts[place % len(counts)] += 1
-    if sum(counts) != total or min(lengths) < 0:
-        raise ValueError(
-            message(
-                "Sum of input lengths does not equal the length of the input dataset!",
-                f"The lengths {list(lengths)} do not deal out {total} items.",
-            )
-        )
+    if sum(lengths) != total:
+        first = "Sum of input lengths does not equal the length of the input dataset!"
+        raise ValueError(message(first, f"{list(lengths)} do not deal out {total} items."))
     order = iter(generator.permutation(total).tolist())
-    return [Subset(dataset, list(itertools.islice(order, int(count)))) for count in counts]
-
-
-# Samplers
-
-
-class SequentialSampler:
-    """Indices in their order."""
-
-    def __init__(self, data_source: Any) -> None:
-        self.data_source = data_source
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
-
-    def __len__(self) -> int:
-        return len(self.data_source)
-
-
-class RandomSampler(SequentialSampler):
-    """Indices in random order, another one each time.
-
-    Without a ``generator`` each order has a generator of its own, seeded from the default one.
-    """
-
-    def __init__(self, data_source: Any, *, generator: Generator | None = None) -> None:
-        super().__init__(data_source)
-        self.generator = generator
-
-    def __iter__(self) -> Iterator[int]:
-        generator = self.generator or Generator().manual_seed(_seed(default_generator))
-        yield from generator.permutation(len(self.data_source)).tolist()
-        if self.generator:  # PyTorch draws one order more, of which it takes nothing
-            generator.permutation(len(self.data_source))
-
-
-def _seed(generator: Generator) -> int:
-    """A number to seed another generator with."""
-    return int(generator.long_words(1)[0]) % 2**63
-
-
-class BatchSampler:
-    """Lists of ``batch_size`` indices; ``drop_last`` leaves out a last one that is shorter."""
-
-    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
-        self.sampler = sampler
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-
-    def __iter__(self) -> Iterator[list[int]]:
-        indices = iter(self.sampler)
-        while batch := list(itertools.islice(indices, self.batch_size)):
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield batch
-
-    def __len__(self) -> int:
-        whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
-        return whole + (rest > 0 and not self.drop_last)
+    return [Subset(dataset, list(itertools.islice(order, count))) for count in lengths]
 
 
 # Batches
@@ -169,7 +97,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return stack([as_tensor(each) for each in batch], 0)
     if isinstance(first, (float, int)):
         return tensor(list(batch), dtype=dtypes.float64 if isinstance(first, float) else None)
-    if isinstance(first, (str, bytes)):
+    if isinstance(first, str):
         return batch
     if isinstance(first, Mapping):
         return {key: default_collate([each[key] for each in batch]) for key in first}
@@ -198,53 +126,70 @@ class DataLoader:
         dataset: Any,
         batch_size: int = 1,
         shuffle: bool | None = None,
-        sampler: Any = None,
         *,
         collate_fn: Callable[[list[Any]], Any] = default_collate,
-        pin_memory: bool = False,
         drop_last: bool = False,
         generator: Generator | None = None,
+        pin_memory: bool = False,
         **others: Any,
     ) -> None:
-        has = "batch_size, shuffle, sampler, collate_fn, drop_last, generator"
+        has = "dataset, batch_size, shuffle, collate_fn, drop_last, generator"
         refuse_options("DataLoader", has, others)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
-        if sampler is None and shuffle:
-            sampler = RandomSampler(dataset, generator=generator)
-        elif sampler is None:
-            sampler = SequentialSampler(dataset)
         self.dataset = dataset
         self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.sampler = sampler
-        self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.shuffle = shuffle
         self.collate_fn = collate_fn
+        self.drop_last = drop_last
         self.generator = generator
+
+    @property
+    def sampler(self) -> Iterator[int]:
+        """The indices in order or shuffled, in another order each time.
+
+        Without a ``generator`` each order has one of its own, seeded from the default generator.
+        """
+        if not self.shuffle:
+            yield from range(len(self.dataset))
+            return
+        generator = self.generator or Generator().manual_seed(_seed(default_generator))
+        yield from generator.permutation(len(self.dataset)).tolist()
+        if self.generator:  # PyTorch draws one order more, of which it takes nothing
+            generator.permutation(len(self.dataset))
+
+    @property
+    def batch_sampler(self) -> Iterator[list[int]]:
+        """Lists of ``batch_size`` indices; ``drop_last`` leaves out a last one that is shorter."""
+        indices = self.sampler
+        while batch := list(itertools.islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
 
     def __iter__(self) -> Iterator[Any]:
         # PyTorch seeds its workers with this number, and draws it also where there are none
         _seed(self.generator or default_generator)
-        return self._batches()
+        return map(self._batch, self.batch_sampler)
 
-    def _batches(self) -> Iterator[Any]:
-        at_once = self.collate_fn is default_collate and _is_taken_at_once(self.dataset)
-        for indices in self.batch_sampler:
-            if at_once:
-                yield list(self.dataset[indices])
-            else:
-                yield self.collate_fn([self.dataset[index] for index in indices])
+    def _batch(self, indices: list[int]) -> Any:
+        data = self.dataset
+        while type(data) is Subset:
+            data, indices = data.dataset, [data.indices[index] for index in indices]
+        at_once = self.collate_fn is default_collate and type(data) is TensorDataset
+        if at_once and not any(x.requires_grad for x in data.tensors):
+            return list(data[indices])  # which is quicker than item by item
+        return self.collate_fn([data[index] for index in indices])
 
     def __len__(self) -> int:
-        return len(self.batch_sampler)
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
 
 
-def _is_taken_at_once(dataset: Any) -> bool:
-    """Whether indexing with a list gives a whole batch, which is quicker than item by item."""
-    if type(dataset) is Subset:
-        return _is_taken_at_once(dataset.dataset)
-    return type(dataset) is TensorDataset and not any(x.requires_grad for x in dataset.tensors)
+def _seed(generator: Generator) -> int:
+    """A number to seed another generator with."""
+    return int(generator.long_words(1)[0]) % 2**63
+
+
+__getattr__ = absent.missing("torch.utils.data")

@@ -9,16 +9,12 @@ that asked for the picture.
 """
 
 from tensorkit.viz._backward import backward
-from tensorkit.viz._benchmark import benchmark
-from tensorkit.viz._broadcast import broadcast
-from tensorkit.viz._gradients import gradients
+from tensorkit.viz._bars import gradients, saved
+from tensorkit.viz._curves import benchmark, landscape, training
 from tensorkit.viz._graph import graph
-from tensorkit.viz._indexing import indexing
-from tensorkit.viz._landscape import landscape
+from tensorkit.viz._grids import broadcast, indexing
 from tensorkit.viz._memory import memory
-from tensorkit.viz._saved import saved
 from tensorkit.viz._timeline import timeline
-from tensorkit.viz._training import training
 from tensorkit.viz.picture import Picture
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any
 from tensorkit.cuda.ledger import Ledger, Record
 from tensorkit.viz import words
 from tensorkit.viz.charts import chart, short
-from tensorkit.viz.drawing import shortened
-from tensorkit.viz.palette import SERIES
-from tensorkit.viz.picture import Picture, text_picture
+from tensorkit.viz.drawing import SERIES
+from tensorkit.viz.picture import Explanation, Picture
 
+MOST_RECORDS, MOST_LINES = 40, 12
 KINDS = {"transfer": "transfers", "launch": "launches", "synchronise": "synchronisations"}
 LANES = {
     "host to device": "host to device",
@@ -19,8 +19,6 @@ LANES = {
     "synchronise": "synchronise",
     "device to host": "device to host",
 }
-MOST_RECORDS, MOST_LINES = 40, 12
-_RUNNING = "A bar of a launch is the device running it; the host does not wait for that."
 
 
 def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
@@ -34,7 +32,7 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     >>> with tk.cuda.simulate(), tk.cuda.record() as ledger:
     ...     total = tk.ones(3).cuda().sum().item()
     >>> viz.timeline(ledger).alt.splitlines()[2]
-    '2 transfers, 16 bytes in all; 1 launch; 1 synchronisation; over 30 µs'
+    '2 transfers (16 bytes in all), 1 launch, 1 synchronisation, over 30 µs'
     """
     ledgers = [ledger] if other is None else [ledger, other]
     for it in ledgers:
@@ -45,20 +43,23 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
             )
     if not any(map(len, ledgers)):
         nothing = "The ledger is empty: nothing was asked of a CUDA device."
-        return text_picture("Nothing happened", nothing)
+        return Explanation("Nothing happened", nothing)
     title, names = "Timeline of the device", [""]
     if other is not None:
-        names = _names(ledgers)
+        known = {id(it): name.replace("_", " ") for name, it in words.named_values().items()}
+        names = [known.get(id(ledger), "first"), known.get(id(other), "second")]
         title += f": {' and '.join(names)}"
-    note = _RUNNING if any(it.launches for it in ledgers) else ""
+    running = "A bar of a launch is the device running it; the host does not wait for that."
+    note = running if any(it.launches for it in ledgers) else ""
     longest = max(map(_duration, ledgers))
     unit, per_second = words.time_unit(longest)
     headings, text, below = [], [title, *filter(None, [note])], []
     for name, it in zip(names, ledgers, strict=True):
-        headings.append(f"{name}: {_summary(it)}" if name else _summary(it))
+        summary = f"{it}, over {words.duration(_duration(it))}"
+        headings.append(f"{name}: {summary}" if name else summary)
         rows = _by_line(it)
         text += [headings[-1], *words.table(("line", *KINDS.values()), rows), *_in_words(it)]
-        shown = [[shortened(line, 320, 11), *counts] for line, *counts in rows[:MOST_LINES]]
+        shown = [[words.shortened(line, 54), *counts] for line, *counts in rows[:MOST_LINES]]
         below += [*words.table((name or "line", *KINDS.values()), shown), ""]
 
     def draw(*panels: Any) -> None:
@@ -76,15 +77,6 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     size = (760, 165 * len(ledgers))
     panels = (len(ledgers), 1)
     return chart(title, "\n".join(text), draw, note=note, panels=panels, size=size, lines=below)
-
-
-def _names(ledgers: list[Ledger]) -> list[str]:
-    """The name of each ledger where the picture is asked for."""
-    frame = words.caller()
-    known = {**frame.f_globals, **frame.f_locals}
-    names = {id(it): name for name, it in known.items() if not name.startswith("_")}
-    pairs = zip(ledgers, ("first", "second"), strict=True)
-    return [names.get(id(it), word).replace("_", " ") for it, word in pairs]
 
 
 def _since(ledger: Ledger, moment: float) -> float:
@@ -107,19 +99,10 @@ def _spans(ledger: Ledger, lane: str) -> list[tuple[float, float]]:
     return found[1:]
 
 
-def _summary(ledger: Ledger) -> str:
-    launches = words.count(len(ledger.launches), "launch")
-    counts = [
-        words.count(len(ledger.transfers), "transfer") + _moved(ledger.transfers),
-        launches if ledger.sees_launches else "launches not seen",
-        words.count(len(ledger.synchronisations), "synchronisation"),
-    ]
-    return f"{'; '.join(counts)}; over {words.duration(_duration(ledger))}"
-
-
 def _moved(records: list[Record]) -> str:
     n = sum(it.bytes for it in records)
-    return f", {words.n_bytes(n)}{' in all' if len(records) > 1 else ''}" if n else ""
+    in_all = " in all" if len(records) > 1 else ""
+    return f", {n} byte{'s' * (n != 1)}{in_all}" if n else ""  # as the ledger says it
 
 
 def _by_line(ledger: Ledger) -> list[list[str]]:

@@ -1,13 +1,17 @@
 """The autograd graph as plain data: what ``graph``, ``backward``, ``saved`` and ``explain`` read.
 
 A ``Vertex`` is an operation or a leaf. ``read`` lists them so that inputs come before what uses
-them. Tensors are known where they have a name in the caller's code or where a node saved them.
+them. Tensors are known where they have a name in the user's code or where a node saved them.
+
+``fold`` makes large graphs small: what repeats becomes one *group*, or else equal stretches do. A
+stretch of the graph's order can always become one box without making a circle, because every way
+out of it and back would lie inside it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from tensorkit.autograd.node import NAMES, Node
 from tensorkit.base import Tensor
@@ -16,77 +20,84 @@ from tensorkit.errors import AutogradError
 from tensorkit.layout import Layout
 from tensorkit.viz import words
 
-_OMITTED = (("alpha", 1), ("beta", 1))  # factors that change nothing
+LONGEST_BLOCK, MOST_DRAWN = 80, 40
 
 
-@dataclass
-class Saved:
-    """What an operation keeps for backward: its name, words, and the tensor if it is one.
-
-    ``error`` is what the value raises if it was freed, or changed since it was saved.
-    """
+class Saved(NamedTuple):
+    """What an operation keeps for backward: a tensor, a number, or the error where it is gone."""
 
     name: str
-    words: str
-    tensor: Any = None
-    error: AutogradError | None = None
+    value: Any
+
+    @property
+    def words(self) -> str:
+        """The value in words; empty if it says nothing, as a factor of 1."""
+        value = self.value
+        if is_tensor(value):
+            return words.form(value) + ("" if value.ndim else f" = {words.values(value)}")
+        if isinstance(value, AutogradError):
+            is_changed = hasattr(value, "expected")
+            return "changed since it was saved" if is_changed else "freed by an earlier backward"
+        is_factor = self.name in ("alpha", "beta") and value == 1
+        says_nothing = value is None or is_factor or isinstance(value, bool | Layout)
+        return "" if says_nothing else words.number(value)
 
 
 @dataclass
 class Vertex:
-    """An operation or a leaf. ``inputs`` are numbers in the list, None where no gradient goes."""
+    """An operation or a leaf. ``inputs`` are the numbers of those its gradients go to."""
 
     node: Any  # a node, or the leaf itself
-    is_leaf: bool
-    inputs: list[int | None]
-    title: str
-    form: str
+    inputs: list[int]
+    kind: str  # MulBackward0, or leaf
     name: str = ""
     tensor: Any = None  # the leaf, or a result that is still known
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether it is a leaf."""
+        return self.kind == "leaf"
+
+    @property
+    def form(self) -> str:
+        """Shape and dtype of its value."""
+        return words.form(self.node)
+
+    @property
     def label(self) -> str:
         """What it is called in a sentence."""
-        has_own_name = self.name and self.name != self.title
-        return f"{self.title} ({self.name})" if has_own_name else self.title
+        if self.is_leaf:
+            return self.name or "leaf"
+        return f"{self.kind} ({self.name})" if self.name else self.kind
 
     @cached_property
     def saved(self) -> list[Saved]:
-        """What the operation keeps for backward."""
-        return [] if self.is_leaf else saved_by(self.node)
+        """What it keeps for backward."""
+        return saved_by(self.node)
 
     @property
     def value(self) -> str:
         """The value in words, where the tensor is known."""
         return "" if self.tensor is None else words.values(self.tensor)
 
-    @property
-    def line(self) -> str:
-        """The line of code, if a recording was on."""
-        line = None if self.is_leaf else line_of(self.node)
-        return "" if line is None else words.code_line(*line)
+
+def line_of(node: Any) -> str:
+    """The line of code where a node was made, if a recording was on."""
+    line = node.hooks.line if node.hooks is not None else None
+    return "" if line is None else words.code_line(*line)
 
 
-def line_of(node: Any) -> tuple[str, int] | None:
-    """File and line where a node was made, if a recording was on."""
-    return None if node.hooks is None else node.hooks.line
+def _inputs_of(node: Any) -> list[Any]:
+    """Where the gradients of a node go: nodes and leaf tensors."""
+    edges = () if is_tensor(node) else node.edges
+    return [it if is_tensor(it) else it.whole for it in edges if it is not None]
 
 
-def inputs_of(node: Any) -> list[Any]:
-    """Where the gradients of a node go: nodes, leaf tensors, or None."""
-    if is_tensor(node):
-        return []
-    return [
-        it.variable if it is not None and it.name().endswith("AccumulateGrad") else it
-        for it, _ in node.next_functions
-    ]
-
-
-def order(root: Any) -> list[Any]:
-    """The nodes and leaves below ``root``, inputs first."""
+def order(root: Tensor) -> list[Any]:
+    """The nodes and leaves behind ``root``, inputs first."""
     done: list[Any] = []
     seen: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(root, False)]  # no recursion: graphs are deep
+    stack: list[tuple[Any, bool]] = [(root.grad_fn or root, False)]  # no recursion: graphs are deep
     while stack:
         node, is_finished = stack.pop()
         if is_finished:
@@ -94,61 +105,112 @@ def order(root: Any) -> list[Any]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((it, False) for it in reversed(inputs_of(node)) if it is not None)
+            stack.extend((it, False) for it in reversed(_inputs_of(node)))
     return done
 
 
-def read(root: Tensor, named: Iterable[tuple[str, Tensor]], *, values: bool = True) -> list[Vertex]:
+def read(root: Tensor) -> list[Vertex]:
     """Every operation and leaf behind ``root``; the last is the root's own."""
-    nodes = order(root.grad_fn if root.grad_fn is not None else root)
+    nodes = order(root)
     numbers = {id(node): number for number, node in enumerate(nodes)}
-    vertices: list[Vertex] = []
+    vertices = []
     for node in nodes:
-        is_leaf = is_tensor(node)
-        inputs = [None if it is None else numbers[id(it)] for it in inputs_of(node)]
-        title = "leaf" if is_leaf else node.name().rpartition(":")[2]
-        tensor = node if is_leaf and values else None
-        # PyTorch has the form as _input_metadata: what the gradient that arrives must be like
-        vertices.append(Vertex(node, is_leaf, inputs, title, words.form(node), "", tensor))
-    known = [*named, ("", root)]
-    if values:
-        known += [("", it.tensor) for v in vertices for it in v.saved if it.tensor is not None]
-    for name, x in reversed(known):  # the first one that is known wins
-        node = x if x.is_leaf else x.grad_fn
-        if x.requires_grad and id(node) in numbers:
-            vertex = vertices[numbers[id(node)]]
-            vertex.name = name or vertex.name
-            vertex.title = vertex.name if vertex.is_leaf and vertex.name else vertex.title
-            vertex.tensor = x if values else None
+        kind = "leaf" if is_tensor(node) else node.name().rpartition(":")[2]
+        tensor = node if is_tensor(node) else None
+        inputs = [numbers[id(it)] for it in _inputs_of(node)]
+        vertices.append(Vertex(node, inputs, kind, tensor=tensor))
+    kept = [("", it.value) for vertex in vertices for it in vertex.saved if is_tensor(it.value)]
+    for name, x in reversed([*words.named_tensors(), ("", root), *kept]):  # the first name wins
+        number = numbers.get(id(x if x.is_leaf else x.grad_fn)) if x.requires_grad else None
+        if number is not None:
+            vertices[number].name = name or vertices[number].name
+            vertices[number].tensor = x
     return vertices
 
 
 def saved_by(node: Any) -> list[Saved]:
-    """What a node keeps for backward, in words; also that it was freed or changed."""
+    """What a node keeps for backward; a leaf keeps nothing."""
+    if is_tensor(node):
+        return []
     if node.name().endswith("CopySlices") and isinstance(node.saved[0], Node):
         node = node.saved[0]  # a write to a part keeps what the write kept
-    found: list[Saved] = []
+    found = []
     for at, keep in enumerate(node.rule.keeps[: len(node.saved)]):
-        name = NAMES.get(keep, keep)
-        if keep == "shape" and node.rule.part is not None:
-            continue  # a view of a part: the index says it already
         try:
-            value = node.value(at)
+            (value,) = node.values(True, [at])
         except AutogradError as error:
-            is_changed = hasattr(error, "expected")
-            why = "changed since it was saved" if is_changed else "freed by an earlier backward"
-            found.append(Saved(name, why, error=error))
-            continue
-        if is_tensor(value):
-            text = words.form(value)
-            text = text if value.ndim else f"{text} = {words.values(value)}"
-            found.append(Saved(name, text, value))
-        elif not (value is None or isinstance(value, bool | Layout) or (name, value) in _OMITTED):
-            found.append(Saved(name, words.number(value)))
+            value = error
+        if keep != "shape" or not node.rule.is_part:  # of a part the index says it already
+            found.append(Saved(NAMES.get(keep, keep), value))
     return sorted(found, key=lambda it: it.name)
 
 
-def errors(nodes: Iterable[Any]) -> list[AutogradError]:
-    """The errors that saved values raise which were freed, or changed since they were saved."""
-    found = [it.error for node in nodes if not is_tensor(node) for it in saved_by(node)]
-    return [it for it in found if it is not None]
+def errors(root: Tensor) -> list[AutogradError]:
+    """The errors that saved values behind ``root`` raise: freed, or changed since; newest first."""
+    kept = (it.value for node in reversed(order(root)) for it in saved_by(node))
+    return [it for it in kept if isinstance(it, AutogradError)]
+
+
+class Group(NamedTuple):
+    """Vertices drawn as one box: ``times`` times the same operations, one after the other."""
+
+    members: list[int]
+    times: int = 1
+
+
+def fold(vertices: list[Vertex]) -> list[Group]:
+    """Groups that hold each vertex once, in an order in which inputs come first."""
+    if len(vertices) <= MOST_DRAWN:
+        return [Group([number]) for number in range(len(vertices))]
+    operations = [number for number, it in enumerate(vertices) if not it.is_leaf]
+    folded = _with_leaves(vertices, _repeated_blocks(vertices, operations))
+    if len(folded) <= MOST_DRAWN:
+        return folded
+    *rest, last = operations
+    size = -(-2 * len(rest) // MOST_DRAWN)
+    stretches = [Group(rest[start : start + size]) for start in range(0, len(rest), size)]
+    return _with_leaves(vertices, [*stretches, Group([last])])
+
+
+def _repeated_blocks(vertices: list[Vertex], operations: list[int]) -> list[Group]:
+    """The operations, with each block that follows itself at least twice as one group."""
+    labels = [(vertices[it].kind, vertices[it].form) for it in operations]
+
+    def repeats(start: int, block: int) -> int:
+        parts = (labels[at : at + block] for at in range(start, len(labels), block))
+        return sum(1 for _ in takewhile(labels[start : start + block].__eq__, parts))
+
+    groups, start = [], 0
+    while start < len(labels):
+        best = (0, -1, 1)  # operations saved, the shortest block of these, how often it is there
+        for block in range(1, min(LONGEST_BLOCK, (len(labels) - start) // 3) + 1):
+            if labels[start] == labels[start + block] and (times := repeats(start, block)) > 2:
+                best = max(best, (block * (times - 1), -block, times))
+        _, block, times = best
+        groups.append(Group(operations[start : start - block * times], times))
+        start -= block * times
+    return groups
+
+
+def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
+    """Each leaf inside the folded group that uses it first, or before all groups."""
+    leaves, placed = [], set[int]()
+    for group in groups:
+        is_folded = len(group.members) > 1
+        for source in (it for member in [*group.members] for it in vertices[member].inputs):
+            if vertices[source].is_leaf and source not in placed:
+                placed.add(source)
+                group.members.append(source) if is_folded else leaves.append(Group([source]))
+    return [*leaves, *groups]
+
+
+def edges(vertices: list[Vertex], groups: list[Group]) -> list[tuple[int, int]]:
+    """The edges between groups: (from, to), each once if something is folded."""
+    group_of = {it: number for number, group in enumerate(groups) for it in group.members}
+    ends = [
+        (group_of[source], group_of[number])
+        for number, vertex in enumerate(vertices)
+        for source in vertex.inputs
+        if group_of[source] != group_of[number]
+    ]
+    return ends if len(groups) == len(vertices) else list(dict.fromkeys(ends))

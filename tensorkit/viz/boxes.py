@@ -1,121 +1,200 @@
 """Boxes of text joined by arrows: how pictures of graphs are drawn.
 
-Where graphviz' program ``dot`` is installed, it says where the boxes go; elsewhere ``layers``
-does. With the variable ``TENSORKIT_DOT=0`` dot is never called: then a picture is the same on every
-machine, as in the notebooks of the course.
+Where graphviz' program ``dot`` is installed, it says where the boxes go. With the variable
+``TENSORKIT_DOT=0`` it is never called: then a picture is the same on every machine, as in the
+notebooks of the course.
+
+Elsewhere ``layout`` does, in rows from top to bottom. Its steps are those of Sugiyama, Tagawa and
+Toda, "Methods for visual understanding of hierarchical system structures" (1981): give each box a
+row; lead long edges past the rows between by invisible boxes; sort each row by where its
+neighbours stand; then move the boxes close to their neighbours.
 """
 
 import math
 import os
 import shutil
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from tensorkit.viz import layers, words
-from tensorkit.viz.drawing import Canvas, shortened, text_width
-from tensorkit.viz.layers import GAP, ROW_GAP, Edge, Layout
-from tensorkit.viz.palette import INK, PLAIN, SOFT
+import numpy as np
 
-SIZE, LINE, PAD, WIDEST, INCH = 12.0, 16.5, 9.0, 250.0, 72.0
+from tensorkit.viz import drawing, words
+from tensorkit.viz.drawing import INK, MARGIN, SOFT, Canvas, text_width
+
+SIZE, LINE, PAD, INCH, MOST_CHARACTERS = 12.0, 16.5, 9.0, 72.0, 46
+GAP, ROW_GAP, BEND_WIDTH, N_SORTS, N_TURNS = 22.0, 34.0, 14.0, 8, 12
+
+# The outline of a box on each ground, which tells it apart without colour.
+_OUTLINES: dict[str, Any] = {
+    drawing.LEAF: {"radius": 12.0},
+    drawing.PLAIN: {"radius": 4.0},
+    drawing.RESULT: {"radius": 4.0, "line": 2.6},
+    drawing.FOLDED: {"radius": 4.0, "dash": "5 3"},
+}
+
+Edge = tuple[int, int]
+Point = tuple[float, float]
+# The middle of each box's upper side, and each edge as the points of Bézier curves.
+Layout = tuple[list[Point], list[list[Point]]]
 
 
 @dataclass
 class Box:
-    """A heading and lines below it, on a ground whose colour and outline say what it is."""
+    """A heading and lines below it, on a ground that says what it is."""
 
     title: str
-    lines: list[str] = field(default_factory=list)
-    ground: str = PLAIN
-    dash: str = ""
-    radius: float = 4.0
-    outline: float = 1.2
+    lines: list[str]
+    ground: str = drawing.PLAIN
+
+    @property
+    def text(self) -> list[str]:
+        """The heading and the lines, as long as they may be."""
+        return [words.shortened(it, MOST_CHARACTERS) for it in (self.title, *self.lines) if it]
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height that its text needs."""
-        widths = [text_width(self.title, SIZE, bold=True)]
-        widths += [text_width(line, SIZE - 1) for line in self.lines]
-        return min(max(widths), WIDEST) + 2 * PAD, LINE * (1 + len(self.lines)) + 1.2 * PAD
+        title, *lines = self.text
+        widths = [text_width(it, SIZE - 1) for it in lines]
+        width = max([text_width(title, SIZE, bold=True), *widths])
+        return width + 2 * PAD, LINE * (1 + len(lines)) + 1.2 * PAD
 
 
-def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge], left: float, top: float) -> None:
+def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
     """Draw boxes from top to bottom with an arrow for each edge."""
-    if shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0":
-        digraph = _digraph(boxes, edges)
-        digraph.edge_attr["arrowhead"] = "none"  # the arrows are drawn here
-        layout = _dots_layout(digraph.pipe(format="plain", encoding="utf-8"), boxes, edges)
-    else:
-        layout = layers.layout([box.size for box in boxes], edges)
-    for route in layout.routes:
+    has_dot = shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0"
+    places, routes = (_layout_of_dot if has_dot else layout)([it.size for it in boxes], edges)
+    left, top = MARGIN, canvas.top
+    for route in routes:
         first, *others = [(left + x, top + y) for x, y in route]
         curves = zip(others[0::3], others[1::3], others[2::3], strict=True)
         canvas.path([("M", *first), *(("C", *a, *b, *c) for a, b, c in curves)], SOFT, 1.3)
         (from_x, from_y), (x, y) = others[-2:]
         length = math.hypot(x - from_x, y - from_y) or 1.0
         canvas.arrowhead(x, y, (x - from_x) / length, (y - from_y) / length, SOFT)
-    for box, (x, y) in zip(boxes, layout.boxes, strict=True):
-        _draw_box(canvas, box, left + x, top + y)
+    for box, (x, y) in zip(boxes, places, strict=True):
+        width, height = box.size
+        x, y = left + x, top + y
+        canvas.rect(x - width / 2, y, width, height, box.ground, SOFT, **_OUTLINES[box.ground])
+        y += 0.6 * PAD + 0.72 * LINE
+        title, *lines = box.text
+        canvas.text(x, y, title, SIZE, INK, anchor="middle", bold=True)
+        for line in lines:
+            y += LINE
+            canvas.text(x, y, line, SIZE - 1, INK, anchor="middle")
 
 
-def _draw_box(canvas: Canvas, box: Box, middle: float, y: float) -> None:
-    width, height = box.size
-    _draw_ground(canvas, middle - width / 2, y, width, height, box)
-    y += 0.6 * PAD + 0.72 * LINE
-    title = shortened(box.title, WIDEST / 1.1, SIZE)
-    canvas.text(middle, y, title, SIZE, INK, anchor="middle", bold=True)
-    for line in box.lines:
-        y += LINE
-        canvas.text(middle, y, shortened(line, WIDEST, SIZE - 1), SIZE - 1, INK, anchor="middle")
+def key(canvas: Canvas, boxes: list[Box], meanings: dict[str, str]) -> None:
+    """Write in a row below what the grounds of the boxes mean."""
+    left, y = MARGIN, canvas.low + 28
+    used = {box.ground for box in boxes}
+    for ground, meaning in ((it, meanings[it]) for it in meanings if it in used):
+        canvas.rect(left, y - 11, 20, 14, ground, SOFT, **_OUTLINES[ground])
+        left = canvas.text(left + 26, y, meaning, 11.5, SOFT) + 20
 
 
-def _draw_ground(canvas: Canvas, x: float, y: float, width: float, height: float, box: Box) -> None:
-    style: Any = {"radius": box.radius, "line": box.outline, "dash": box.dash}
-    canvas.rect(x, y, width, height, box.ground, SOFT, **style)
-
-
-def key(canvas: Canvas, left: float, y: float, samples: list[Box]) -> None:
-    """Write in a row what grounds and outlines mean: the title of each sample."""
-    for sample in samples:
-        _draw_ground(canvas, left, y - 11, 20, 14, sample)
-        left = canvas.text(left + 26, y, sample.title, 11.5, SOFT) + 20
-
-
-def dot_source(boxes: list[Box], edges: list[Edge]) -> str:
-    """The graph in graphviz' language."""
-    source: str = _digraph(boxes, edges).source
-    return source
-
-
-def _digraph(boxes: list[Box], edges: list[Edge]) -> Any:
-    """The graph with the sizes that the boxes have here."""
-    graphviz = words.library("graphviz")
-    digraph: Any = graphviz.Digraph(
+def _layout_of_dot(sizes: list[Point], edges: list[Edge]) -> Layout:
+    """Where dot places boxes of these sizes. It counts inches, from the lower left corner."""
+    digraph = words.library("graphviz").Digraph(
         graph_attr={"nodesep": str(GAP / INCH), "ranksep": str(ROW_GAP / INCH)},
-        node_attr={"shape": "box", "style": "filled", "fixedsize": "true", "fontsize": "9"},
+        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
+        edge_attr={"arrowhead": "none"},  # the arrows are drawn here
     )
-    for number, box in enumerate(boxes, start=1):
-        lines = (shortened(it, WIDEST, SIZE) for it in [box.title, *box.lines])
-        label = "\\n".join(map(graphviz.escape, lines))
-        width, height = (f"{it / INCH:.3f}" for it in box.size)
-        digraph.node(str(number), label, fillcolor=box.ground, width=width, height=height)
-    for upper, lower in edges:
-        digraph.edge(str(upper + 1), str(lower + 1))
-    return digraph
+    for number, (width, height) in enumerate(sizes):
+        digraph.node(str(number), width=f"{width / INCH:.3f}", height=f"{height / INCH:.3f}")
+    digraph.edges((str(upper), str(lower)) for upper, lower in edges)
+    plain = digraph.pipe(format="plain", encoding="utf-8")
+    (_, _, _, total), *lines = (line.split() for line in plain.splitlines())
 
-
-def _dots_layout(plain: str, boxes: list[Box], edges: list[Edge]) -> Layout:
-    """The layout that dot wrote: in inches, from the lower left corner."""
-    lines = [line.split() for line in plain.splitlines()]
-    height = float(lines[0][3])
-
-    def points(numbers: list[str]) -> list[tuple[float, float]]:
+    def points(numbers: list[str]) -> list[Point]:
         pairs = zip(map(float, numbers[0::2]), map(float, numbers[1::2]), strict=True)
-        return [(x * INCH, (height - y) * INCH) for x, y in pairs]
+        return [(x * INCH, (float(total) - y) * INCH) for x, y in pairs]
 
-    middles = [points(line[2:4])[0] for line in lines if line[0] == "node"]
-    routes: dict[Edge, list[Any]] = {}
-    for _, upper, lower, n, *numbers in (line for line in lines if line[0] == "edge"):
-        route = points(numbers[: 2 * int(n)])
-        routes.setdefault((int(upper) - 1, int(lower) - 1), []).append(route)
-    tops = [(x, y - box.size[1] / 2) for (x, y), box in zip(middles, boxes, strict=True)]
-    return Layout(tops, [routes[edge].pop() for edge in edges])
+    middles = [points(it[2:4])[0] for it in lines if it[0] == "node"]
+    places = [(x, y - height / 2) for (x, y), (_, height) in zip(middles, sizes, strict=True)]
+    routes: dict[Edge, list[list[Point]]] = defaultdict(list)
+    for _, upper, lower, n, *numbers in (it for it in lines if it[0] == "edge"):
+        routes[int(upper), int(lower)].append(points(numbers[: 2 * int(n)]))
+    return places, [routes[edge].pop() for edge in edges]
+
+
+def layout(sizes: list[Point], edges: list[Edge]) -> Layout:
+    """Place boxes of these sizes; an edge (upper, lower) has upper < lower."""
+    above_last = [0] * len(sizes)  # rows between a box and the last one
+    for upper, lower in sorted(edges, reverse=True):
+        above_last[upper] = max(above_last[upper], above_last[lower] + 1)
+    row_of = [max(above_last) - it for it in above_last]
+    widths = [width for width, _ in sizes]
+    heights = [height for _, height in sizes]
+    chains = []  # the boxes of each edge, invisible ones in the rows between
+    for upper, lower in edges:
+        bends = range(row_of[upper] + 1, row_of[lower])
+        chains.append([upper, *range(len(widths), len(widths) + len(bends)), lower])
+        row_of += bends
+        widths += [BEND_WIDTH] * len(bends)
+        heights += [0.0] * len(bends)
+    rows: list[list[int]] = [[] for _ in range(max(row_of) + 1)]
+    for box in range(len(widths)):
+        rows[row_of[box]].append(box)
+    centres = _centres(rows, widths, chains)
+    row_heights = [max(heights[it] for it in row) for row in rows]
+    tops = [sum(row_heights[:row]) + row * ROW_GAP for row in row_of]
+    routes, n_drawn = [], Counter[Edge]()
+    for edge, chain in zip(edges, chains, strict=True):
+        # h * h takes h twice: two arrows beside each other
+        aside = 14 * (n_drawn[edge] - (edges.count(edge) - 1) / 2)
+        n_drawn[edge] += 1
+        first, *between, last = [(centres[it] + aside, tops[it], it) for it in chain]
+        points = [(first[0], first[1] + heights[first[2]])]
+        for x, y, bend in between:
+            points += [(x, y), (x, y + row_heights[row_of[bend]])]
+        routes.append(_route([*points, last[:2]]))
+    return [(centres[it], tops[it]) for it in range(len(sizes))], routes
+
+
+def _route(points: list[Point]) -> list[Point]:
+    """A line through the points that leaves and reaches each of them upright."""
+    route = points[:1]
+    for (x, y), (to_x, to_y) in pairwise(points):
+        route += [(x, (y + to_y) / 2), (to_x, (y + to_y) / 2), (to_x, to_y)]
+    return route
+
+
+def _centres(
+    rows: list[list[int]], widths: list[float], chains: list[list[int]]
+) -> dict[int, float]:
+    """The centre of each box: down and up, rows are sorted and moved close to their neighbours."""
+    above, below = defaultdict(list), defaultdict(list)
+    for chain in chains:
+        for upper, lower in pairwise(chain):
+            above[lower].append(upper)
+            below[upper].append(lower)
+    centres = dict.fromkeys(range(len(widths)), 0.0)
+    for turn in range(N_TURNS):
+        first, second = (above, below) if turn % 2 else (below, above)
+        for row in rows if turn % 2 else reversed(rows):
+            wanted = {}
+            for box in row:
+                near = first[box] or second[box] or [box]
+                wanted[box] = sum(centres[it] for it in near) / len(near)
+            if turn < N_SORTS:
+                row.sort(key=wanted.__getitem__)
+            middles = _apart([wanted[it] for it in row], [widths[it] for it in row])
+            centres.update(zip(row, middles, strict=True))
+    left = min(centres[it] - widths[it] / 2 for it in centres)
+    return {box: centre - left for box, centre in centres.items()}
+
+
+def _apart(wanted: list[float], widths: list[float]) -> list[float]:
+    """Centres near to ``wanted`` that keep their order and a gap.
+
+    Moved to the right until nothing overlaps, moved to the left, and the mean of both.
+    """
+    distances = [(one + other) / 2 + GAP for one, other in pairwise(widths)]
+    packed = np.cumsum([0.0, *distances])
+    free = np.array(wanted) - packed
+    right, left = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
+    middles: list[float] = ((left + right) / 2 + packed).tolist()
+    return middles

@@ -5,14 +5,14 @@ figure belongs to nobody's ``pyplot``, ignores the user's settings, and is the s
 the names of its parts are derived from the text alternative, and text stays text.
 """
 
+import hashlib
 import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorkit.viz.drawing import MARGIN, legible, wrapped
-from tensorkit.viz.palette import BLUE, EDGE, INK, PAPER, SERIES, SOFT, WHITE
+from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, SERIES, SOFT, WHITE, legible, wrapped
 from tensorkit.viz.picture import Picture
 from tensorkit.viz.words import library
 
@@ -41,16 +41,16 @@ _STYLE = {
 _DASHES = ["-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1))]
 
 
-def _style(salt: str = "") -> Any:
+def _style() -> Any:
     style = library("matplotlib.style")
     cycler = library("cycler").cycler
     cycle = cycler(color=[colour for colour, _ in SERIES]) + cycler(linestyle=_DASHES)
-    return style.context(["default", _STYLE, {"axes.prop_cycle": cycle, "svg.hashsalt": salt}])
+    return style.context(["default", _STYLE, {"axes.prop_cycle": cycle}])
 
 
-def _saved(figure: Any, kind: str, salt: str = "", **options: Any) -> bytes:
+def _saved(figure: Any, kind: str, **options: Any) -> bytes:
     file = io.BytesIO()
-    with _style(salt), warnings.catch_warnings():
+    with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a character that the font lacks is drawn as a box
         figure.savefig(file, format=kind, **options)
     return file.getvalue()
@@ -59,6 +59,7 @@ def _saved(figure: Any, kind: str, salt: str = "", **options: Any) -> bytes:
 # where things are drawn; processors differ in the last digit of what was computed, and a picture
 # has the same bytes on all of them
 _PLACES = re.compile(r' (?:d|x|y|x1|x2|y1|y2|width|height|transform)="[^"]*"')
+_NAME = re.compile(r'id="(\w*[0-9a-f]{10})"')
 _DECIMALS = re.compile(r"-?\d+\.\d\d+")
 
 
@@ -71,11 +72,15 @@ class Chart:
 
     def __init__(self, figure: Any, size: tuple[int, int], salt: str) -> None:
         self.size, self._figure = size, figure
-        svg = _saved(figure, "svg", salt, metadata={"Date": None}).decode()
+        svg = _saved(figure, "svg", metadata={"Date": None}).decode()
         figure.set_layout_engine("none")  # everything stays where it is now
         # text has the font of the picture, which ends in one that every machine has
         svg = svg.replace(" font-family: 'DejaVu Sans';", "")
         svg = _PLACES.sub(lambda it: _DECIMALS.sub(_rounded, it[0]), svg)
+        # matplotlib's names of shapes are random; these follow from their order and the text
+        for number, name in enumerate(dict.fromkeys(_NAME.findall(svg))):
+            own = hashlib.sha256(f"{number} {salt}".encode()).hexdigest()
+            svg = svg.replace(name, f"p{own[:10]}")
         self.svg = svg[svg.index("<defs>") : svg.rindex("</svg>")]
 
     @property
@@ -100,10 +105,9 @@ def chart(
     the axes with their labels, in pixels.
     """
     width, height = size
-    above = [
-        (it, {"size": 14, "weight": "bold"}) for it in wrapped(legible(title), width - 100, 14)
-    ]
-    above += [(it, {"size": 12, "color": SOFT}) for it in wrapped(note, width - 40, 12) if it]
+    bold, soft = {"size": 14, "weight": "bold"}, {"size": 12, "color": SOFT}
+    above = [(it, bold) for it in wrapped(legible(title), (width - 100) // 8)]
+    above += [(it, soft) for it in wrapped(note, round((width - 40) / 6.4)) if it]
     top = 14 + 19 * len(above)
     total = round(top + height + 16 * len(lines) + MARGIN)
     texts = [(30.0 + 19 * n, *it) for n, it in enumerate(above)]
@@ -119,15 +123,6 @@ def chart(
         figure.get_layout_engine().set(rect=rect, h_pad=0.1, w_pad=0.1)
         draw(*figure.subplots(*panels, squeeze=False).flat)
     return Picture(title, Chart(figure, (width, total), alt), alt)
-
-
-def bars(axes: Any, labels: Sequence[str], widths: Sequence[float], left: Any, notes: Any) -> None:
-    """Draw bars from top to bottom, each with a label on its left and a note on its right."""
-    drawn = axes.barh(range(len(labels)), widths, left=left, color=BLUE)
-    axes.bar_label(drawn, notes, padding=6)
-    axes.set_yticks(range(len(labels)), map(legible, labels))
-    axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
 
 
 def short(value: float) -> str:

@@ -1,16 +1,33 @@
-"""Lines, areas and text on a canvas: for pictures that no library draws.
+"""Lines, areas and text on a canvas: for pictures that no library draws. And all colours.
+
+The colours are Okabe and Ito's, which also colour-blind readers can tell apart, ordered so that
+neighbours differ in grey too. No picture says anything by colour alone: names, marks or dashes say
+it as well. Every picture lies on paper of its own, so that it reads the same in a dark theme.
 
 Text is measured with the widths of DejaVu Sans and keeps the measured width, so that it fits in
 every browser, whichever font that has. The same calls give the same bytes on every machine.
 """
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from tensorkit.viz.palette import INK, SOFT
+PAPER, EDGE = "#fbfaf7", "#d8d4ca"
+WHITE = "#ffffff"
+INK, SOFT, FAINT = "#141414", "#4a4a4a", "#b9b4a8"
+
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+RED, SKY, PINK = "#D55E00", "#56B4E9", "#CC79A7"
+
+# colour, and the colour of text upon it
+SERIES = ((BLUE, WHITE), (ORANGE, INK), (RED, INK), (SKY, INK), (GREEN, INK), (PINK, INK))
+
+# light grounds for boxes with text: what they mean
+LEAF, RESULT, FOLDED, PLAIN = "#dcecf7", "#fdeecb", "#e9e6df", WHITE
+WRONG, RIGHT = "#f9dccb", "#d5efe4"
 
 # Widths of the signs from space to ~ in DejaVu Sans, in thousandths of the font's size.
 _WIDTHS = (
@@ -23,16 +40,13 @@ _WIDTHS = (
 _WIDTH = {chr(code): int(width) / 1000 for code, width in enumerate(_WIDTHS.split(), start=32)}
 _MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 MARGIN = 18.0
-Command = tuple[Any, ...]
 WIDEST = 960.0  # of a picture: what a notebook's page shows at nearly full size
 
 
 def _character_width(character: str) -> float:
-    if character in _WIDTH:
-        return _WIDTH[character]
     if unicodedata.east_asian_width(character) in "WF":
         return 1.0
-    return 0.0 if unicodedata.combining(character) else 0.62 if character < "\u2000" else 0.84
+    return _WIDTH.get(character, 0.62 if character < "\u2000" else 0.84)
 
 
 def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
@@ -42,33 +56,9 @@ def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False
     return size * sum(map(_character_width, text)) * (1.1 if bold else 1.0)
 
 
-def _n_fitting(text: str, width: float, size: float) -> int:
-    for n, character in enumerate(text):
-        width -= size * _character_width(character)
-        if width < 0:
-            return n
-    return len(text)
-
-
-def shortened(text: str, width: float, size: float) -> str:
-    """``text``, or as much of it as fits, ending in …."""
-    if text_width(text, size) <= width:
-        return text
-    return text[: _n_fitting(text, width - size, size)] + "…"
-
-
-def wrapped(text: str, width: float, size: float) -> list[str]:
-    """``text`` in lines that fit; lines break at spaces, and long words anywhere."""
-    lines = []
-    for line in text.split("\n"):
-        while text_width(line, size) > width:
-            n = max(_n_fitting(line, width, size), 1)
-            at_space = line.rfind(" ", len(line) - len(line.lstrip()), n + 1)
-            n = at_space if at_space > 0 else n
-            lines.append(line[:n])
-            line = line[n:].lstrip()
-        lines.append(line)
-    return lines
+def wrapped(text: str, most: int) -> list[str]:
+    """``text`` in lines of at most ``most`` characters."""
+    return [part for line in text.split("\n") for part in textwrap.wrap(line, most) or [""]]
 
 
 def legible(text: str) -> str:
@@ -80,21 +70,30 @@ def _number(value: float) -> str:
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")  # + 0.0: no -0
 
 
-def _line(stroke: str, width: float, dash: str) -> str:
+def _line(stroke: str, width: float, dash: str = "") -> str:
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     return f' stroke="{stroke}" stroke-width="{_number(width)}"{dashes}' if stroke else ""
 
 
 class Canvas:
-    """SVG elements in the order in which they are drawn. y points down, units are pixels."""
+    """SVG elements in the order in which they are drawn. y points down, units are pixels.
 
-    def __init__(self) -> None:
+    It begins with the picture's title, and a line or several below it. ``top`` is the y where the
+    picture may begin; ``right`` and ``low`` are the ends of everything drawn.
+    """
+
+    def __init__(self, title: str = "", below: str = "") -> None:
         self._elements: list[str] = []
-        self.extent = (0.0, 0.0)  # the right and the lower end of everything drawn
+        self.right = self.low = 0.0
+        y = 30.0
+        for line in wrapped(title, 92) if title else ():
+            self.text(MARGIN, y, line, 14, bold=True)
+            y += 19
+        self.top = self.lines(MARGIN, y, wrapped(below, 118), 12) + 2 if below else y - 1
 
     def _add(self, element: str, right: float, low: float) -> None:
         self._elements.append(element)
-        self.extent = (max(self.extent[0], right), max(self.extent[1], low))
+        self.right, self.low = max(self.right, right), max(self.low, low)
 
     def text(
         self,
@@ -123,11 +122,11 @@ class Canvas:
         return left + width
 
     def lines(
-        self, x: float, y: float, lines: list[str], size: float, fill: str, *, mono: bool = False
+        self, x: float, y: float, lines: list[str], size: float, fill: str = SOFT, **style: Any
     ) -> float:
         """Write lines of text below each other; gives the y below them."""
         for line in lines:
-            self.text(x, y, line, size, fill, mono=mono)
+            self.text(x, y, line, size, fill, **style)
             y += size * 1.45
         return y
 
@@ -151,36 +150,26 @@ class Canvas:
         self._add(element, x + width, y + height)
 
     def path(
-        self, commands: Sequence[Command], stroke: str, width: float = 1.2, fill: str = "none"
+        self, commands: Sequence[tuple[Any, ...]], stroke: str, width: float, fill: str = "none"
     ) -> None:
         """Draw a line or an area: ``("M", x, y)``, ``("L", x, y)``, as in an SVG path."""
         path = "".join(name + " ".join(map(_number, at)) for name, *at in commands)
         right, low = (max(max(at[n::2]) for _, *at in commands) for n in (0, 1))
-        self._add(f'<path d="{path}" fill="{fill}"{_line(stroke, width, "")}/>', right, low)
+        self._add(f'<path d="{path}" fill="{fill}"{_line(stroke, width)}/>', right, low)
 
     def arrowhead(self, x: float, y: float, dx: float, dy: float, fill: str) -> None:
         """Draw the head of an arrow that ends at x, y and points along dx, dy (of length 1)."""
         back_x, back_y = x - 7 * dx, y - 7 * dy
         one = ("L", back_x - 4 * dy, back_y + 4 * dx)
         other = ("L", back_x + 4 * dy, back_y - 4 * dx)
-        self.path([("M", x, y), one, other], "", fill=fill)
+        self.path([("M", x, y), one, other], "", 0, fill)
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height of a picture that holds everything drawn."""
-        right, low = self.extent
-        return round(max(right + MARGIN, 120.0)), round(low + MARGIN)
+        return round(max(self.right + MARGIN, 120.0)), round(self.low + MARGIN)
 
     @property
     def svg(self) -> str:
         """Everything drawn as SVG elements."""
         return "\n".join(self._elements)
-
-
-def heading(canvas: Canvas, title: str, below: str = "") -> float:
-    """Write the picture's title, and a line below it; gives the y where the picture may begin."""
-    y = 30.0
-    for line in wrapped(title, 760, 14):
-        canvas.text(MARGIN, y, line, 14, bold=True)
-        y += 19
-    return canvas.lines(MARGIN, y, wrapped(below, 820, 12), 12, SOFT) + 2 if below else y - 1

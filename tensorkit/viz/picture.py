@@ -1,13 +1,13 @@
 """``Picture``: what every function of ``tensorkit.viz`` returns."""
 
 import base64
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tensorkit.viz.drawing import MARGIN, WIDEST, Canvas, heading, legible, wrapped
-from tensorkit.viz.palette import EDGE, PAPER, SOFT
+from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, WIDEST, Canvas, legible, wrapped
 
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
 
@@ -15,23 +15,17 @@ _FONT = "'DejaVu Sans', Verdana, sans-serif"
 class Picture:
     """A picture: an image in a notebook, and the same in words for terminals and screen readers.
 
-    ``alt`` says in words what is drawn, made from the same data. ``svg`` is the image. ``dot`` is
-    the graph in graphviz' language, for pictures of graphs. ``save`` writes a file.
+    ``alt`` says in words what is drawn, made from the same data. ``svg`` is the image. ``save``
+    writes a file.
 
-    ``drawing`` is a canvas or a chart: it has ``size`` and ``svg``; a chart also has ``png``.
+    ``drawing`` is a canvas or a chart: it has ``size`` and ``svg``; a chart also has ``png``. A
+    notebook shows the HTML ``below`` under the image.
     """
 
-    _dot_source: Callable[[], str] | None = None
-
-    def __init__(self, title: str, drawing: Any, alt: str) -> None:
+    def __init__(self, title: str, drawing: Any, alt: str, below: str = "") -> None:
         self.title = legible(title)
         self.alt = legible(alt)
-        self._drawing = drawing
-
-    @property
-    def dot(self) -> str:
-        """The graph in graphviz' language; empty for other pictures."""
-        return "" if self._dot_source is None else self._dot_source()
+        self._drawing, self._below = drawing, below
 
     @property
     def svg(self) -> str:
@@ -56,7 +50,7 @@ class Picture:
         return (
             f'<div style="overflow-x:auto"><img alt="{escape(self.alt)}" '
             f'style="max-width:100%;height:auto{least}" '
-            f'src="data:image/svg+xml;base64,{data}"></div>'
+            f'src="data:image/svg+xml;base64,{data}"></div>{self._below}'
         )
 
     def save(self, path: str | Path) -> None:
@@ -86,9 +80,46 @@ class Picture:
         return self.alt
 
 
-def text_picture(title: str, text: str) -> Picture:
-    """A picture of a title and some sentences: for what cannot be drawn."""
-    canvas = Canvas()
-    low = heading(canvas, title)
-    canvas.lines(MARGIN, low + 4, wrapped(text, 700, 12.5), 12.5, SOFT)
-    return Picture(title, canvas, f"{title}\n{text}")
+class Repair(NamedTuple):
+    """A line or two of code, and what it does."""
+
+    code: str
+    effect: str
+
+
+class Explanation(Picture):
+    """Sentences, with repairs as code; below them a picture, if one helps.
+
+    ``repairs`` holds the code of each repair. In a notebook it is real text; saved as .svg the text
+    is drawn.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *sentences: str,
+        repairs: Sequence[Repair] = (),
+        picture: Picture | None = None,
+    ) -> None:
+        self.repairs = [it.code for it in repairs]
+        lines = [legible(it) for it in sentences]
+        paragraphs = [f"<strong>{escape(title)}</strong>", *map(escape, filter(None, lines))]
+        html = [re.sub("`(.*?)`", r"<code>\1</code>", f"<p>{it}</p>") for it in paragraphs]
+        items = [f"<li>{escape(effect)}:<pre>{escape(code)}</pre></li>" for code, effect in repairs]
+        html += [f"<ol>{''.join(items)}</ol>"] if items else []
+        for number, (code, effect) in enumerate(repairs, start=1):
+            lines += [f"{number}. {effect}:", *(f"     {it}" for it in code.splitlines())]
+        canvas = Canvas(title)
+        drawn = [part for line in lines for part in wrapped(line, 98)]
+        canvas.lines(MARGIN, canvas.top + 4, drawn, 12.5, INK)
+        alt = [title, *lines]
+        if picture is not None:
+            alt += ["", picture.alt]
+            html.append(picture.html)
+        super().__init__(title, canvas, "\n".join(alt))
+        self._html = "\n".join(html)
+
+    @property
+    def html(self) -> str:
+        """What a notebook shows: text, and the picture as an image."""
+        return self._html

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from tensorkit.creation import is_tensor
 from tensorkit.errors import importing
 
 MOST_VALUES, MOST_READ = 6, 10_000_000
-_PLURALS = {"leaf": "leaves", "matrix": "matrices", "entry": "entries", "launch": "launches"}
 
 
 def number(value: Any) -> str:
@@ -32,7 +30,7 @@ def number(value: Any) -> str:
 
 def count(n: int, noun: str) -> str:
     """``1 element``, ``6 elements``."""
-    plural = _PLURALS.get(noun, f"{noun}s")
+    plural = "leaves" if noun == "leaf" else f"{noun}s"
     return f"{n:,} {noun if n == 1 else plural}"
 
 
@@ -69,8 +67,6 @@ def values(x: Tensor) -> str:
     if x.numel() <= MOST_VALUES:
         return _nested(x.tolist())
     array = x.numpy()
-    if array.dtype.kind == "b":
-        return f"{int(array.sum()):,} of {array.size:,} True"
     if array.dtype.kind != "f":
         return f"{array.min()} … {array.max()}"
     finite = array[np.isfinite(array)].astype("float64")
@@ -91,10 +87,25 @@ def _nested(value: Any) -> str:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table as lines of text."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [header, *rows]
-    ]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *rows)]
+
+
+def shown(size: int, most: int, wanted: Sequence[int] = ()) -> list[int | None]:
+    """The indices along a dimension that are shown; None stands for those left out.
+
+    Of many these are the first and the last, the ``wanted`` ones, and more from the beginning.
+    """
+    if size <= most:
+        return list(range(size))
+    found: list[int | None] = []
+    for it in sorted([*dict.fromkeys([0, size - 1, *wanted, *range(most)])][: most - 1]):
+        found += [None, it] if found and it - 1 != found[-1] else [it]
+    return found
+
+
+def shortened(text: str, most: int) -> str:
+    """``text``, or as much of it as ``most`` characters hold, ending in …."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def must_be_tensor(function: str, value: Any, name: str = "this") -> None:
@@ -115,11 +126,11 @@ def library(name: str) -> Any:
 @contextmanager
 def unrecorded() -> Iterator[None]:
     """Context in which no recording notes what a picture does to look at tensors."""
-    before, state.watching = state.watching, ()
+    before, state.recordings = state.recordings, ()
     try:
         yield
     finally:
-        state.watching = before
+        state.recordings = before
 
 
 def source(file: str, line: int) -> str:
@@ -138,29 +149,31 @@ def code_line(file: str, line: int) -> str:
 # The caller's names
 
 
-def caller() -> FrameType:
-    """The first frame outside tensorkit: where the names are that a learner gave."""
-    return call_stack.of_user(sys._getframe(1))
+def named_values() -> dict[str, Any]:
+    """What has a name in the user's code: in the first frame outside of tensorkit."""
+    frame = call_stack.of_user(sys._getframe(1))
+    known = {**frame.f_globals, **frame.f_locals}
+    return {name: it for name, it in known.items() if name.isidentifier() and name[0] != "_"}
 
 
-def as_code(name: str) -> str:
-    """The name of a module's parameter as code: ``model[0].weight``."""
+def named_tensors() -> list[tuple[str, Tensor]]:
+    """The tensors that have a name in the user's code, also as a module's parameter, with it.
+
+    A parameter's name is code: ``model[0].weight``. Names that begin with an underscore are left
+    out: they are how IPython remembers outputs.
+    """
+    known = named_values()
+    found = [pair for pair in known.items() if is_tensor(pair[1])]
+    for name, value in known.items():
+        if hasattr(type(value), "named_parameters"):
+            found += [(_as_code(f"{name}.{it}"), x) for it, x in value.named_parameters()]
+    return found
+
+
+def _as_code(name: str) -> str:
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
 
 
-def named_tensors(frame: FrameType) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor that has a name in ``frame``, also as a module's parameter: name, tensor.
-
-    Names that begin with an underscore are left out: they are how IPython remembers outputs.
-    """
-    modules = []
-    for name, value in {**frame.f_globals, **frame.f_locals}.items():
-        if name.startswith("_") or not name.isidentifier():
-            continue
-        if is_tensor(value):
-            yield name, value
-        elif hasattr(type(value), "named_parameters"):
-            modules.append((name, value))
-    for name, module in modules:
-        for inner, parameter in module.named_parameters():
-            yield f"{name}.{inner}", parameter
+def names() -> dict[int, str]:
+    """The first name of each of these tensors, by the tensor's id."""
+    return {id(x): name for name, x in reversed(named_tensors())}

@@ -33,7 +33,7 @@ UNARY = words(
 )
 POSITIVE = words("acos log log10 log1p log2 rsqrt sqrt")
 BINARY = words(
-    "add sub mul div maximum minimum atan2 remainder floor_divide eq ne lt le gt ge equal "
+    "add sub mul div maximum minimum remainder floor_divide eq ne lt le gt ge equal "
     "allclose isclose matmul mm result_type"
 )
 ALONG = words(
@@ -94,7 +94,6 @@ CALLS: dict[str, str] = {
     "abs_": "x.abs_()",
     "clamp": "m.clamp(x, -0.5, 0.5)",
     "clamp(min)": "m.clamp(x, min=0.0)",
-    "clamp(tensors)": "m.clamp(x, y, p)",
     "clamp_": "m.clamp_(x, -0.5, 0.5)",
     "round(decimals)": "m.round(x, decimals=2)",
     "round_": "m.round_(x)",
@@ -125,7 +124,6 @@ CALLS: dict[str, str] = {
     "reshape": "m.reshape(x, (-1,))",
     "as_strided": "m.as_strided(x, (2, 2), (1, 2))",
     "broadcast_to": "m.broadcast_to(v, (n, n))",
-    "broadcast_tensors": "m.broadcast_tensors(x, v)[1]",
     "repeat_interleave": "m.repeat_interleave(v, 3)",
     "bmm": "m.bmm(f, f)",
     "addmm": "m.addmm(v, x, y)",

@@ -158,6 +158,7 @@ def test_a_change_of_the_text_is_reported_for_both_notebooks(course: Path) -> No
         (lambda path: (path.parent / "more.csv").write_text("9"), "more.csv is not what"),
     ],
 )
+@pytest.mark.rest
 def test_damage_is_reported_and_mended_by_building(
     course: Path, damage: object, sentence: str
 ) -> None:
@@ -190,8 +191,12 @@ def test_a_released_chapter_without_a_text_is_reported(course: Path) -> None:
     ("line", "sentence"),
     [
         ("1 / 0", "this cell raises ZeroDivisionError: division by zero"),
-        ("object()", "the output of this cell holds an address"),
-        ("import os; os._exit(1)", "this cell ends the kernel."),
+        pytest.param(
+            "object()", "the output of this cell holds an address", marks=pytest.mark.rest
+        ),
+        pytest.param(
+            "import os; os._exit(1)", "this cell ends the kernel.", marks=pytest.mark.rest
+        ),
     ],
 )
 def test_a_cell_that_cannot_be_built_is_named(course: Path, line: str, sentence: str) -> None:

@@ -211,6 +211,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("id", "answer"), RIGHT[:12])
+@pytest.mark.rest
 def test_another_right_part_runs_in_the_engine(id, answer):
     name = CHAPTER[id].name
     joined = engine.join(**{name: answer})
@@ -246,6 +247,7 @@ MISTAKES = [
 @pytest.mark.parametrize(
     ("name", "mistake"), MISTAKES, ids=[f"{name}: {it.name}" for name, it in MISTAKES]
 )
+@pytest.mark.rest
 def test_a_wrong_part_is_named_and_left_out(name, mistake):
     joined = engine.join(**{name: mistake.answer})
     assert joined.said[name] != "agrees with tensorkit"

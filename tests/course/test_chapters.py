@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+import tensorkit
 from course.exercise import Draw, Prediction, chapters, load
 from course.text import TextCell, read
+from tensorkit.nn import functional
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -31,10 +34,23 @@ def test_the_headings_of_the_text_are_an_outline(chapter):
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_a_chapter_ends_with_one_page_and_the_progress(chapter):
-    *_, last = re.findall(r"^# ## (.*)$", text_of(chapter), re.MULTILINE)
-    assert last == "On one page"
+def test_a_chapter_ends_with_one_page_the_library_and_the_progress(chapter):
+    *_, page, last = re.findall(r"^# ## (.*)$", text_of(chapter), re.MULTILINE)
+    assert (page, last) == ("On one page", "In tensorkit") or chapter == chapters()[0]
     assert text_of(chapter).rstrip().endswith(f'progress("{chapter}")')
+
+
+@pytest.mark.parametrize("chapter", chapters()[1:])
+def test_the_lines_of_the_library_that_a_chapter_shows_exist_and_are_few(chapter):
+    _, shown, question, _ = sections_of(chapter)["In tensorkit"]
+    assert shown.marks == {"role": "show", "tags": ["nbval-ignore-output"]}
+    known = {"tk": tensorkit, "F": functional, "optim": tensorkit.optim}
+    *imports, last = ast.parse(shown.source).body
+    exec(compile(ast.Module(imports, []), chapter, "exec"), known)
+    source = eval(ast.unparse(last), known)
+    assert 10 <= sum(len(it.lines) for it in source.excerpts) <= 45
+    assert all(it.file.startswith("tensorkit/") for it in source.excerpts)
+    assert re.match(r"\*\*A question\.\*\*(.|\n)*\?\n\n<details>", question.source)
 
 
 @pytest.mark.parametrize("chapter", chapters()[1:])
@@ -86,7 +102,7 @@ def lacks(section: list[TextCell]) -> set[str]:
 
 @pytest.mark.parametrize("chapter", chapters()[1:])
 def test_a_section_has_a_picture_an_example_an_exercise_and_what_to_notice(chapter):
-    *taught, _ = sections_of(chapter).items()
+    *taught, _, _ = sections_of(chapter).items()
     found = {(heading, it) for heading, section in taught for it in lacks(section)}
     assert found <= WITHOUT
 

@@ -104,9 +104,12 @@ def test_help_starts_no_heavy_module(environment: Mapping[str, str]) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_progress_is_a_line_for_each_chapter(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CourseError, match="no copy of a chapter yet"):
-        _run("progress")
+def test_progress_is_a_line_for_each_chapter_and_needs_a_copy(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for verb in ("progress", "doctor", "update"):
+        with pytest.raises(CourseError, match="no copy of a chapter yet"):
+            _run(verb)
     build.build(course, ["01_numbers"])
     learner.make_copies(course)
     monkeypatch.undo()

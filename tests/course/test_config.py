@@ -117,6 +117,7 @@ def test_overrides_name_settings_that_jupyterlab_has(repository: Path) -> None:
         assert set(values) <= set(json.loads(schema.read_text())["properties"]), plugin
 
 
+@pytest.mark.rest
 def test_a_kernel_does_not_warn_of_its_own_machine(
     environment: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -111,12 +112,9 @@ def test_a_change_of_what_is_wanted_is_noticed(install: ModuleType, changed: str
     assert install.digests("lab") != before
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
-    "notes",
-    [
-        {"is_complete": False},
-        pytest.param({"is_complete": True, "folder": "elsewhere"}, marks=pytest.mark.rest),
-    ],
+    "notes", [{"is_complete": False}, {"is_complete": True, "folder": "elsewhere"}]
 )
 def test_an_unfinished_or_moved_environment_is_made_anew(
     install: ModuleType, notes: dict[str, object]
@@ -130,6 +128,26 @@ def test_an_unfinished_or_moved_environment_is_made_anew(
     install.NOTES.write_text(json.dumps({"folder": str(install.ROOT), "is_complete": True}))
     assert install.is_usable(install.read_notes())
     assert not install.is_usable(install.read_notes(), "jupyterlab"), "as in a damaged one"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+def test_a_second_installation_waits_for_the_first(
+    install: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order: list[str] = []
+
+    def second() -> None:
+        with install.alone():
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with install.alone():
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert "Another installation is at work" in capsys.readouterr().out
 
 
 def test_a_file_in_the_place_of_the_environment_is_said(project: Path) -> None:

@@ -112,6 +112,16 @@ def test_assignment_list_and_course_list_answer(server: Server) -> None:
     assert json.loads(server.get("/courses")) == {"success": True, "value": []}
 
 
+def test_the_instructors_tools_are_hidden_where_their_packages_lack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hidden = "@jupyter/nbgrader:formgrader"
+    assert hidden not in lab._page_config(None, {}).get("disabledExtensions", [])
+    monkeypatch.setattr(lab, "find_spec", lambda package: None)
+    page = lab._page_config(None, {"disabledExtensions": ["other"]})
+    assert {hidden, "other"} <= {*page["disabledExtensions"]}
+
+
 def test_the_news_are_off(server: Server) -> None:
     settings = json.loads(
         server.get("/lab/api/settings/@jupyterlab/apputils-extension:notification")
@@ -128,15 +138,25 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(CourseError, match=f"Port {port} is taken, perhaps by a course"):
-            lab.start(port=port, browser="none")
+            lab.start(port=str(port), browser="none")
 
 
 def test_a_number_that_is_no_port_is_said_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COURSE_ROOT", str(tiny.write_course(tmp_path / "course")))
-    with pytest.raises(CourseError, match="99999 is not a port"):
-        lab.start(port=99999)
+    for port in ("99999", "abc"):
+        with pytest.raises(CourseError, match=f"{port} is not a port"):
+            lab.start(port=port)
+
+
+def test_an_address_of_another_machine_is_said_in_a_sentence(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_ROOT", str(server.course))
+    for address in ("8.8.8.8", "no address"):
+        with pytest.raises(CourseError, match=f"Nothing can listen on {address} here"):
+            lab.start(ip=address, browser="none")
 
 
 @pytest.mark.parametrize("blocked", ["work", "work/01_numbers"])

@@ -134,6 +134,37 @@ def test_a_wrong_function_shows_and_leaves_no_trace(name):
     assert use() == expected
 
 
+WRONG = {
+    "strides_of": lambda shape: tuple(range(len(shape))),
+    "contiguous_by_hand": lambda shape, strides: True,
+    "broadcast_shape": lambda a, b: (1, *ch04.broadcast_shape(a, b)),
+    "tanh_gradient": lambda g, out: g * out,
+    "sigmoid_gradient": lambda g, out: g * out,
+    "backward_order": lambda graph, root: ch05.backward_order(graph, root)[::-1],
+    "unbroadcast": lambda g, shape: ch05.unbroadcast(g, shape) * 2,
+    "topological_order": lambda graph, root: ch10.topological_order(graph, root)[::-1],
+    "sum_to": lambda g, shape: ch10.sum_to(g, shape) * 2,
+    "sgd_step": lambda parameters, gradients, lr: None,
+    "momentum_step": lambda parameters, gradients, velocities, lr, momentum: None,
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_wrong_answer_changes_the_result(name):
+    _, use = USES[name]
+    expected = use()
+
+    def wrong(*args):
+        return WRONG[name](*args)
+
+    wrong.__name__, found = name, []
+    with transplant(wrong) as asked:
+        found.append(use())
+    assert asked.times > 0
+    assert found != [expected]
+    assert use() == expected
+
+
 def test_wrong_strides_do_not_outlive_their_block():
     def strides_of(shape):
         return tuple(range(len(shape)))

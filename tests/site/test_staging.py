@@ -103,7 +103,9 @@ def test_no_answer_is_in_a_chapter(chapter: str) -> None:
         if "nbgrader" in original["metadata"]:
             assert cell["outputs"] == []
     lines = {line for cell in shown["cells"] for line in lines_of(cell)}
-    outputs = "\n".join(said_by(it) for cell in shown["cells"] for it in cell.get("outputs", []))
+    # the library's own source, which everybody has, says some of the same
+    cells = [it for it in shown["cells"] if "explain.source(" not in "".join(it["source"])]
+    outputs = "\n".join(said_by(it) for cell in cells for it in cell.get("outputs", []))
     answers = answer_lines(chapter)
     assert answers
     for line in answers:

@@ -59,8 +59,7 @@ Differences that no expression below can show:
 - Hooks of leaves run when all gradients are known; PyTorch runs each when its leaf is reached.
 - A `Function` whose forward writes to a view takes the view as its first argument.
 - Losses show MulBackward0 and DivBackward0 where PyTorch, which multiplies by a C++ number there,
-  shows MulBackward1 and DivBackward1; so does `div(rounding_mode=None)`, whose DivBackward2 is the
-  same division.
+  shows MulBackward1 and DivBackward1.
 - A keyword that a function lacks, or a missing argument, is refused in Python's words where
   PyTorch's function has several signatures. ~ and bitwise_not refuse floats in the same words.
 - `_base` and `_is_view()` tell of floating-point views only: nothing else needs to know them.

@@ -9,16 +9,17 @@ size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
 MOST = {
-    "autograd": 1691,
+    "autograd": 1452,
     "cuda": 689,
-    "explain": 456,
-    "nn": 1007,
-    "ops": 3214,
-    "optim": 237,
-    "tensorkit": 3214,
-    "utils": 155,
-    "viz": 2004,
+    "explain": 297,
+    "nn": 649,
+    "ops": 2750,
+    "optim": 159,
+    "tensorkit": 3076,
+    "utils": 117,
+    "viz": 1706,
 }
+MOST_OF_CORE, MOST_IMPORTS = 3331, 276
 
 
 def test_no_room_of_the_library_has_grown():
@@ -27,6 +28,16 @@ def test_no_room_of_the_library_has_grown():
         lines[size.room_of(path)] += count
     assert {room: lines[room] for room in MOST if lines[room] > MOST[room]} == {}
     assert lines.keys() == MOST.keys()
+
+
+def test_the_core_has_not_grown():
+    lines, imports = size.core()
+    assert lines <= MOST_OF_CORE
+    assert imports <= MOST_IMPORTS
+
+
+def test_no_file_is_longer_than_400_lines():
+    assert {path: count for path, count in size.sizes().items() if count > 400} == {}
 
 
 def test_blanks_comments_and_docstrings_do_not_count():

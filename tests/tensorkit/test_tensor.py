@@ -62,7 +62,6 @@ i3 ** -1
 b3 ** -1
 i3 + 2 ** 64
 torch.add(i3, i3, alpha=2.5)
-torch.div(i3, 2, rounding_mode='up')
 i3.add_(1.5)
 b3.add_(1)
 t3.add_(m)
@@ -272,14 +271,6 @@ m.type('torch.DoubleTensor')
 m.type()
 m.type_as(i3)
 m.t().double()
-m.new_zeros(2, 3)
-m.new_ones((2,), dtype=torch.int64)
-i3.new_full((2,), 7.5)
-m.new_full((2,), 7)
-m.new_tensor([1, 2])
-i3.new_tensor([1.7])
-m.new_empty(2).shape
-m.new_zeros(2, requires_grad=True).requires_grad
 m.get_device()
 m.is_signed()
 m.is_complex()

@@ -29,7 +29,10 @@ def source() -> Source:
     return intake.source_of(ROOT, CHAPTER)
 
 
-@pytest.fixture(scope="session", params=[sandbox.NAMESPACES, sandbox.LANDLOCK])
+@pytest.fixture(
+    scope="session",
+    params=[sandbox.NAMESPACES, pytest.param(sandbox.LANDLOCK, marks=pytest.mark.rest)],
+)
 def warm(request: pytest.FixtureRequest) -> Iterator[Warm]:
     """A warm process, under each of the two profiles that this machine has."""
     reason = sandbox.why_not(request.param)

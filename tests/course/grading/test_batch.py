@@ -220,6 +220,7 @@ def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
         assert {it.name: it for it in entry.grades}["check-checkerboard"].needs_manual_grade
 
 
+@pytest.mark.rest
 def test_a_person_reads_tasks_and_essays(school: School, source: Source) -> None:
     # as stock: a task's own text never changes, an essay that was not begun has no points
     marks = {"schema_version": 3, "points": 3, "locked": False}
@@ -447,6 +448,7 @@ def test_without_a_sandbox_nothing_is_graded(
     assert school.scores() == {}
 
 
+@pytest.mark.rest
 def test_unsafe_is_said_in_the_result_and_in_the_notebook(school: School, half: bytes) -> None:
     school.submit("bob", half)
     result = grade(school, unsafe=True)["bob"]

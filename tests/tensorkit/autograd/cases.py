@@ -42,8 +42,6 @@ UNARY = {
     "div number": lambda m, x: x / 4,
     "number div": lambda m, x: 4 / x,
     "remainder number": lambda m, x: (x % 0.7) * x,
-    "div floor": lambda m, x: m.div(x, 0.3, rounding_mode="floor") * x,
-    "div trunc": lambda m, x: m.div(x, 0.3, rounding_mode="trunc") * x,
     "pow 2": lambda m, x: x**2,
     "pow 3": lambda m, x: x**3,
     "pow 0": lambda m, x: x**0 + x,
@@ -167,7 +165,6 @@ MATRIX = {
     "in place rounding": lambda m, x: ((x * 1).floor_() + (x * 1).round_().trunc_()) * x,
     "in place decimals": lambda m, x: ((x * 1.013).round_(decimals=1) + (x * 1).ceil_()) * x,
     "clamp_": lambda m, x: (x * 1).clamp_(-1, 1) * x,
-    "clamp_ tensor": lambda m, x: (x * 1).clamp_(min=x[:1] * 0.7) * x,
     "fill_": lambda m, x: (x * x).fill_(x[0, 0]) * x,
     "zero_": lambda m, x: (x * x).zero_() * x,
 }
@@ -215,7 +212,7 @@ MATRIX |= {
     "masked_fill tensor": lambda m, x: x.masked_fill(x > 0, x[0, 0]) * x,
     "masked_fill_": lambda m, x: (x * x).masked_fill_(x[:1] > 0, x[1, 1]) * x,
     "outer product": lambda m, x: m.outer(x[0], x[1]),
-    "addmm": lambda m, x: m.addmm(x[0], x, x.t() @ x, beta=0.5, alpha=2),
+    "addmm": lambda m, x: m.addmm(x[0], x, x.t() @ x),
     "einsum": lambda m, x: m.einsum("ij,kj->ik", x, x),
     "einsum diagonal": lambda m, x: m.einsum("ii->i", x @ x.t()),
     "einsum of three": lambda m, x: m.einsum("ij,kj,kl->il", x, x, x),
@@ -235,13 +232,8 @@ BINARY = {
     "remainder": lambda m, x, y: (x % y) * x,
     "pow": lambda m, x, y: (abs(x) + 0.5) ** y,
     "where": lambda m, x, y: m.where(x > y, x * y, y),
-    "atan2": lambda m, x, y: m.atan2(x, y),
     "maximum": lambda m, x, y: m.maximum(x, y) * y,
     "minimum": lambda m, x, y: x.minimum(y) * y,
-    "clamp": lambda m, x, y: x.clamp(y - 0.5, y + 0.5) * x,
-    "clamp crossed": lambda m, x, y: x.clamp(y, 1 - y) * x,
-    "clamp max": lambda m, x, y: m.clamp(x, max=y) * x,
-    "div floor": lambda m, x, y: m.div(x, y, rounding_mode="floor") * y,
 }
 
 

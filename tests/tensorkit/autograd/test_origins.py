@@ -61,7 +61,6 @@ PROGRAMS = {
     "x.long()": "to",
     "tk.where(x > 1, x, 0.)": "where",
     "(x * 1).add_(1)": "add_",
-    "(x * 1).detach_()": "detach_",
     "tk.zeros(2)": "zeros",
     "tk.tensor([1, 2])": "tensor",
     "tk.rand(2)": "rand",

@@ -24,7 +24,6 @@ LINES = {
         list(x)
         for x in [d.DataLoader(_data(m), 4, True, generator=m.Generator().manual_seed(3))] * 2
     ],
-    "sampler": lambda m, d: list(d.DataLoader(_data(m), 2, sampler=[4, 3, 1])),
     "numbers": lambda m, d: list(d.DataLoader([1, 2, 3], batch_size=2)),
     "fractions": lambda m, d: list(d.DataLoader([1.5, 2.5], batch_size=2)),
     "truth": lambda m, d: list(d.DataLoader([True, False], batch_size=2)),
@@ -37,9 +36,6 @@ LINES = {
         list(each.indices)
         for each in d.random_split(range(10), [3, 7], generator=m.Generator().manual_seed(42))
     ],
-    "split by fractions": lambda m, d: [
-        list(each.indices) for each in d.random_split(range(10), [0.3, 0.35, 0.35])
-    ],
     "split batches": lambda m, d: list(d.DataLoader(d.random_split(_data(m), [4, 6])[1], 3, True)),
     "subset": lambda m, d: list(d.DataLoader(d.Subset(_data(m), [5, 6, 7]), batch_size=2)),
     "item": lambda m, d: (_data(m)[3], _data(m)[2:4], _data(m)[-1]),
@@ -49,11 +45,9 @@ LINES = {
         len(d.DataLoader(_data(m), 4, drop_last=True)),
         len(d.Subset(range(9), [1])),
     ),
-    "random sampler": lambda m, d: (list(d.RandomSampler(range(6))), m.rand(1)),
     "nothing": lambda m, d: list(d.DataLoader([])),
     # refused
     "batch size 0": lambda m, d: d.DataLoader(_data(m), batch_size=0),
-    "sampler and shuffle": lambda m, d: d.DataLoader([1], shuffle=True, sampler=[0]),
     "lengths differ": lambda m, d: d.random_split(range(3), [1, 1]),
     "negative fraction": lambda m, d: d.random_split(range(3), [1.5, -0.5]),
     "tensors differ": lambda m, d: d.TensorDataset(m.ones(2), m.ones(3)),
@@ -108,7 +102,13 @@ def test_a_change_of_items_by_a_subclass_is_seen():
 
 @pytest.mark.parametrize(
     "options",
-    [{"num_workers": 2}, {"prefetch_factor": 2}, {"timeout": 5}, {"batch_sampler": [[0]]}],
+    [
+        {"num_workers": 2},
+        {"prefetch_factor": 2},
+        {"timeout": 5},
+        {"batch_sampler": [[0]]},
+        {"sampler": [0]},
+    ],
 )
 def test_options_of_workers_and_of_ready_batches_are_refused(options):
     (name,) = options

@@ -133,32 +133,14 @@ def test_alpha_scales_the_second_argument(pair, alpha):
         )
 
 
-halves = st.lists(st.floats(-9, 9, width=16), min_size=1, max_size=6)
-
-
-@given(x=halves, y=halves, mode=st.sampled_from(["floor", "trunc"]))
-def test_float16_quotients_are_rounded_before_they_are_cut(x, y, mode):
-    def run(library):
-        half = [library.tensor(values, dtype=library.float16) for values in (x, y)]
-        return library.div(*half, rounding_mode=mode)
-
-    assert_same_outcome(lambda: run(torch), lambda: run(tk))
-
-
 def test_a_root_in_the_denominator_keeps_the_sign_of_zero():
     values = [-tk.inf, -0.0, 0.0, 4.0, tk.inf]
     assert_same_outcome(lambda: torch.tensor(values) ** -0.5, lambda: tk.tensor(values) ** -0.5)
 
 
-@given(pair=broadcastable_pairs(), mode=st.sampled_from([None, "floor", "trunc", "up"]))
-def test_div_rounds_as_asked(pair, mode):
-    x, y = pair
-    if mode and not torch.result_type(x.torch, y.torch).is_floating_point:
-        assume(bool((y.torch != 0).all()))  # a zero may end PyTorch's process (SIGFPE)
-    assert_same_outcome(
-        lambda: torch.div(x.torch, y.torch, rounding_mode=mode),
-        lambda: tk.div(x.tk, y.tk, rounding_mode=mode),
-    )
+def test_div_does_not_round_and_says_what_does():
+    with pytest.raises(tk.errors.NotSupportedError, match="x // y"):
+        tk.div(tk.ones(2), 2, rounding_mode="floor")
 
 
 @given(x=twins(), y=twins())

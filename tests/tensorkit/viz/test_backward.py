@@ -17,7 +17,7 @@ def test_gradients_are_the_engines():
     x, _, _, loss = _diamond()
     (gradient,) = tk.autograd.grad(loss, x, retain_graph=True)
     first, second = (f"{value:.4g}" for value in gradient.tolist())
-    assert viz.backward(loss, x=x).alt.endswith(
+    assert viz.backward(loss).alt.endswith(
         f"x.grad gets [{first}, {second}] (x: (2,) float32, [1., 2.])"
     )
 
@@ -51,7 +51,7 @@ def test_the_naive_recursion_is_wrong_on_a_diamond_and_right_on_a_chain():
 def test_the_naive_recursion_is_stopped():
     x = tk.ones(1, requires_grad=True)
     y = x
-    for _ in range(60):
+    for _ in range(30):
         y = y + y
     assert "then it was stopped" in viz.backward(y.sum(), naive=True).alt
 
@@ -61,14 +61,13 @@ def test_broadcasting_is_undone_in_words():
     assert "summed over what was broadcast" in viz.backward((tk.ones(2, 3) + b).sum()).alt
 
 
-def test_many_steps_are_shortened():
+def test_a_large_graph_gets_a_sentence():
     x = tk.ones(2, requires_grad=True)
     y = x
     for _ in range(300):
         y = y.sin()
     text = viz.backward(y.sum()).alt
-    assert "and 241 more steps" in text
-    assert len(text) < 10_000
+    assert "302 operations and leaves, more than 40. Try: viz.graph(loss)" in text
 
 
 def test_steps_fold_without_script():
@@ -80,7 +79,6 @@ def test_steps_fold_without_script():
 def test_what_cannot_run_gets_a_sentence():
     x = tk.ones(2, requires_grad=True)
     assert "Try: viz.backward(loss.sum())" in viz.backward(x * 2).alt
-    assert "x.grad gets [2., 2.]" in viz.backward(x * 2, tk.ones(2)).alt
     assert "does not require grad" in viz.backward(tk.ones(1)).alt
     y = (x * x).sum()
     y.backward()

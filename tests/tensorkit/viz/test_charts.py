@@ -15,32 +15,28 @@ NAN = math.nan
 ROOT = Path(tk.__file__).parents[1]
 
 
-@pytest.mark.parametrize(
-    "history",
-    [{"loss": [2.0, 1.0]}, [{"loss": 2.0}, {"loss": 1.0}], [2.0, 1.0], tk.tensor([2.0, 1])],
-)
-def test_histories_of_each_kind_say_the_same(history):
-    assert "loss: begins at 2., ends at 1., lowest 1. in epoch 1" in viz.training(history).alt
+@pytest.mark.parametrize("losses", [[2.0, 1.0], tk.tensor([2.0, 1])])
+def test_a_history_of_numbers_or_tensors_says_the_same(losses):
+    text = viz.training({"loss": losses}).alt
+    assert "loss: begins at 2., ends at 1., lowest 1. in epoch 1" in text
 
 
 def test_a_loss_that_is_nan_is_told():
-    text = viz.training([1.0, NAN, NAN]).alt
+    text = viz.training({"loss": [1.0, NAN, NAN]}).alt
     assert "2 values not finite, first in epoch 1" in text
 
 
 def test_long_histories_stay_small():
-    picture = viz.training([1 / (1 + step) for step in range(100_000)])
+    picture = viz.training({"loss": [1 / (1 + step) for step in range(100_000)]})
     assert len(picture.svg) < 30_000
     assert "100,000 epochs" in picture.alt
 
 
 def test_empty_and_wrong_histories_get_a_sentence():
     assert viz.training({}).title == "No training yet"
-    assert viz.training([]).title == "No training yet"
-    with pytest.raises(TypeError, match="wants numbers"):
-        viz.training({"loss": ["high"]})
-    with pytest.raises(TypeError, match="wants numbers"):
-        viz.training(3.0)
+    for history in ({"loss": ["high"]}, {"loss": 3.0}, [2.0, 1.0], 3.0):
+        with pytest.raises(TypeError, match="wants a dict of lists of numbers"):
+            viz.training(history)
 
 
 def test_gradients_that_are_missing_or_odd_are_told_in_words():
@@ -57,17 +53,6 @@ def test_gradients_that_are_missing_or_odd_are_told_in_words():
         assert told in text
 
 
-def test_of_many_gradients_the_first_are_drawn_and_that_is_said():
-    module = tk.nn.Sequential(*(tk.nn.Linear(2, 2) for _ in range(30)))
-    module(tk.ones(1, 2)).sum().backward()
-    picture = viz.gradients(module)
-    assert len(picture.alt.splitlines()) == 42
-    for text in (picture.alt, picture.svg):
-        assert "40\u00a0are\u00a0drawn" in text.replace(" ", "\u00a0")
-    with pytest.raises(TypeError, match="wants a module"):
-        viz.gradients(3)
-
-
 def test_the_benchmark_tells_every_time():
     times = {"cpu": {1: 1.0, 10: 10.0, 100: 100.0}, "cuda": {10: 5.0, 100: 6e-3}}
     rows = [line.split("  ") for line in viz.benchmark(times).alt.splitlines()[1:]]
@@ -77,9 +62,9 @@ def test_the_benchmark_tells_every_time():
         ["10", "10 s", "5 s"],
         ["100", "100 s", "6 ms"],
     ]
-    assert viz.benchmark({}).title == "Nothing was measured"
-    with pytest.raises(TypeError, match="wants"):
-        viz.benchmark([1, 2])
+    for odd in ({}, {"cpu": {}}, {"cpu": {1: 0.0}}, [1, 2]):
+        with pytest.raises(TypeError, match=r"wants .* all above 0"):
+            viz.benchmark(odd)
 
 
 def test_the_landscape_evaluates_the_function():
@@ -98,14 +83,14 @@ def test_a_landscape_without_finite_values_gets_a_sentence():
     for path in (3, [1.0, 2.0], [(1.0, 2.0, 3.0)], [None], tk.ones(3)):
         with pytest.raises(TypeError, match=r"Try: path\.append"):
             viz.landscape(lambda x, y: x, path)
-    with pytest.raises(TypeError, match="wants a function"):
+    with pytest.raises(TypeError, match=r"wants a function of two numbers, and a path"):
         viz.landscape([(1.0, 2.0)])
 
 
 def test_charts_leave_the_users_matplotlib_alone():
     code = (
         "import matplotlib\nbefore = dict(matplotlib.rcParams)\n"
-        "from tensorkit import viz\nviz.training([2.0, 1.0]).svg\n"
+        "from tensorkit import viz\nviz.training({'loss': [2.0, 1.0]}).svg\n"
         "assert dict(matplotlib.rcParams) == before\n"
         "import matplotlib.pyplot as plt\nassert not plt.get_fignums()"
     )
@@ -141,5 +126,5 @@ def test_the_second_chart_is_called_what_it_shows(names, label):
 def test_a_last_digit_does_not_move_a_chart():
     losses = [1 / (n + 1) for n in range(40)]
     moved = [it * (1 + 1e-6) for it in losses]
-    assert viz.training(losses).svg == viz.training(moved).svg
-    assert ">0.25<" in viz.training([0.25, 0.125, 0.5]).svg, "text keeps its digits"
+    assert viz.training({"loss": losses}).svg == viz.training({"loss": moved}).svg
+    assert ">0.25<" in viz.training({"loss": [0.25, 0.125, 0.5]}).svg, "text keeps its digits"

@@ -57,9 +57,9 @@ def made(request):
 
 def test_the_walk_gives_the_engines_gradient(made):
     x, y = made
-    gradient = tk.ones_like(y)
-    (wanted,) = tk.autograd.grad(y, x, gradient, retain_graph=True)
-    text = viz.backward(y, gradient, naive=True).alt
+    y = y.sum() if y.ndim else y
+    (wanted,) = tk.autograd.grad(y, x, retain_graph=True)
+    text = viz.backward(y, naive=True).alt
     shown = re.search(r"x.grad gets (.*) \(x: ", text)[1]
     assert shown == words.values(wanted)
 

@@ -55,7 +55,8 @@ def test_memory_seen_as_two_dtypes_is_drawn_once_for_each():
     array = np.arange(4, dtype=np.int32)
     ints, floats = tk.from_numpy(array), tk.from_numpy(array.view(np.float64))
     first, second = _describe([("ints", ints), ("floats", floats)])
-    assert (first.n_elements, second.n_elements) == (4, 2)
+    assert "4 elements, int32" in first.title
+    assert "2 elements, float64" in second.title
     assert len(second.boxes) == len(second.values) == len(second.lanes[0].seen) == 2
 
 
@@ -79,7 +80,7 @@ def test_a_box_is_marked_exactly_if_the_tensor_sees_it(shape, steps, offset):
 def test_many_elements_are_shortened():
     x = tk.arange(10_000).as_strided((100, 100), (100, 1))
     (row,) = _describe([("x", x), ("y", x[50:, ::7])])
-    assert len(row.boxes) <= MOST_BOXES
+    assert len(row.values) <= MOST_BOXES
     assert {0, 9_999, 5_000, 5_007, 5_100} <= set(row.boxes)
 
 
@@ -143,14 +144,6 @@ def test_wide_values_leave_the_picture_as_wide_as_a_page():
     tk.manual_seed(0)
     picture = viz.memory(x=tk.rand(6, 8) * 1e-5)
     assert float(ET.fromstring(picture.svg).get("width")) <= 1000
-
-
-def test_storages_that_are_parts_of_one_array_are_said_to_overlap():
-    array = np.arange(6.0)
-    whole, part = tk.from_numpy(array), tk.from_numpy(array[2:])
-    told = "The storages of whole and part overlap: both are parts of one array."
-    assert told in viz.memory(whole, part, tk.ones(2)).alt
-    assert "overlap" not in viz.memory(whole, tk.ones(2)).alt
 
 
 def test_an_expanded_dimension_is_said_to_stay_at_one_place():

@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tensorkit.viz import palette
-from tensorkit.viz.drawing import text_width, wrapped
+from tensorkit.viz import drawing
 
 
 def _luminance(colour):
@@ -20,8 +19,8 @@ def _contrast(one, other):
 
 
 GROUNDS = ["PAPER", "LEAF", "RESULT", "FOLDED", "PLAIN", "WRONG", "RIGHT"]
-PAIRS = [*palette.SERIES, *((getattr(palette, it), palette.INK) for it in GROUNDS)]
-PAIRS += [(getattr(palette, it), palette.SOFT) for it in GROUNDS]
+PAIRS = [*drawing.SERIES, *((getattr(drawing, it), drawing.INK) for it in GROUNDS)]
+PAIRS += [(getattr(drawing, it), drawing.SOFT) for it in GROUNDS]
 
 
 @pytest.mark.parametrize(("ground", "text"), PAIRS)
@@ -30,12 +29,5 @@ def test_text_has_the_contrast_that_wcag_asks_for(ground, text):
 
 
 def test_neighbours_differ_in_grey():
-    for (one, _), (other, _) in pairwise(palette.SERIES):
+    for (one, _), (other, _) in pairwise(drawing.SERIES):
         assert _contrast(one, other) > 1.1
-
-
-@pytest.mark.parametrize("text", ["a few words", "x" * 300, "two\nlines", "", "  indented", "数字"])
-def test_wrapped_text_fits_and_loses_nothing(text):
-    lines = wrapped(text, 60, 12)
-    assert all(text_width(line, 12) <= 60 for line in lines)
-    assert "".join("".join(lines).split()) == "".join(text.split())

@@ -111,7 +111,8 @@ def test_an_element_taken_twice_is_said():
 
 
 def test_a_long_index_is_not_written_out():
-    assert "t[list of 60 entries]" in viz.indexing(tk.arange(100), list(range(60))).alt
+    assert viz.indexing(tk.arange(100), list(range(60))).title.startswith("t[[0, 1, 2, 3")
+    assert len(viz.indexing(tk.arange(100), list(range(60))).title) < 120
 
 
 @pytest.mark.parametrize(
