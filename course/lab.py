@@ -13,7 +13,7 @@ import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from course import learner, paths
 from course.errors import CourseError
@@ -69,7 +69,7 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     )
 
     def ready() -> None:
-        turn.close()
+        os.close(turn)
         print(f"The course opens at http://127.0.0.1:{server.port}{page}?token={token}", flush=True)
         if browser != "none" and not has_browser:
             print("No browser was found here: copy this address into yours.", flush=True)
@@ -79,15 +79,15 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     server.start()
 
 
-def _turn() -> IO[str]:
-    """A file that is locked until it is closed: starts at the same moment take turns.
+def _turn() -> int:
+    """A file, by its descriptor, locked until it is closed: two starts at one moment take turns.
 
     Jupyter looks for a free port and takes it later, when its loop runs; another start in between
     would find the same one. Windows has no such locks.
     """
     from jupyter_core.paths import jupyter_runtime_dir
 
-    file = Path(jupyter_runtime_dir(), "course-lab.lock").open("w")
+    file = os.open(Path(jupyter_runtime_dir(), "course-lab.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     with suppress(ImportError, OSError):
         import fcntl
 
