@@ -256,6 +256,7 @@ def test_a_wrong_part_is_named_and_left_out(name, mistake):
     assert joined.functions == {}
 
 
+@pytest.mark.rest
 def test_one_wrong_part_leaves_the_other_five_in_place():
     wrong = CHAPTER["sum-to"].mistakes()[1].answer
     joined = engine.join(**{**OWN, "sum_to": wrong})

@@ -54,6 +54,7 @@ def test_the_environment_has_the_configuration_of_this_checkout(
     assert (ENVIRONMENT / installed).read_bytes() == ours.read_bytes(), "run: make"
 
 
+@pytest.mark.rest
 def test_nbgrader_finds_the_course_from_any_folder(
     course: Path, environment: Mapping[str, str]
 ) -> None:

@@ -56,6 +56,7 @@ def _run(project: Path, *, path: str | None = None) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.rest
 def test_without_a_network_a_sentence_says_what_to_do(project: Path, install: ModuleType) -> None:
     done = _run(project)
     assert done.returncode == 1

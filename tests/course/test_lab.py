@@ -96,6 +96,7 @@ def test_it_opens_the_first_chapter_of_the_learner(server: Server) -> None:
     assert '"name": "read-only"' in page, "the extension manager would ask the package index"
 
 
+@pytest.mark.rest
 def test_formgrader_answers(server: Server) -> None:
     assert "formgrade" in server.get("/formgrader/manage_assignments")
     assert [it["name"] for it in json.loads(server.get("/formgrader/api/assignments"))] == [

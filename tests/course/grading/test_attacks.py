@@ -578,6 +578,7 @@ def test_the_same_each_time_are_chance_and_the_names_of_folders(klass: Class) ->
     assert "course-grading-" not in first
 
 
+@pytest.mark.rest
 def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
     forge = (
         "from course.grading.learner import Learner\n"
@@ -591,6 +592,7 @@ def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
     assert result.score == 20
 
 
+@pytest.mark.rest
 def test_cells_that_had_no_time_left_are_not_to_blame(warm_once: Warm, source: Source) -> None:
     # each had a process of its own that was ended at once, and a sentence: hundreds of them
     limits = replace(LIMITS, seconds=2.0, cell_seconds=5.0)

@@ -278,6 +278,7 @@ def test_a_gradebook_that_lost_grades_gets_them_back(school: School, half: bytes
     assert school.scores() == scores
 
 
+@pytest.mark.rest
 def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,6 +341,7 @@ def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
     assert not list((school.root / "course" / "autograded" / "bob").glob(".*"))
 
 
+@pytest.mark.rest
 def test_ctrl_c_is_told_what_is_kept(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,6 +412,7 @@ def late(school: School, half: bytes) -> Any:
     return config
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("late")
 def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School) -> None:
     with school.gradebook() as book:

@@ -139,6 +139,7 @@ def test_what_is_no_notebook_is_one_sentence(tmp_path: Path, content: bytes) -> 
     assert only.startswith("wrong     It cannot be graded.")
 
 
+@pytest.mark.rest
 def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
     klass: Class, school: School, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def page(school: School, klass_once: Class) -> str:
     return file.read_text(encoding="utf-8")
 
 
+@pytest.mark.rest
 def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Class) -> None:
     listed = page[page.index('id="toc"') : page.index('id="notebook"')]
     for it in klass_once.exercises.values():
@@ -92,6 +93,7 @@ def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Clas
     assert listed.count("A comment on") == 1  # the one that a person wrote
 
 
+@pytest.mark.rest
 def test_the_page_of_feedback_is_whole_without_a_network(page: str) -> None:
     assert "<script" not in page
     assert not re.search(r'(?:src|href)="(?:https?:)?//', re.sub(r"<a [^>]*>", "", page))

@@ -121,6 +121,7 @@ def test_a_warm_process_that_somebody_ended_is_no_zero(
     assert klass_once.grade(klass_once.honest()).score == 20, "the next one finds a new one"
 
 
+@pytest.mark.rest
 def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
     school: School, half: bytes, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,6 +184,7 @@ def test_who_started_nothing_is_told_in_a_word() -> None:
     assert found.need_help()[0][1] == "not started: everything"
 
 
+@pytest.mark.rest
 def test_who_handed_nothing_in_is_named(tmp_path: Path) -> None:
     (tmp_path / "course").mkdir()
     with Gradebook(f"sqlite:///{tmp_path}/course/gradebook.db") as book:
