@@ -192,7 +192,7 @@ def lab(
         )
         first = paths.released_chapters(course_folder)[0]
         assert first in address
-        _open_when_it_answers(page, address.replace(first, CHAPTER))
+        page.goto(address.replace(first, CHAPTER))
         playwright.expect(page.locator(".jp-Notebook .jp-Cell").first).to_be_visible(
             timeout=60 * SECONDS
         )
@@ -200,18 +200,6 @@ def lab(
         lab.shoot("1 opened")
         yield lab
         browser.close()
-
-
-def _open_when_it_answers(page: playwright.Page, address: str) -> None:
-    """Open the address; it is printed a moment before the server listens there."""
-    for _ in range(100):
-        try:
-            page.goto(address)
-        except playwright.Error:
-            page.wait_for_timeout(200)
-        else:
-            return
-    pytest.fail("course lab printed its address and does not answer there")
 
 
 def _positions(course_folder: Path) -> dict[str, int]:
