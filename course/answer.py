@@ -61,6 +61,11 @@ def find(
     note = ""
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
         note = f"{_stopped(last)} This is the version before your last edit."
+    elif last is not None and _is_beside(exercise, last, runs):
+        note = (
+            "This answer stands in a cell of your own. Move it into the answer cell, so that it is "
+            "the one that is graded."
+        )
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
@@ -71,6 +76,12 @@ def find(
     if exercise.is_not_started(value, source):
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
+
+
+def _is_beside(exercise: Exercise, last: Run, runs: Sequence[Run]) -> bool:
+    """Whether the answer was made by another cell than the answer cell, which ran as well."""
+    is_own = last.cell_id not in (None, exercise.id)
+    return is_own and exercise.name in last.bound and any(r.cell_id == exercise.id for r in runs)
 
 
 def _stopped(run: Run) -> str:

@@ -71,6 +71,7 @@ def examine(folder: Path, source: Source) -> list[Finding]:
                 if kind == WRONG and cell["id"] == source.setup:
                     kind, it = REPAIRED, f"{it} Graded with the imports that were released."
                 found.append(Finding(kind, f"{intake.named(cell)}: {it}"))
+    found += _beside(repaired.cells, source)
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
     return sorted(found, key=lambda it: order.index(it.kind))
@@ -164,6 +165,24 @@ def _called(node: ast.Call) -> str:
 def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
     names = [it.name for it in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     return {it.partition(".")[0] for it in names} - {""}
+
+
+def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers that stand in a cell of the learner's own, where the answer cell has another one."""
+    own = [(at, it) for at, it in enumerate(cells) if it["id"] not in source.by_id]
+    for start, answer in enumerate(cells):
+        if not intake.is_answer(answer):
+            continue
+        name = intake.grade_id(answer)
+        check = (at for at, it in enumerate(cells) if intake.grade_id(it) == f"check-{name}")
+        end = next(check, start)
+        others = [it for at, it in own if not start < at < end and intake.defines(it, answer)]
+        if any(it["source"].strip() != answer["source"].strip() for it in others):
+            yield Finding(
+                LOOK,
+                f"The cell {name} and a cell of your own both have an answer. The one in the cell "
+                f"{name} is graded: if the other is the right one, copy it there.",
+            )
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -362,6 +362,7 @@ def repair(content: bytes, source: Source) -> Repaired:
         else:
             placed.setdefault(known["id"], cell)
             last = known["id"]
+    _take_own_answers(ours, placed, after, notes)
     cells = list(after.get(None, []))
     order = list(by_id)
     positions = [order.index(id) for id in placed]
@@ -382,7 +383,8 @@ def repair(content: bytes, source: Source) -> Repaired:
 
 _PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
 _PLURALS |= {"it was": "they were", "was there": "were there", "it is": "they are"}
-_PLURALS |= {"one of them counts": "one of each counts"}
+_PLURALS |= {"one of them counts": "one of each counts", "was as released": "were as released"}
+_PLURALS |= {"the answer in another cell counts": "the answers in other cells count"}
 
 
 def _together(notes: Iterable[str]) -> list[str]:
@@ -513,6 +515,46 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
             placed[known["id"]] = cell
     notes.append(f"The cell {name} was there more than once; one of them counts.")
     return None
+
+
+def _take_own_answers(
+    ours: list[Cell], placed: dict[str, Cell], after: dict[str | None, list[Cell]], notes: list[str]
+) -> None:
+    """Take an answer out of a cell of the learner's own, where the answer cell is as released.
+
+    In the learner's notebook the last definition counts, wherever it stands: so it does here.
+    """
+    own = [cell for cells in after.values() for cell in cells if cell["cell_type"] == "code"]
+    taken: list[Cell] = []
+    for our in ours:
+        answer = placed.get(our["id"])
+        if is_answer(our) and answer is not None and is_untouched(answer, our):
+            found = [cell for cell in own if defines(cell, our)]
+            if found:
+                placed[our["id"]] = found[-1]
+                taken.append(found[-1])
+                notes.append(
+                    f"The cell {grade_id(our)} was as released; the answer in another cell counts."
+                )
+    for cells in after.values():
+        cells[:] = [cell for cell in cells if not any(cell is each for each in taken)]
+
+
+def is_untouched(answer: Cell, our: Cell) -> bool:
+    """Whether an answer cell is as released, or empty."""
+    return answer["source"].strip() in ("", our["source"].strip())
+
+
+def defines(cell: Cell, our: Cell) -> bool:
+    """Whether a cell defines a name that our answer cell defines."""
+    return _definition(our["source"]).search(cell["source"]) is not None
+
+
+@cache
+def _definition(released: str) -> re.Pattern[str]:
+    """What a line begins with that defines a name of this answer cell."""
+    names = "|".join(map(re.escape, sorted(_defined(released)))) or "(?!)"  # which is no name
+    return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
 
 
 def _own(cell: Cell) -> Cell:

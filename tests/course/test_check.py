@@ -566,6 +566,19 @@ def test_a_definition_before_the_line_that_failed_is_the_last_edit():
     assert "1 of 3 cases" in text
 
 
+def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
+    sample, name = load()["sample-strides"], "strides_of"
+
+    def answer(shape):
+        return shape
+
+    stub = Run(1, sample.released_source, sample.id, None, bound=frozenset([name]))
+    own = Run(2, RIGHT, "own", None, bound=frozenset([name]))
+    assert "Move it into the answer cell" in find(sample, {name: answer}, [stub, own]).note
+    assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
+    assert not find(sample, {name: answer}, [own, stub]).note
+
+
 def test_an_answer_and_its_check_in_one_cell_are_checked():
     text = in_cells("def board(rows): return 1", RIGHT + CHECK)
     assert "3 of 3 points" in text

@@ -115,6 +115,16 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
         assert part in text
 
 
+def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:
+    notebook = klass.honest()
+    mine = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
+    notebook["cells"].append({**mine, "id": "the-same"})
+    assert said(tmp_path, notebook) == []
+    notebook["cells"].append({**mine, "source": mine["source"] + "# better", "id": "another"})
+    (only,) = said(tmp_path, notebook)
+    assert only.startswith(f"look      The cell {ID} and a cell of your own both have an answer.")
+
+
 def test_a_notebook_that_names_no_release_is_not_called_an_older_one(
     klass: Class, tmp_path: Path
 ) -> None:
