@@ -132,7 +132,15 @@ def update(
                 "what the new release left out."
             )
         print(f"The old notebook is {done.kept}.")
-    print(RELOAD if updated else "You have the newest release already; nothing was changed.")
+    others = [name for name in chapters if learner.is_released_otherwise(root, name)]
+    if others:
+        print(
+            f"Your class's exchange has another release of {', '.join(others)} than this course "
+            "folder. Get the newer course first (git pull, or the newer bundle), then run this "
+            "again."
+        )
+    if updated or not others:
+        print(RELOAD if updated else "You have the newest release already; nothing was changed.")
 
 
 @app.command(rich_help_panel=LEARN)

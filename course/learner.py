@@ -21,6 +21,7 @@ from nbformat.sign import NotebookNotary
 
 from course import files, paths, record
 from course.errors import CourseError
+from course.settings import settings
 
 OLDER = "older"
 
@@ -170,6 +171,18 @@ def _is_current(root: Path, chapter: str) -> bool:
     folders = (paths.work(root), paths.notebooks(root))
     mine, released = (_read(paths.notebook_in(folder, chapter)).metadata for folder in folders)
     return bool(mine.get("course") == released.get("course"))
+
+
+def is_released_otherwise(root: Path, chapter: str) -> bool:
+    """Whether the class's exchange has another release of a chapter than this course folder."""
+    outbound = root / settings().exchange / settings().course_id / "outbound"
+    theirs = paths.notebook_in(outbound, chapter)
+    try:
+        released = _read(theirs) if theirs.is_file() else None
+    except (CourseError, OSError):  # nbgrader says what is wrong with it
+        return False
+    ours = _read(paths.notebook_in(paths.notebooks(root), chapter))
+    return released is not None and released.metadata.get("course") != ours.metadata.get("course")
 
 
 def _answers(notebook: NotebookNode) -> dict[str, Any]:

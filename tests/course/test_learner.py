@@ -14,6 +14,7 @@ from tiny import DOUBLE, HALF, TinyExercise
 from course import exercise, files, learner, paths, release
 from course.build import _write
 from course.errors import CourseError
+from course.settings import settings
 from course.text import chapter_from
 
 ANSWER = "def double(n):\n    return n + n"
@@ -180,6 +181,16 @@ def test_update_carries_answers_over_and_keeps_the_old_notebook(course: Path) ->
     assert _source(course, "double-it") == ANSWER
     assert _source(course, "exercise-double-it") == "Clearer."
     assert _said(course) == []
+
+
+def test_another_release_in_the_exchange_is_noticed(course: Path) -> None:
+    outbound = course / settings().exchange / settings().course_id / "outbound" / "01_numbers"
+    shutil.copytree(paths.notebooks(course) / "01_numbers", outbound)
+    assert not learner.is_released_otherwise(course, "01_numbers")
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    assert learner.is_released_otherwise(course, "01_numbers")
+    paths.notebook_in(outbound.parent, "01_numbers").write_text("no notebook")
+    assert not learner.is_released_otherwise(course, "01_numbers")
 
 
 def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None:
