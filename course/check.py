@@ -6,10 +6,12 @@ found by `answer`, run by `runner`, compared by `compare`.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 import re
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,13 +52,15 @@ def judge(
     seed: object = SEED,
     seconds: float = 5.0,
     run: RunCase = run_case,
+    source: str | None = None,
 ) -> Report:
     """The report on `value` as the answer to `exercise`, without any notebook.
 
     seed: of the draw. seconds: for all cases together. run: what runs the answer in one case.
+    source: the answer's program, where it is known: what a sentence says of it is looked up there.
     """
     tried = list(trials(exercise, value, seed, Budget(seconds), run))
-    rows = [_row(exercise, trial, seconds) for trial in tried]
+    rows = [_row(exercise, trial, seconds, source or "") for trial in tried]
     passed = [trial.case.weight for trial in tried if trial.is_passed]
     # all of them is 1 exactly, however the weights add up
     share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
@@ -126,7 +130,9 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
         with _ONE_AT_A_TIME:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
-                report = judge(exercise, found.value, seconds=settings().seconds)
+                report = judge(
+                    exercise, found.value, seconds=settings().seconds, source=found.source
+                )
             else:
                 report = nothing_to_check(exercise, found)
             # a note on an edit that did not run says already what to do
@@ -263,8 +269,13 @@ def _recognised(
 
 
 def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
-    """True if both did the same in every case; where all raised, with the same words too."""
+    """True if both did the same in every case; where all raised, with the same words too.
+
+    A mistake that prints is not that of an answer that prints nothing.
+    """
     if not all(mine.agrees_with(its) for mine, its in telling):
+        return False
+    if any(its.printed.strip() and not mine.printed.strip() for mine, its in telling):
         return False
     said = [[re.sub(r"\d+", "", it.message[0]) for it in pair] for pair in telling]
     return any(its.ended == "returned" for _, its in telling) or all(a == b for a, b in said)
@@ -273,7 +284,7 @@ def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
 # Words
 
 
-def _row(exercise: Exercise, trial: Trial, seconds: float) -> Row:
+def _row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
     label, mine, right = trial.case.label, trial.mine, trial.right
     call = exercise.describe_call(trial.case.args, compare.as_code) + _layouts(trial.case.args)
     if trial.is_passed:
@@ -284,10 +295,25 @@ def _row(exercise: Exercise, trial: Trial, seconds: float) -> Row:
         tip = exercise.advice(*trial.case.args) or ""
         if mine.value is ...:
             return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
-        return Row(label, "failed", "", _shown(mine), "", f"{tip} Run the expression and look.")
-    return Row(
-        label, "failed", call, _shown(mine), _shown(right), _advice(exercise, trial, seconds)
-    )
+        tip = _another_kind(mine.value, right.value) or f"{tip} Run the expression and look."
+        return Row(label, "failed", "", _shown(mine), "", tip)
+    tip = _advice(exercise, trial, seconds, source)
+    return Row(label, "failed", call, _shown(mine), _shown(right), tip)
+
+
+def _another_kind(predicted: Any, right: Any) -> str | None:
+    """What to write, where a prediction is of another kind than the right one."""
+    written = {
+        bool: "`True` or `False`, without quotes",
+        str: "a text in quotes",
+        int: "a number, without quotes",
+        list: "a list in brackets, such as `[2, 3]`, without quotes",
+    }
+    kinds = {float: int, tuple: list}
+    mine, its = (kinds.get(type(value), type(value)) for value in (predicted, right))
+    if mine is its or its not in written:
+        return None
+    return f"This prediction is {compare.kind(predicted)}; write {written[its]}."
 
 
 def _shown(outcome: Outcome) -> str:
@@ -301,8 +327,33 @@ def _shown(outcome: Outcome) -> str:
     return f"{named}\n{outcome.where}" if outcome.where else named
 
 
-def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
+def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
     mine, right = trial.mine, trial.right
+    if stopped := _about_stop(exercise, mine, seconds):
+        return stopped
+    own = _unless_there(exercise.advice(*trial.case.args), source)
+    if mine.ended == "raised":
+        repair = _unless_there(mine.message[1].removeprefix("Try: "), source)
+        return own or repair or _about_error(mine, exercise.name)
+    if right.ended == "raised":
+        return own or f"Here it should raise {type(right.error).__name__}."
+    if mine.changed:
+        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
+        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
+    found = compare.difference(mine.value, right.value)
+    if mine.value is None and right.value is not None:
+        found = "It is None. A function gives None where it ends without `return` and a value."
+        if _returns_nothing(source, exercise.name):
+            found = "It is None: is a `return` missing?"
+    if isinstance(right.value, bool | int | float | str) and isinstance(
+        mine.value, type(right.value)
+    ):
+        found = None  # "got" and "expected" say it already
+    return " ".join(filter(None, [found, own]))
+
+
+def _about_stop(exercise: Exercise, mine: Outcome, seconds: float) -> str | None:
+    """What to do where the answer was not allowed to go on."""
     if mine.ended == "timed out":
         return (
             f"It did not end within {seconds:g} seconds and was stopped. Look for a loop whose "
@@ -313,22 +364,27 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float) -> str:
     if isinstance(mine.error, SystemExit):
         return "`exit()` ends the whole program. A function ends with `return`."
     if isinstance(mine.error, RecursionError):
-        return "The function calls itself without end: which case should stop it?"
-    own = exercise.advice(*trial.case.args)
-    if mine.ended == "raised":
-        _, repair = mine.message
-        return own or repair.removeprefix("Try: ") or _about_error(mine, exercise.name)
-    if right.ended == "raised":
-        return own or f"Here it should raise {type(right.error).__name__}."
-    if mine.changed:
-        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
-        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
-    found = compare.difference(mine.value, right.value)
-    if isinstance(right.value, bool | int | float | str) and isinstance(
-        mine.value, type(right.value)
-    ):
-        found = None  # "got" and "expected" say it already
-    return " ".join(filter(None, [found, own]))
+        return (
+            "Calls inside of calls went deeper than Python allows. Either no case ends them, or "
+            "there are too many steps for calls: a loop has no such limit."
+        )
+    return None
+
+
+def _unless_there(advice: str | None, source: str) -> str | None:
+    """Advice, unless a call or an option that it names stands in the answer already."""
+    named = re.findall(r"\.\w+_?\((?=\))|\w+=True", advice or "")
+    return None if any(each in source.replace(" ", "") for each in named) else advice
+
+
+def _returns_nothing(source: str, name: str) -> bool:
+    """Whether a function is in the source, and nowhere in it a `return` with a value."""
+    try:
+        nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    is_there = any(isinstance(node, ast.FunctionDef) and node.name == name for node in nodes)
+    return is_there and not any(isinstance(node, ast.Return) and node.value for node in nodes)
 
 
 _LOOK_AT = {

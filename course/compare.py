@@ -37,7 +37,7 @@ def difference(got: Any, expected: Any) -> str | None:
     'It is 12 where 3 is expected.'
     """
     if got is None and expected is not None:
-        return "It is None: is a `return` missing?"
+        return "It is None; a value is expected."
     if got is ... and expected is not ...:
         return "Here is still a `...`."
     if kind(got) in _CALLABLE and kind(expected) not in _CALLABLE:
@@ -267,7 +267,7 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
     if len(got) != len(expected):
         return f"Its length is {len(got)}; expected is {len(expected)}."
     for position, (one, other) in enumerate(zip(got, expected, strict=True)):
-        found = _inside(one, other)
+        found = difference(one, other)
         if found is not None:
             return _within(f"Entry {position}", found)
     return None
@@ -282,7 +282,7 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
     if missing:
         return f"The entry {show(missing[0], 80)} is missing."
     for key, value in expected.items():
-        found = _inside(got[key], value)
+        found = difference(got[key], value)
         if found is not None:
             return _within(str(key), found)
     return None
@@ -292,12 +292,6 @@ def _unseen(got: Any, expected: Seen) -> str:
     """What was returned instead of that which the exercise looks at."""
     asked = next((it for it in expected.values() if type(it) is not bool), None)
     return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
-
-
-def _inside(got: Any, expected: Any) -> str | None:
-    """The difference of two entries: where one is None, something was returned all the same."""
-    is_missing = got is None and expected is not None
-    return "It is None; a value is expected." if is_missing else difference(got, expected)
 
 
 def _within(place: str, found: str) -> str:

@@ -7,6 +7,7 @@ check together, so that an endless loop costs a learner a few seconds and not a 
 
 from __future__ import annotations
 
+import sysconfig
 import time
 import traceback
 import warnings
@@ -86,7 +87,7 @@ def run_case(
             raise
         except BaseException as error:
             outcome.ended, outcome.error = "raised", error
-            outcome.message, outcome.where = compare.text_of(error), _where(error)
+            outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
         outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
 
     with warnings.catch_warnings(record=True) as caught:
@@ -114,13 +115,22 @@ def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:
     return () if is_ours else exercise.without
 
 
-def _where(error: BaseException) -> str:
-    """The innermost line of the learner's own code: `line 3: return a + b`."""
+def _where(error: BaseException, answer: Any) -> str:
+    """The innermost line of the learner's own code: `line 3: return a + b`.
+
+    A line of the answer's own cell comes before one of a cell that it calls.
+    """
     if isinstance(error, RecursionError):
         return ""
-    own = (tk.__path__[0], __file__.rpartition("runner")[0])
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        is_own = frame.filename.startswith(own) or "site-packages" in frame.filename
-        if frame.line and not is_own:
-            return f"line {frame.lineno}: {frame.line}"
+    libraries = (tk.__path__[0], __file__.rpartition("runner")[0], sysconfig.get_path("stdlib"))
+    cell = getattr(getattr(answer, "__code__", None), "co_filename", None)
+    frames = [
+        frame
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if frame.line and not frame.filename.startswith(libraries)
+        if "site-packages" not in frame.filename
+    ]
+    for frame in sorted(frames, key=lambda frame: frame.filename != cell):
+        other = "" if cell in (None, frame.filename) else " of another cell"
+        return f"line {frame.lineno}{other}: {frame.line}"
     return ""

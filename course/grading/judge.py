@@ -449,8 +449,9 @@ class Judging:
         if found.state != "ready":
             report = nothing_to_check(it, found)
         else:
+            run = self._runner(caller)
             report = check_with(
-                it, value, seed=self.seed, seconds=seconds, run=self._runner(caller)
+                it, value, seed=self.seed, seconds=seconds, run=run, source=found.source
             )
         return with_note(report, found.note)
 

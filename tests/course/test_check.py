@@ -443,8 +443,11 @@ def _run_in_python(program: str) -> str:
 
 
 def test_none_alone_is_not_not_started():
-    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('sample-strides')")
+    text = _run_in_python("def strides_of(shape):\n    x = 1\n# %%\ncheck('sample-strides')")
     assert "is a `return` missing?" in text
+    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('sample-strides')")
+    assert "missing" not in text
+    assert "A function gives None where it ends without" in text
 
 
 RIGHT = "def strides_of(shape):\n    return sample.strides_of(shape)\n"
@@ -786,3 +789,66 @@ counted = tk.numel
 def test_a_refused_function_is_refused_under_every_name(answer):
     report = judge(load()["sample-without"], answer)
     assert "what you are asked to write" in report.rows[0].got
+
+
+# No sentence says what is not so
+
+
+def advice(source, name="strides_of"):
+    """What the first failure of an answer with this source is advised."""
+    namespace = {"sample": sample, "tk": tk}
+    exec(source, namespace)
+    report = judge(load()["sample-strides"], namespace[name], source=source)
+    return next(row.tip for row in report.rows if row.status == "failed")
+
+
+def test_deep_calls_are_not_called_endless():
+    tip = advice("def strides_of(shape, n=0):\n    return strides_of(shape, n + 1)")
+    assert "deeper than Python allows" in tip
+    assert "without end" not in tip
+
+
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [("x.backward()", True), ("x.requires_grad_(); tk.ones(2).sum().backward()", False)],
+)
+def test_a_repair_that_stands_in_the_answer_is_not_said(line, is_said):
+    tip = advice(f"def strides_of(shape):\n    x = tk.ones(())\n    {line}")
+    assert ("requires_grad_()" in tip) == is_said
+
+
+def test_the_line_that_is_named_is_one_of_the_learners():
+    answer = "import statistics\ndef strides_of(shape):\n    return statistics.mean([])"
+    assert "got" not in advice(answer)
+    text = words(answer + "\n", "check('sample-strides')")
+    assert "line 3: return statistics.mean([])" in text
+
+
+def test_a_line_of_another_cell_is_said_to_be_one():
+    text = words("def other(): return 1 / 0\n", "strides_of = lambda shape: other()\n", CHECK)
+    assert "line 1: strides_of = lambda shape: other()" in text
+
+
+@pytest.mark.parametrize(
+    ("predicted", "said"),
+    [
+        (4, "a whole number; write a text in quotes"),
+        (["int64"], "a list; write a text in quotes"),
+        ("float64", "Whole numbers become int64."),
+    ],
+)
+def test_a_prediction_of_another_kind_is_told_how_to_write_it(predicted, said):
+    predictions = dict.fromkeys(load()["sample-dtype"].questions, predicted)
+    assert said in judge(load()["sample-dtype"], predictions).rows[0].tip
+
+
+def test_an_answer_that_prints_nothing_is_not_said_to_print():
+    def silent(fahrenheit):
+        fahrenheit - 32
+
+    def printing(fahrenheit):
+        print((fahrenheit - 32) / 1.8)
+
+    celsius = load()["celsius"]
+    assert judge(celsius, printing).mistake == "prints"
+    assert judge(celsius, silent).mistake == ""

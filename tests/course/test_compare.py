@@ -27,7 +27,7 @@ SAME = [
 ]
 
 DIFFERENT = [
-    (None, 3, "is a `return` missing?"),
+    (None, 3, "It is None; a value is expected."),
     (..., 3, "still a `...`"),
     (tk.tensor(3), 3, "`.item()`"),
     (True, 1, "expected is a whole number"),
