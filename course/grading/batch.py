@@ -12,6 +12,7 @@ import os
 import secrets
 import select
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -74,7 +75,8 @@ def profile_for(*, unsafe: bool = False) -> str:
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
-    found = [(it.name, it / chapter) for it in _folders(root, chapter) if why_not(it) is None]
+    sound = [it for it in _folders(root, chapter) if why_not(it, chapter) is None]
+    found = [(it.name, it / chapter) for it in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
         raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
@@ -87,13 +89,30 @@ def _folders(root: Path, chapter: str) -> list[Path]:
     return [it for it in found if (it / chapter).is_dir() and not it.name.startswith(".")]
 
 
-def why_not(folder: Path) -> str | None:
+def why_not(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
+    if others := _others(folder, chapter):
+        return (
+            f"it belongs to {', '.join(map(intake.account, others))}, and everybody may write there"
+        )
     if len(folder.name) > LONGEST_NAME:
         return f"its name is longer than the {LONGEST_NAME} characters that a gradebook takes"
     return None if _is_sound(folder.name) else "its name is not UTF-8, which a gradebook needs"
+
+
+def _others(folder: Path, chapter: str) -> list[int]:
+    """Users who put a submission here for somebody else, where everybody may write."""
+    above = (folder.stat(), folder.parent.stat())
+    if not any(it.st_mode & stat.S_IWOTH for it in above):
+        return []
+    try:
+        found = intake.owners_of(folder / chapter) | {above[0].st_uid}
+    except (OSError, Refused):  # `taken_in` says why
+        return []
+    known = {os.getuid(), 0, above[1].st_uid}
+    return sorted(it for it in found - known if intake.account(it) != folder.name)
 
 
 def _is_sound(name: str) -> bool:
@@ -105,7 +124,7 @@ def _is_sound(name: str) -> bool:
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission that is not graded."""
-    found = ((it, why_not(it)) for it in _folders(root, chapter))
+    found = ((it, why_not(it, chapter)) for it in _folders(root, chapter))
     return [f"{ascii(it.name)[:150]} is not graded: {why}." for it, why in found if why]
 
 

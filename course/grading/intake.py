@@ -132,7 +132,7 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
     notes: list[str] = []
     with _opened(str(folder)) as opened:
         names = sorted(it.name for it in _entries(opened))
-        links = [it for it in names if stat.S_ISLNK(_mode(opened, it))]
+        links = [it for it in names if stat.S_ISLNK(_status(opened, it).st_mode)]
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
         content = _notebook(opened, [it for it in names if it not in links], chapter, notes)
@@ -140,17 +140,26 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
         return Handed(learner, chapter, content, timestamp, tuple(notes))
 
 
-def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]]) -> list[str]:
+def collect(
+    folder: Path,
+    to: Path,
+    ignored: Callable[[str, list[str]], Set[str]],
+    owners: Set[int] | None = None,
+) -> list[str]:
     """Copy the regular files of a folder that its learner can change meanwhile.
 
-    to: a folder that is made. ignored: those of some names that are not wanted. What is left out
-    is named in the list: links, devices, what is too large, too deep or cannot be read.
+    to: a folder that is made. ignored: those of some names that are not wanted. owners: the users
+    to whom the folder and its files may belong; None for any. What is left out is named in the
+    list: links, devices, what is too large, too deep, of somebody else or cannot be read.
+
+    Raises Refused if the folder belongs to somebody else.
     """
     left_out: list[str] = []
     files, room = MOST_FILES - 1, MOST_COLLECTED  # beside them lies the time
 
     def copy(opened: Folder, to: Path, depth: int) -> None:
         nonlocal files, room
+        _check_owner(_status(opened, "."), owners)
         to.mkdir(parents=True)
         names = [it.name for it in os.scandir(opened)]
         wanted = set(names) - ignored("", names)
@@ -159,11 +168,11 @@ def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]
             try:
                 if files < 0:
                     raise Refused(f"There are more than {MOST_FILES} files.")
-                if stat.S_ISDIR(_mode(opened, name)) and depth < DEEPEST:
+                if stat.S_ISDIR(_status(opened, name).st_mode) and depth < DEEPEST:
                     with _opened(name, opened) as inner:
                         copy(inner, to / name, depth + 1)
                 else:
-                    content = _content(opened, name)
+                    content = _content(opened, name, owners)
                     room -= len(content)
                     if room < 0:
                         raise Refused("All files together are too large.")
@@ -180,6 +189,28 @@ def collect(folder: Path, to: Path, ignored: Callable[[str, list[str]], Set[str]
 
 MOST_NAMED = 20
 """Files that were left out which are named."""
+
+
+def owners_of(folder: Path) -> set[int]:
+    """The numbers of the users to whom a folder and its entries belong."""
+    with _opened(str(folder)) as opened:
+        names = [".", *(it.name for it in _entries(opened))]
+        return {_status(opened, it).st_uid for it in names}
+
+
+def account(uid: int) -> str:
+    """The name of a user of this machine, or the number of one who has none."""
+    import pwd  # Windows has none
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"the user number {uid}"
+
+
+def _check_owner(found: os.stat_result, owners: Set[int] | None) -> None:
+    if owners is not None and found.st_uid not in owners:
+        raise Refused(f"It belongs to {account(found.st_uid)}.")
 
 
 Folder = int | str
@@ -256,7 +287,7 @@ def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) 
     raise Refused(f"There is no notebook {expected}{there}. {AGAIN}")
 
 
-def _content(folder: Folder, name: str) -> bytes:
+def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes:
     path, inside = _at(folder, name)
     opened = os.open(path, _FILE, dir_fd=inside)
     found = os.fstat(opened)
@@ -264,6 +295,7 @@ def _content(folder: Folder, name: str) -> bytes:
         os.close(opened)
         raise Refused(f"{_shown(name)} is not a file.")
     with os.fdopen(opened, "rb") as file:
+        _check_owner(found, owners)
         if found.st_size > MOST_BYTES:
             raise Refused(_too_large(found.st_size))
         return file.read(MOST_BYTES + 1)[:MOST_BYTES]
@@ -296,9 +328,9 @@ def _too_large(size: int) -> str:
     )
 
 
-def _mode(folder: Folder, name: str) -> int:
+def _status(folder: Folder, name: str) -> os.stat_result:
     path, inside = _at(folder, name)
-    return os.stat(path, dir_fd=inside, follow_symlinks=False).st_mode
+    return os.stat(path, dir_fd=inside, follow_symlinks=False)
 
 
 def _timestamp(folder: Folder, notes: list[str]) -> str | None:

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import logging
 import os
+import pwd
 import secrets
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course import extras, files, paths
+from course.errors import CourseError
 from course.grading import agreement, batch, intake, judge
 from course.grading.batch import Hand, Job
 from course.grading.gradebook import ChapterEntries
@@ -60,7 +62,11 @@ class Intake(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The released notebook; `Judged` fills it from the submission itself."""
         extras.needed("nh3", "teach", "Grading")
-        source = _source(resources["nbgrader"]["assignment"])
+        learner, chapter = (str(resources["nbgrader"][it]) for it in ("student", "assignment"))
+        why = batch.why_not(paths.course_root() / "course" / "submitted" / learner, chapter)
+        if why is not None:
+            raise CourseError(f"{learner!r} is not graded: {why}.")
+        source = _source(chapter)
         agreement.check_notebooks(source)
         judge.check_definitions(source)
         entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
@@ -152,7 +158,59 @@ def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's collector, which follows no link and notes the time itself."""
+    """nbgrader's collector, which follows no link, and notes owner and time itself.
+
+    A folder of the exchange is named LEARNER+CHAPTER+TIME+RANDOM, by whoever made it. So it counts
+    only if it belongs to the account of that name, with all that is in it, or to whoever collects:
+    on a hub where all have one user, that is everybody. `check_owner` switches this off.
+    """
+
+    src_records: list[dict[str, Any]]
+
+    def init_src(self) -> None:
+        """Find the submission of each learner that is to be collected."""
+        super().init_src()
+        self.src_records = [it for it in self.src_records if it["username"]]
+
+    def _path_to_record(self, path: str) -> dict[str, Any]:
+        name = Path(path).name
+        moment = _noted(name) or datetime.fromtimestamp(0, UTC)  # nbgrader stops at what is none
+        timestamp = moment.replace(tzinfo=None)
+        return {"username": name.rsplit("+", 3)[0], "filename": name, "timestamp": timestamp}
+
+    def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Of the submissions in one learner's name those that are the learner's, newest first."""
+        own = [it for it in records if self._is_own(it)]
+        found: list[dict[str, Any]] = super()._sort_by_timestamp(own)
+        return found or [{**records[0], "username": ""}]
+
+    def _is_own(self, record: dict[str, Any]) -> bool:
+        learner = record["username"]
+        owners = self._owners(learner)
+        try:
+            found = intake.owners_of(Path(self.inbound_path, record["filename"]))
+        except (OSError, Refused):  # `do_copy` says why
+            return True
+        others = sorted(found - (found if owners is None else owners))
+        if others:
+            self.log.error(
+                "%r is not collected: it is in the name of %r and belongs to %r, the folder or a "
+                "file in it. What %r handed in counts. (Where learners have other names than their "
+                "accounts: c.ExchangeCollect.check_owner = False.)",
+                record["filename"],
+                learner,
+                ", ".join(map(intake.account, others)),
+                learner,
+            )
+        return not others
+
+    def _owners(self, learner: str) -> set[int] | None:
+        """The users to whom a submission of this learner's may belong; None if anybody."""
+        if not self.check_owner:
+            return None
+        with contextlib.suppress(KeyError):
+            return {os.getuid(), pwd.getpwnam(learner).pw_uid}
+        return {os.getuid()}
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy the regular files of a submission, and the time at which it arrived."""
@@ -161,7 +219,8 @@ class Collect(ExchangeCollect):
         try:
             arrived = datetime.fromtimestamp(Path(src).lstat().st_ctime, UTC)
             ignored = shutil.ignore_patterns(*self.coursedir.ignore)
-            left_out = intake.collect(Path(src), beside, ignored)
+            owners = self._owners(Path(src).name.rsplit("+", 3)[0])
+            left_out = intake.collect(Path(src), beside, ignored, owners)
         except (OSError, Refused) as problem:  # a link, a file, a folder that is closed
             self.log.warning("%s is not collected: %s", src, problem)
             shutil.rmtree(beside, ignore_errors=True)
@@ -209,6 +268,6 @@ def _noted(folder: str) -> datetime | None:
     """The time in the name of a folder of the exchange: NAME+CHAPTER+TIME+..."""
     try:
         found = parse_utc(folder.rsplit("+", 3)[2])
-    except (IndexError, ValueError, AttributeError):
+    except (IndexError, ValueError, AttributeError, OverflowError):
         return None
     return found.replace(tzinfo=UTC) if found is not None else None
