@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 UNKNOWN = "unknown"
-LONGEST = 100_000
+LONGEST = 20_000
 """Characters of a cell that is looked into."""
 
 

@@ -325,7 +325,8 @@ class Hand:
             self.was_ready = True
             return None
         self.job = None
-        return Result.from_json(blocks[0].tobytes().decode(), timings=said)
+        text, page = (it.tobytes().decode() for it in blocks)
+        return Result.from_json(text, timings=said, page=page)
 
     def close(self) -> None:
         """End the program; it is started again with the next job."""
@@ -398,7 +399,7 @@ def grade(
             with _told(f"The result of {result.learner} was not written"):
                 if force or not writer.is_applied(result):
                     writer.apply(result)
-            done.append(replace(result, notebook={}))  # thousands of them are kept
+            done.append(replace(result, notebook={}, page=""))  # thousands of them are kept
             watch(result, len(done), len(found))
 
         def jobs() -> Iterator[Job]:
@@ -409,9 +410,10 @@ def grade(
                     continue
                 job = Job(handed, judge.seed_of(secret, handed))
                 earlier = None if force else stored(root, name, chapter)
-                if earlier is not None and is_of(earlier, job, source, profile):
+                is_known = earlier is not None and is_of(earlier, job, source, profile)
+                if earlier is not None and is_known and writer.is_applied(earlier):
                     finish(earlier)
-                else:
+                else:  # a run that was broken off: the worker writes its page, too
                     yield job
 
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:

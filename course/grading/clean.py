@@ -12,8 +12,12 @@ import binascii
 import html
 import itertools
 import re
+import time
 from dataclasses import dataclass
 from typing import Any
+
+from course.errors import TimeLimit
+from course.limited import limited
 
 Output = dict[str, Any]
 
@@ -51,12 +55,32 @@ take seconds where a text is made to. What is more stands there as text, of an o
 """
 
 
+MOST_PAGE, MOST_CODE = 2_000_000, 60_000
+"""Of one notebook: characters of HTML that its outputs become on a page; of a learner's code, each
+of which may become twenty of colour."""
+LONGEST_RENDERED = 1.0
+"""Seconds for all markdown of one notebook: some texts cost a renderer the square of their length.
+"""
+
+
 @dataclass
 class Room:
     """How much of one notebook may still be rendered."""
 
     tags: int = MOST_TAGS
     markdown: int = MOST_MARKDOWN
+    page: int = MOST_PAGE
+    code: int = MOST_CODE
+    seconds: float = LONGEST_RENDERED
+
+
+def cut_code(source: str, room: Room) -> str:
+    """A cell's program as far as there is room for it on the page."""
+    room.code -= len(source)
+    if room.code >= 0:
+        return source
+    beginning = source[: max(0, len(source) + room.code)]
+    return f"{beginning}\n# [The rest is not shown: the notebook's code is too long for a page.]"
 
 
 def clean_html(text: str, room: Room | None = None) -> str:
@@ -111,30 +135,58 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
     >>> clean_markdown('<img src="x" onerror="alert(1)"> a')
     '<div><p><img> a</p></div>'
     """
+    from nbconvert.filters.markdown import markdown2html  # half a second
+
     room = room or Room()
     room.markdown -= len(source)
     source = _SPACES.sub(" " * 100, source)  # a row of them costs its square to render
-    if room.markdown < 0:
-        rendered = f"<pre>{html.escape(source)}</pre>"
-    elif _HARMLESS.fullmatch(source):
-        return source
-    else:
-        from nbconvert.filters.markdown import markdown2html  # half a second
-
-        try:
+    found: list[str] = []
+    begun = time.monotonic()
+    try:
+        if room.markdown >= 0 and room.seconds > 0:
             told = _PASTED.sub(r"*(a picture: \1)*", source)
-            rendered = clean_html(markdown2html(told), room).strip()
-        except Exception:  # a picture that is not there, a quote within a thousand quotes
-            rendered = f"<pre>{html.escape(source)}</pre>"
+            limited(lambda: found.append(markdown2html(told)), room.seconds)
+    except (Exception, TimeLimit):  # a picture that is not there, a quote within a thousand quotes
+        pass
+    room.seconds -= time.monotonic() - begun
+    if found and _HARMLESS.fullmatch(source):
+        return source  # whoever renders it again needs no longer
+    rendered = clean_html(found[0], room).strip() if found else _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(it.rstrip() for it in re.split(r"\n+", rendered))
-    return f"<div>{lines.replace('¶', '')}</div>"
+    # nbconvert looks from each bracket on for the end of a link to a file
+    return f"<div>{lines.replace('¶', '').replace('[', '&#91;')}</div>"
+
+
+def _as_text(source: str) -> str:
+    """The beginning of a text as it was typed, with no sign in it that begins a formula."""
+    shown = html.escape(source[:MOST_LEFT]).replace("\\", "&#92;").replace("$", "&#36;")
+    rest = "\n[The rest is left out: it takes too long to show.]" * (len(source) > MOST_LEFT)
+    return f"<pre>{shown}{rest}</pre>"
 
 
 def clean_outputs(outputs: list[Any], room: Room | None = None) -> list[Output]:
     """Outputs of a cell in the shape that notebooks have, with what is known to be harmless."""
     room = room or Room()
-    return [it for output in outputs if (it := _clean(output, room)) is not None]
+    cleaned = (it for output in outputs if (it := _clean(output, room)) is not None)
+    return [it if _fits(it, room) else dict(_TOO_LARGE) for it in cleaned]
+
+
+_TOO_LARGE = {
+    "output_type": "stream",
+    "name": "stdout",
+    "text": "[This output is not shown: the notebook's outputs are too large for a page.]\n",
+}
+
+
+def _fits(output: Output, room: Room) -> bool:
+    """Whether there is room on the page for an output."""
+    shown = [output.get("text", ""), *output.get("data", {}).values(), *output.get("traceback", ())]
+    size = 200 + sum(len(html.escape(it)) + 60 * it.count("\x1b") for it in shown)  # of colour
+    if size > room.page:
+        return False
+    room.page -= size
+    return True
 
 
 def _clean(output: Any, room: Room) -> Output | None:

@@ -101,8 +101,8 @@ class Cluster:
         for future in done:
             job = sent.pop(future.key)
             try:
-                text, timings = future.result()
-                yield Result.from_json(text, timings=timings)
+                text, timings, page = future.result()
+                yield Result.from_json(text, timings=timings, page=page)
             except KilledWorker:
                 yield batch.set_aside(job, source)
             except Exception as problem:
@@ -136,7 +136,7 @@ def _described() -> tuple[dict[str, str], list[str]]:
 
 def _graded(
     chapter: str, digest: str, job: Job, profile: str, limits: Limits
-) -> tuple[str, dict[str, float]]:
+) -> tuple[str, dict[str, float], str]:
     """One result, from a checker that stays for this thread's next submission."""
     wanted = (digest, profile, limits)
     if getattr(_own, "wanted", None) != wanted:
@@ -145,4 +145,4 @@ def _graded(
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
         _own.hand, _own.wanted = Hand(number, Source.from_json(chapter), profile, limits), wanted
     result = batch.one(_own.hand, job)
-    return result.to_json(), dict(result.timings)
+    return result.to_json(), dict(result.timings), result.page

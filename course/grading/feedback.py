@@ -7,7 +7,9 @@ the browser to run any.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from course import exercise, extras
+from course.errors import TimeLimit
+from course.limited import limited
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _FORMGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader")
@@ -27,6 +31,9 @@ _OF_NBGRADER = _FORMGRADER / "templates"
 _STYLE = _FORMGRADER.joinpath("static", "node_modules", "bootstrap", "dist", "css")
 MOST = 2000
 """Characters of one formula."""
+LONGEST, _LEFT = 2.0, "seconds for formulas"
+"""Seconds for the formulas of one notebook, each of its texts a twentieth at least; where
+nbconvert's resources note what is left of them."""
 
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|~~~.*?~~~|`[^`\n]*`|<(?P<tag>pre|code)\b.*?</(?P=tag)>|\\\$"
@@ -91,11 +98,21 @@ class Formulas(Preprocessor):
     ) -> tuple[Any, dict[str, Any]]:
         """The cell, with MathML where it is markdown."""
         if cell.cell_type == "markdown":
-            cell.source = with_mathml(cell.source)
+            cell.source = _in_time(cell.source, resources)
         marks = cell.metadata.get("nbgrader", {})
         if isinstance(marks.get("comment"), str):
-            marks["comment"] = with_mathml(marks["comment"])
+            marks["comment"] = _in_time(marks["comment"], resources)
         return cell, resources
+
+
+def _in_time(text: str, resources: dict[str, Any]) -> str:
+    """A text with its formulas as MathML, as it was if a notebook's formulas take too long."""
+    left = resources.get(_LEFT, LONGEST)
+    begun, found = time.monotonic(), [text]
+    with contextlib.suppress(TimeLimit):
+        limited(lambda: found.append(with_mathml(text)), max(left, LONGEST / 20))
+    resources[_LEFT] = left - (time.monotonic() - begun)
+    return found[-1]
 
 
 def with_mathml(text: str) -> str:

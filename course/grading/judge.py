@@ -35,6 +35,10 @@ MOST_RESTARTS = 3
 MOST_SHOWN = 16 << 20
 """Characters of all outputs of one submission, as JSON; the learner's side has limits of its own,
 which code that changes that side can lift."""
+MOST_OUTPUTS = 1000
+"""Outputs of one submission; the same holds for these."""
+MOST_TOLD = 50
+"""Sentences about the cells of one submission."""
 MOST_ASKED = 1 << 20
 """Characters of the cells in one request, unless it is one cell."""
 
@@ -136,7 +140,7 @@ class Play:
         self.seconds = {"cells": 0.0, "cpu": 0.0, "checks": 0.0}
         self._exercises = exercise.load(source.chapter)
         self._names = {it.name for it in self._exercises.values()}
-        self._left = MOST_SHOWN
+        self._left, self._left_outputs = MOST_SHOWN, MOST_OUTPUTS
         self._solved = {it["id"]: it for it in source.solved["cells"]}
         self._deadline = time.monotonic() + warm.limits.seconds
         self._dead: set[str] = set()
@@ -247,9 +251,11 @@ class Play:
         outputs = reply.get("outputs")
         if not isinstance(outputs, list):
             return []
-        outputs = [_flat(it) for it in outputs if isinstance(it, dict)]
+        self._left_outputs -= len(outputs)
+        is_much = self._left_outputs < 0
+        outputs = [] if is_much else [_flat(it) for it in outputs if isinstance(it, dict)]
         size = len(json.dumps(outputs)) if outputs else 0
-        if size > self._left:
+        if is_much or size > self._left:
             text = "[What this cell showed is left out: all outputs together are too large.]\n"
             return [{"output_type": "stream", "name": "stdout", "text": text}]
         self._left -= size
@@ -264,7 +270,7 @@ class Play:
             self._note(cell, "TimeLimit", sentence)
         else:
             bound = reply.get("bound")
-            names = [it for it in bound if type(it) is str] if type(bound) is list else []
+            names = [it for it in bound[:1000] if type(it) is str] if type(bound) is list else []
             said = reply.get("error"), reply.get("message"), reply.get("source")
             error, told, text = (it if type(it) is str else None for it in said)
             self._note(cell, error and error[:200], told or "", names, text)
@@ -292,8 +298,9 @@ class Play:
         self._tell(f"{intake.named(cell)}: {' '.join(plain.split())}")
 
     def _tell(self, text: str) -> None:
-        if text not in self.troubles:
-            self.troubles.append(text)
+        if len(self.troubles) < MOST_TOLD and text not in self.troubles:
+            is_last = len(self.troubles) == MOST_TOLD - 1
+            self.troubles.append("What happened to other cells is left out." if is_last else text)
 
     def _buried(self, cell: Cell, sentence: str) -> None:
         """This cell is not run again."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import logging
 import os
 import pwd
@@ -34,7 +35,7 @@ from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
 from course.grading.session import remove
-from course.grading.writer import notebook, result_file, stored
+from course.grading.writer import autograded, result_file, stored
 
 _log = logging.getLogger("nbgrader")
 SECRET = "submission_secret.txt"
@@ -87,7 +88,8 @@ class Judged(NbGraderPreprocessor):
         for sentence in (result.sentence, *result.troubles, *result.repaired):
             if sentence:
                 _log.warning("%s: %s", learner, sentence)
-        return nbformat.from_dict(notebook(result, _source(chapter))), resources
+        text = result.page or autograded(result, _source(chapter))
+        return nbformat.from_dict(json.loads(text)), resources
 
 
 def _result(root: Path, learner: str, chapter: str) -> Result:

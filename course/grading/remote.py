@@ -30,9 +30,13 @@ from course.runner import Budget, Outcome, changed
 from tensorkit import errors as tk_errors
 from tensorkit.cuda import note, unrecorded
 
-MOST_RECEIVED = 256 << 20
+MOST_RECEIVED = 128 << 20
 LONGEST_LOOK = 3.0
 """Seconds that looking at what came back may take on this side."""
+MOST_RECORDS = 10_000
+"""Uses of a device by one call."""
+LONGEST_SOURCE = 100_000
+"""Characters of a function's text; the learner's side cuts it, too, unless it is changed."""
 
 
 class TimeLimitThere(TimeLimit):
@@ -65,7 +69,7 @@ class Caller:
         if isinstance(value, AnswerHandle):
             value = Answer(self, name, value.text)
         source = reply.get("source")
-        return True, value, source if type(source) is str else None
+        return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
     def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
         """What the answer returns; what it wrote into its arguments is written into them here."""
@@ -315,11 +319,12 @@ def _records(told: Any) -> list[tuple[str, str | None, int]]:
     """What the answer asked of a CUDA device, as its own process saw it."""
     try:
         found = [
-            (str(kind), direction and str(direction), int(size)) for kind, direction, size in told
+            (str(kind), direction and str(direction), int(size))
+            for kind, direction, size in told[:MOST_RECORDS]
         ]
     except (TypeError, ValueError) as problem:
         raise WireError("A ledger is damaged.") from problem
-    return found[:10_000]
+    return found
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:

@@ -72,6 +72,8 @@ class Result:
     notebook: Mapping[str, Any] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Seconds by step; not part of the JSON."""
+    page: str = field(default="", repr=False, compare=False)
+    """The autograded notebook, if a worker has written it; not part of the JSON either."""
     _text: str = field(default="", init=False, repr=False, compare=False)
     """The JSON that it was read from."""
 
@@ -93,7 +95,9 @@ class Result:
         return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str, *, timings: Mapping[str, float] | None = None) -> Result:
+    def from_json(
+        cls, text: str, *, timings: Mapping[str, float] | None = None, page: str = ""
+    ) -> Result:
         """The result that `to_json` wrote.
 
         Raises ValueError for a text that is none, or one of another format.
@@ -108,14 +112,14 @@ class Result:
             values["exercises"] = tuple(_exercise_in(it) for it in values.pop("exercises"))
             for name in ("repaired", "troubles"):
                 values[name] = tuple(values[name])
-            result = cls(**values, timings=timings or {})
+            result = cls(**values, timings=timings or {}, page=page)
         except (KeyError, TypeError) as problem:
             raise ValueError(f"This grading result is damaged: {problem}.") from None
         object.__setattr__(result, "_text", text)
         return result
 
 
-_APART = ("timings", "_text")
+_APART = ("timings", "page", "_text")
 
 
 def _exercise_out(it: Graded) -> dict[str, Any]:

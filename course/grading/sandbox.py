@@ -64,6 +64,8 @@ def settle(view: View) -> None:
     elif view.profile == LANDLOCK:
         _become(view)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)  # the worker has a smaller one
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _become(view: View) -> None:

@@ -35,8 +35,8 @@ COMMON, CROWD = 0.1, 50
 common."""
 LEAST, ALIKE = 12, 0.6
 """Rare shingles that an answer must have to be compared, and the likeness from which on."""
-MOST = 200_000
-"""Characters of one answer."""
+MOST = 20_000
+"""Characters of one answer that are read."""
 
 Shingle = tuple[str, ...]
 

@@ -22,6 +22,8 @@ import numpy as np
 MOST_JSON = 8 << 20
 MOST_BYTES = 64 << 20
 MOST_BLOCKS = 4096
+MOST_PARTS = 300_000
+"""Lists and objects in one message: each takes a hundred times its two characters."""
 _HEAD = struct.Struct("<4sII")
 _MARK = b"tkw1"
 
@@ -79,6 +81,8 @@ class Wire:
         text = self._read(length, until)
         blocks = [np.frombuffer(self._read(size, until), np.uint8) for size in sizes]
         try:
+            if text.count(b"{") + text.count(b"[") > MOST_PARTS:
+                raise WireError("A message holds more lists and objects than any does.")
             message = json.loads(text)
             if b"\\ud" in text.lower():  # perhaps half of a surrogate pair, which no file can hold
                 whole = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
@@ -91,6 +95,8 @@ class Wire:
 
     def _read(self, size: int, until: float) -> bytearray:
         while len(self._arrived) < size:
+            if time.monotonic() > until:  # whoever always has something to say is late, too
+                raise TimeoutError
             try:
                 piece = os.read(self.descriptor, 1 << 18)
             except BlockingIOError:

@@ -5,23 +5,29 @@ course. Messages are those of `wire`, over the socket that is its standard input
 
     in   begin   {number, profile, limits, core} and the source of the chapter
     in   grade   {learner, chapter, timestamp, repaired, seed} and the notebook
-    out          the timings, and the result as JSON
+    out          the timings, and as JSON the result and the autograded notebook
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from course.errors import CourseError
-from course.grading import judge
+from course.grading import judge, writer
 from course.grading.intake import Handed, Source
+from course.grading.result import Result
 from course.grading.sandbox import Limits
 from course.grading.session import Warm
 from course.grading.wire import Closed, Wire
+
+MEMORY = 450 << 20
+"""Bytes that reading one submission may take, beside what was imported."""
 
 
 def main() -> None:
@@ -36,19 +42,40 @@ def main() -> None:
             _stay(begun["core"])
         with Warm(begun["profile"], limits, number=begun["number"]) as warm:
             wire.send({"ready": True}, [])
+            if sys.platform == "linux":
+                _limit_memory()
             gc.freeze()  # nothing of what was imported is looked through again
             while True:
                 message, (content,) = wire.receive()
                 message["repaired"] = tuple(message["repaired"])
                 seed = message.pop("seed")
                 handed = Handed(content=content.tobytes(), **message)
-                result = judge.grade(warm, source, handed, seed)
-                wire.send(dict(result.timings), [result.to_json().encode()])
+                result = _graded(warm, source, handed, seed)
+                texts = result.to_json(), writer.autograded(result, source)
+                wire.send(dict(result.timings), [it.encode() for it in texts])
     except Closed:
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left
         wire.send({"problem": str(problem)}, [])
         sys.exit(1)
+
+
+def _graded(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
+    """The result of one submission, within the memory that one has."""
+    try:
+        return judge.grade(warm, source, handed, seed)
+    except MemoryError:
+        warm.stop()  # it may stand within a message
+        sentence = "Reading it takes more memory than a submission has."
+        return judge.refused(source, handed, seed, sentence)
+
+
+def _limit_memory() -> None:
+    """Give this process so much more memory; those that it starts take the limit back."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    now = next(int(it.split()[1]) << 10 for it in status.splitlines() if it[:7] == "VmData:")
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (now + MEMORY, most))
 
 
 def _stay(core: int) -> None:

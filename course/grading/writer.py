@@ -28,7 +28,6 @@ from traitlets.config import Config
 from course import files
 from course.errors import CourseError
 from course.grading import agreement, clean, intake
-from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Cell, Source
 from course.grading.result import Graded, Result
 
@@ -62,6 +61,8 @@ class Writer:
         self.root, self.source = root, source
         self._lock = _locked(graded_folder(root))
         try:
+            from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
+
             self._entries = ChapterEntries(root, source.chapter, config)
             agreement.check_gradebook(source, self._entries.points)
         except BaseException:
@@ -125,9 +126,8 @@ class Writer:
         beside = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        # on one line: with an indent it is not the part of json in C that writes it
-        text = json.dumps(notebook(result, self.source), ensure_ascii=False)
-        (beside / f"{result.chapter}.ipynb").write_text(text + "\n", encoding="utf-8")
+        text = result.page or autograded(result, self.source)
+        (beside / f"{result.chapter}.ipynb").write_text(text, encoding="utf-8")
         # both travel with the feedback: without them `release_feedback` stops, for everybody
         (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
         handed = self.root / "course" / "submitted" / result.learner / result.chapter
@@ -174,6 +174,12 @@ def _locked(folder: Path) -> int:
     return opened
 
 
+def autograded(result: Result, source: Source) -> str:
+    """The autograded notebook as JSON."""
+    # on one line: with an indent it is not the part of json in C that writes it
+    return json.dumps(notebook(result, source), ensure_ascii=False) + "\n"
+
+
 def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: ours where it is ours, clean where it is the learner's."""
     graded = {it.cell: it for it in result.exercises}
@@ -201,6 +207,8 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
         "source": cell["source"],
     }
     if cell["cell_type"] == "code":
+        if not is_ours:
+            written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
         written["outputs"] = _outputs(cell, source, is_ours, graded, room)

@@ -1,0 +1,199 @@
+"""Every step has a bound of time, memory and size, whatever was handed in or is sent back."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
+
+from course.grading import batch, intake, judge, sandbox, similar, wire, worker, writer
+from course.grading.batch import Hand, Job
+from course.grading.clean import MOST_LEFT, Room, clean_markdown, clean_outputs, cut_code
+from course.grading.feedback import Formulas
+from course.grading.intake import Handed, Refused, Source
+from course.grading.result import Result
+
+SECONDS, MEMORY, PAGE = 60, 600, 5_000_000
+"""What one submission may take: seconds, megabytes of its worker, bytes of its page."""
+
+RUN = (
+    "import course.grading.learner as it\n"
+    "own = it.Learner._run_cell\n"
+    "it.Learner._run_cell = lambda *a: own(*a) | dict({forged})"
+)
+LOOK = (
+    "import course.grading.learner as it\n"
+    "own = it.Learner._do_look\n"
+    "it.Learner._do_look = lambda *a: ((r | dict(exists=True, {forged}), b) for r, b in own(*a))"
+)
+STREAM = "dict(output_type='stream', text='%s'"
+FORGED = {
+    "8 MB of a cell's text": RUN.format(forged="source='x = 1;' * 1_300_000"),
+    "8 MB of a function's text": LOOK.format(forged="source='x = 1;' * 1_300_000"),
+    "8 MB of {} as outputs": RUN.format(forged="outputs=[{}] * 2_000_000"),
+    "8 MB of {} as a value": LOOK.format(forged="value={'l': [{}] * 2_000_000}"),
+    "200,000 outputs": RUN.format(forged=f"outputs=[{STREAM % 'a'})] * 200_000"),
+    "7 MB of an output": RUN.format(forged=f"outputs=[{STREAM % '<'} * 7_000_000)]"),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[sandbox.NAMESPACES, pytest.param(sandbox.LANDLOCK, marks=pytest.mark.rest)],
+)
+def hand(request: pytest.FixtureRequest, source: Source) -> Iterator[Hand]:
+    """A worker, under each of the two profiles."""
+    if (reason := sandbox.why_not(request.param)) is not None:
+        pytest.skip(reason)
+    started = Hand(41, source, request.param, LIMITS)
+    yield started
+    started.close()
+
+
+def grade(hand: Hand, notebook: Notebook) -> Result:
+    """The result of a submission, which took no more than one may."""
+    begun = time.monotonic()
+    content = json.dumps(notebook).encode()
+    result = batch.one(hand, Job(Handed("ada", CHAPTER, content), "seed"))
+    assert time.monotonic() - begun < SECONDS
+    assert hand._process is not None
+    status = Path(f"/proc/{hand._process.pid}/status").read_text(encoding="ascii")
+    peak = next(int(it.split()[1]) for it in status.splitlines() if it.startswith("VmHWM"))
+    assert peak < MEMORY << 10
+    assert 0 < len(result.page) < PAGE
+    return result
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_the_learners_side_sends_is_cut_by_who_receives_it(
+    hand: Hand, source: Source, name: str
+) -> None:
+    klass = Class(None, source)  # type: ignore[arg-type]
+    assert grade(hand, put_first(klass.honest(), FORGED[name])).status == "graded"
+    assert grade(hand, klass.honest()).score == 20, "the next one is as before"
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(900, marks=pytest.mark.rest)])
+def test_many_long_cells_are_not_parsed(hand: Hand, source: Source, count: int) -> None:
+    # each is parsed in a hundred times its size and more
+    notebook = Class(None, source).honest()  # type: ignore[arg-type]
+    for cell in notebook["cells"]:
+        del cell["id"]
+        cell["metadata"] = {}
+    long = {"cell_type": "code", "metadata": {}, "source": "#" + "a," * 10_000}
+    notebook["cells"][3:3] = [long] * count
+    result = grade(hand, notebook)
+    assert result.score == 20
+    assert "The rest is not shown: the notebook's code is too long" in result.page
+
+
+def test_a_worker_has_no_more_memory_than_a_submission_may_take() -> None:
+    program = (
+        "from course.grading import worker\nworker._limit_memory()\n"
+        "try: bytearray(2 * worker.MEMORY)\nexcept MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "refused\n"
+
+
+def test_more_memory_than_a_submission_has_is_told(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def large(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(judge, "grade", large)
+    handed = Handed("ada", CHAPTER, b"{}")
+    result = worker._graded(klass_once.warm, klass_once.source, handed, "seed")
+    assert (result.status, result.score) == ("refused", 0)
+    assert "more memory than a submission has" in result.sentence
+
+
+MARKDOWN = ["\\\\[a", "\\\\(", "\\begin{a}", "$$a ", "$a", "[", "[a](", "![a](attachment:", "<pre>"]
+
+
+@pytest.mark.parametrize("text", MARKDOWN)
+def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
+    from nbconvert.filters import markdown2html, strip_files_prefix
+
+    begun = time.process_time()
+    shown = clean_markdown(text * (59_000 // len(text)))
+    cell = nbformat.v4.new_markdown_cell(shown)
+    Formulas().preprocess_cell(cell, {}, 0)
+    page = strip_files_prefix(markdown2html(cell.source))
+    assert time.process_time() - begun < 12
+    assert len(page) < PAGE
+
+
+def test_what_is_cut_of_a_text_is_told() -> None:
+    shown = clean_markdown("\\\\( <b>" * 9000, Room(seconds=0.0))
+    assert "[The rest is left out: it takes too long to show.]".replace("[", "&#91;") in shown
+    assert len(shown) < 10 * MOST_LEFT
+
+
+def test_a_page_has_a_size() -> None:
+    room = Room(page=1000, code=20)
+    outputs = [{"output_type": "stream", "name": "stdout", "text": it} for it in ("a", "<" * 900)]
+    first, second = clean_outputs(outputs, room)
+    assert first["text"] == "a"
+    assert "not shown: the notebook's outputs are too large" in second["text"]
+    assert cut_code("x = 1", room) == "x = 1"
+    assert cut_code("y = 1\n" * 100, room).endswith("the notebook's code is too long for a page.]")
+
+
+def test_an_archive_of_many_entries_is_refused(tmp_path: Path) -> None:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for n in range(100_000):
+            archive.writestr(zipfile.ZipInfo(str(n)), b"")
+    (tmp_path / "x.zip").write_bytes(written.getvalue())
+    begun = time.process_time()
+    with pytest.raises(Refused, match="more than 1000 files"):
+        intake.read(tmp_path, "ada", CHAPTER)
+    assert time.process_time() - begun < 1
+
+
+def test_an_archive_packed_in_an_unusual_way_is_refused(tmp_path: Path) -> None:
+    # LZMA names the gigabytes that it wants to unpack with
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(f"{CHAPTER}.ipynb", "{}")
+    with pytest.raises(Refused, match="unusual way"):
+        intake.read(tmp_path, "ada", CHAPTER)
+
+
+def test_who_always_has_something_to_say_is_late_too() -> None:
+    receiver = wire.Wire(os.open("/dev/zero", os.O_RDONLY))
+    with pytest.raises(TimeoutError):
+        receiver.receive(until=time.monotonic() - 1)
+    os.close(receiver.descriptor)
+
+
+def test_a_page_of_an_older_result_is_written_again(source: Source) -> None:
+    result = Result("ada", CHAPTER, status="refused", sentence="No.")
+    assert "No." in json.loads(writer.autograded(result, source))["cells"][0]["source"]
+
+
+def test_of_a_long_answer_the_beginning_is_compared() -> None:
+    begun = time.process_time()
+    similar.shingles("a," * 1_000_000)
+    assert time.process_time() - begun < 2
+
+
+def test_troubles_are_counted(klass_once: Class) -> None:
+    forge = RUN.format(forged="stopped=True")
+    notebook = put_first(klass_once.honest(), forge)
+    own = cell_of(notebook, "mine")
+    notebook["cells"] += [{**own, "id": f"own-{n}", "source": str(n)} for n in range(100)]
+    told = klass_once.grade(notebook).troubles
+    assert len(told) == 50
+    assert told[-1] == "What happened to other cells is left out."
