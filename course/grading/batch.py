@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course import extras, files, paths
 from course.errors import CourseError
@@ -30,7 +30,11 @@ from course.grading import agreement, intake, judge, sandbox, worker
 from course.grading.intake import Handed, Refused, Source
 from course.grading.result import Result
 from course.grading.sandbox import Limits
+from course.grading.session import NO_MEMORY, ended_for_memory
 from course.grading.wire import Closed, Message, Wire, WireError
+
+if TYPE_CHECKING:
+    from course.grading.writer import Writer
 
 TRIES = 2
 """How often a submission may end its worker, or be ungraded because of the machine."""
@@ -51,10 +55,19 @@ def secret_of(root: Path) -> bytes:
     It lies in `course/.secret`, which git ignores; keep it, and a regrade draws the same numbers.
     """
     file = root / "course" / ".secret"
-    if not file.exists():
-        files.write(file, secrets.token_hex(32))
-        file.chmod(0o600)
-    return file.read_bytes()
+    try:
+        if not file.exists():
+            files.write(file, secrets.token_hex(32))
+            file.chmod(0o600)
+        secret = file.read_bytes()
+    except OSError as problem:
+        raise CourseError(f"{file} cannot be read or written ({problem.strerror}).") from None
+    if len(secret) < 16:
+        raise CourseError(
+            f"{file} holds no secret: whoever knows that foresees the numbers of every check. "
+            "Restore it from a copy, or remove it: then all are graded again, with other numbers."
+        )
+    return secret
 
 
 def profile_for(*, unsafe: bool = False) -> str:
@@ -86,7 +99,7 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
 def _folders(root: Path, chapter: str) -> list[Path]:
     folder = root / "course" / "submitted"
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [it for it in found if (it / chapter).is_dir() and not it.name.startswith(".")]
+    return [it for it in found if (it / chapter).is_dir()]
 
 
 def why_not(folder: Path, chapter: str) -> str | None:
@@ -97,9 +110,15 @@ def why_not(folder: Path, chapter: str) -> str | None:
         return (
             f"it belongs to {', '.join(map(intake.account, others))}, and everybody may write there"
         )
+    try:
+        folder.name.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, which a gradebook needs"
+    if folder.name.startswith(".") or not folder.name.isprintable():
+        return "its name begins with a dot, or holds what cannot be printed"
     if len(folder.name) > LONGEST_NAME:
         return f"its name is longer than the {LONGEST_NAME} characters that a gradebook takes"
-    return None if _is_sound(folder.name) else "its name is not UTF-8, which a gradebook needs"
+    return None
 
 
 def _others(folder: Path, chapter: str) -> list[int]:
@@ -107,19 +126,9 @@ def _others(folder: Path, chapter: str) -> list[int]:
     above = (folder.stat(), folder.parent.stat())
     if not any(it.st_mode & stat.S_IWOTH for it in above):
         return []
-    try:
-        found = intake.owners_of(folder / chapter) | {above[0].st_uid}
-    except (OSError, Refused):  # `taken_in` says why
-        return []
+    found = intake.owners_of(folder / chapter) | {above[0].st_uid}
     known = {os.getuid(), 0, above[1].st_uid}
     return sorted(it for it in found - known if intake.account(it) != folder.name)
-
-
-def _is_sound(name: str) -> bool:
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def left_out(root: Path, chapter: str) -> list[str]:
@@ -222,6 +231,8 @@ def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iter
         job.tries += 1
         if job.tries < TRIES:
             waiting.append(job)
+        elif ended_for_memory() > hand.ended_for_memory:
+            yield judge.ungraded(source, job.handed, job.seed, NO_MEMORY)
         elif any(it.was_ready for it in pool):
             yield set_aside(job, source)
         else:  # it is not the submission's fault
@@ -263,6 +274,8 @@ class Hand:
     job: Job | None = None
     was_ready: bool = False
     """Whether it has ever started."""
+    ended_for_memory: int = 0
+    """Processes that the kernel had ended for lack of memory when it was given its job."""
     _begins: Message | None = None
     """What it is still to be told first."""
     _wire: Wire | None = None
@@ -289,7 +302,7 @@ class Hand:
             "repaired": list(handed.repaired),
             "seed": job.seed,
         }
-        self.job = job
+        self.job, self.ended_for_memory = job, ended_for_memory()
         self._until = time.monotonic() + self.limits.seconds + PATIENCE
         with contextlib.suppress(Closed, TimeoutError):  # then `finish` finds that it is gone
             self.start()
@@ -378,9 +391,7 @@ def grade(
     found = submissions(root, chapter, learners)
     if not found:
         raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
-    with _told("The course's folder cannot be written"):
-        secret = secret_of(root)
-    done: list[Result] = []
+    secret = secret_of(root)
 
     with contextlib.ExitStack() as stack:
         run: Callable[..., Generator[Result]]
@@ -395,12 +406,7 @@ def grade(
             own = config or nbgrader_config(own=True)
             writer = stack.enter_context(Writer(root, source, own))
 
-        def finish(result: Result) -> None:
-            with _told(f"The result of {result.learner} was not written"):
-                if force or not writer.is_applied(result):
-                    writer.apply(result)
-            done.append(replace(result, notebook={}, page=""))  # thousands of them are kept
-            watch(result, len(done), len(found))
+        finish = Finish(writer, watch, len(found), force=force)
 
         def jobs() -> Iterator[Job]:
             for name, folder in found:
@@ -410,33 +416,52 @@ def grade(
                     continue
                 job = Job(handed, judge.seed_of(secret, handed))
                 earlier = None if force else stored(root, name, chapter)
-                is_known = earlier is not None and is_of(earlier, job, source, profile)
-                if earlier is not None and is_known and writer.is_applied(earlier):
+                is_known = earlier and is_of(earlier, job, source, profile)
+                if earlier and is_known and writer.is_applied(earlier):
                     finish(earlier)
                 else:  # a run that was broken off: the worker writes its page, too
                     yield job
 
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
-            faults = _without_faults(coming, finish)
+            for result in coming:
+                finish(result)
+                if finish.in_a_row >= MOST_FAULTS:
+                    break
+    done, faults = finish.done, finish.faults
     if faults:
         raise Ungraded(done, faults, len(found) - len(done) - len(faults))
     return done
 
 
-def _without_faults(coming: Iterable[Result], finish: Callable[[Result], None]) -> list[Result]:
-    """Finish what was graded; what this machine could not grade, until it is too much."""
-    faults: list[Result] = []
-    in_a_row = 0
-    for result in coming:
-        if result.status != "ungraded":
-            finish(result)
-            in_a_row = 0
-            continue
-        faults.append(result)
-        in_a_row += 1
-        if in_a_row == MOST_FAULTS:
-            break
-    return faults
+@dataclass
+class Finish:
+    """Writes results as they come; what cannot be written, or was not graded, is a fault."""
+
+    writer: Writer
+    watch: Watch
+    total: int
+    force: bool
+    done: list[Result] = field(default_factory=list)
+    faults: list[Result] = field(default_factory=list)
+    in_a_row: int = 0
+
+    def __call__(self, result: Result) -> None:
+        """Write one result."""
+        try:
+            with _told(f"The result of {result.learner} was not written"):
+                is_graded = result.status != "ungraded"
+                if is_graded and (self.force or not self.writer.is_applied(result)):
+                    self.writer.apply(result)
+        except CourseError as problem:
+            result = replace(result, status="ungraded", sentence=str(problem))
+        result = replace(result, notebook={}, page="")  # thousands of them are kept
+        if result.status == "ungraded":
+            self.faults.append(result)
+            self.in_a_row += 1
+        else:
+            self.done.append(result)
+            self.in_a_row = 0
+            self.watch(result, len(self.done), self.total)
 
 
 @contextlib.contextmanager

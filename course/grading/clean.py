@@ -169,14 +169,11 @@ def clean_outputs(outputs: list[Any], room: Room | None = None) -> list[Output]:
     """Outputs of a cell in the shape that notebooks have, with what is known to be harmless."""
     room = room or Room()
     cleaned = (it for output in outputs if (it := _clean(output, room)) is not None)
-    return [it if _fits(it, room) else dict(_TOO_LARGE) for it in cleaned]
+    instead = {"output_type": "stream", "name": "stdout", "text": _TOO_LARGE}
+    return [it if _fits(it, room) else instead for it in cleaned]
 
 
-_TOO_LARGE = {
-    "output_type": "stream",
-    "name": "stdout",
-    "text": "[This output is not shown: the notebook's outputs are too large for a page.]\n",
-}
+_TOO_LARGE = "[This output is not shown: the notebook's outputs are too large for a page.]\n"
 
 
 def _fits(output: Output, room: Room) -> bool:

@@ -23,7 +23,8 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, make_url, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from course.errors import CourseError
@@ -40,7 +41,7 @@ class ChapterEntries:
     """
 
     def __init__(self, root: Path, chapter: str, config: Config) -> None:
-        self._book = Gradebook(_url(root, config), _course_id(config))
+        self._book = _opened(root, config)
         late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
         self._late = late(config=config)
         try:
@@ -48,7 +49,8 @@ class ChapterEntries:
         except MissingEntry:
             self.close()
             raise CourseError(
-                f"The gradebook does not know {chapter} yet: nbgrader generate_assignment {chapter}"
+                f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
+                f"nbgrader generate_assignment {chapter}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
         self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
@@ -204,8 +206,25 @@ def roster(root: Path, config: Config) -> list[str]:
     file = url.removeprefix("sqlite:///")
     if file != url and not Path(file).is_file():
         return []  # to ask would make one
-    with Gradebook(url, _course_id(config)) as book:
+    with _opened(root, config) as book:
         return sorted(book.db.execute(select(_STUDENT.c.id)).scalars())
+
+
+def _opened(root: Path, config: Config) -> Gradebook:
+    """The gradebook. Raises CourseError if it is locked, damaged or of another program."""
+    url = _url(root, config)
+    try:
+        book = Gradebook(url, _course_id(config))
+        book.db.execute(select(_STUDENT.c.id).limit(1))
+    except SQLAlchemyError as problem:
+        raise CourseError(
+            f"The gradebook {make_url(url)!r} cannot be opened "
+            f"({getattr(problem, 'orig', None) or problem}). Where another program holds it, wait "
+            "for that. Where it is damaged or not nbgrader's, put a copy in its place, or move it "
+            "away and make a new one: nbgrader generate_assignment, then course grade. Nothing of "
+            "what was graded is lost; points and comments by hand are in the gradebook alone."
+        ) from None
+    return book
 
 
 def _url(root: Path, config: Config) -> str:

@@ -189,10 +189,11 @@ MOST_NAMED = 20
 
 
 def owners_of(folder: Path) -> set[int]:
-    """The numbers of the users to whom a folder and its entries belong."""
-    with _opened(str(folder)) as opened:
+    """The numbers of the users to whom a folder and its entries belong, as far as they are read."""
+    with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
         names = [".", *(it.name for it in _entries(opened))]
         return {_status(opened, it).st_uid for it in names}
+    return set()
 
 
 def account(uid: int) -> str:
@@ -628,7 +629,7 @@ def _defined(source: str) -> set[str]:
 
 
 # not parsed: of a text that a learner chose that takes hundreds of times its size, and minutes
-_DEFINED = re.compile(r"^(?:def |class |(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
 
 
 def _mended(our: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:

@@ -188,21 +188,14 @@ class Collect(ExchangeCollect):
 
     def _is_own(self, record: dict[str, Any]) -> bool:
         learner = record["username"]
+        found = intake.owners_of(Path(self.inbound_path, record["filename"]))
         owners = self._owners(learner)
-        try:
-            found = intake.owners_of(Path(self.inbound_path, record["filename"]))
-        except (OSError, Refused):  # `do_copy` says why
-            return True
         others = sorted(found - (found if owners is None else owners))
         if others:
             self.log.error(
-                "%r is not collected: it is in the name of %r and belongs to %r, the folder or a "
-                "file in it. What %r handed in counts. (Where learners have other names than their "
-                "accounts: c.ExchangeCollect.check_owner = False.)",
-                record["filename"],
-                learner,
-                ", ".join(map(intake.account, others)),
-                learner,
+                "%r is not collected: it is in the name of %r and belongs to %r. (If accounts are "
+                "named otherwise than learners: c.ExchangeCollect.check_owner = False.)",
+                *(record["filename"], learner, ", ".join(map(intake.account, others))),
             )
         return not others
 

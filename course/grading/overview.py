@@ -234,8 +234,8 @@ def _results(root: Path, chapter: str) -> Iterator[Result]:
     for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json")):
         try:
             yield Result.from_json(file.read_text(encoding="utf-8"))
-        except ValueError:
-            continue  # of an older format; grading writes it again
+        except (OSError, ValueError):
+            continue  # damaged, or of an older format; grading writes it again
 
 
 def _learners(overview: Overview, name: Any) -> Iterator[list[object]]:

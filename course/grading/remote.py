@@ -33,8 +33,6 @@ from tensorkit.cuda import note, unrecorded
 MOST_RECEIVED = 128 << 20
 LONGEST_LOOK = 3.0
 """Seconds that looking at what came back may take on this side."""
-MOST_RECORDS = 10_000
-"""Uses of a device by one call."""
 LONGEST_SOURCE = 100_000
 """Characters of a function's text; the learner's side cuts it, too, unless it is changed."""
 
@@ -320,7 +318,7 @@ def _records(told: Any) -> list[tuple[str, str | None, int]]:
     try:
         found = [
             (str(kind), direction and str(direction), int(size))
-            for kind, direction, size in told[:MOST_RECORDS]
+            for kind, direction, size in told[:10_000]
         ]
     except (TypeError, ValueError) as problem:
         raise WireError("A ledger is damaged.") from problem

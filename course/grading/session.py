@@ -272,6 +272,7 @@ class Session:
         has_no_size = warm.profile != sandbox.NAMESPACES
         self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
         self._asked = int.from_bytes(os.urandom(6), "big")
+        self._ended_for_memory = ended_for_memory()
 
     def greet(self) -> None:
         """Hear who is there, before anything of the learner's runs. Raises MachineFault."""
@@ -340,6 +341,8 @@ class Session:
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
+            if ended_for_memory() > self._ended_for_memory:
+                raise MachineFault(NO_MEMORY) from None
             raise Died(_how(status)) from None
 
     def _until(self, seconds: float) -> float:
@@ -367,6 +370,19 @@ class Session:
         status = self.warm.ended(self.pid)
         remove(self.home)
         return status
+
+
+NO_MEMORY = (
+    "The kernel ended a process because this machine has no memory left. Give fewer `--workers`, "
+    "or end other programs"
+)
+
+
+def ended_for_memory() -> int:
+    """How many processes the kernel has ended for lack of memory, a container's own included."""
+    file = Path("/proc/vmstat")  # of Linux alone
+    found = re.search(r"^oom_kill (\d+)", file.read_text() if file.exists() else "", re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def _how(status: int) -> str:

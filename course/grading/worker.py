@@ -16,7 +16,6 @@ import resource
 import signal
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from course.errors import CourseError
 from course.grading import judge, writer
@@ -26,8 +25,8 @@ from course.grading.sandbox import Limits
 from course.grading.session import Warm
 from course.grading.wire import Closed, Wire
 
-MEMORY = 450 << 20
-"""Bytes that reading one submission may take, beside what was imported."""
+MEMORY = 600 << 20
+"""Bytes of this process: of what was imported, and of what reading one submission takes."""
 
 
 def main() -> None:
@@ -42,8 +41,8 @@ def main() -> None:
             _stay(begun["core"])
         with Warm(begun["profile"], limits, number=begun["number"]) as warm:
             wire.send({"ready": True}, [])
-            if sys.platform == "linux":
-                _limit_memory()
+            _, most = resource.getrlimit(resource.RLIMIT_DATA)  # `settle` takes it back
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
             gc.freeze()  # nothing of what was imported is looked through again
             while True:
                 message, (content,) = wire.receive()
@@ -68,14 +67,6 @@ def _graded(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
         warm.stop()  # it may stand within a message
         sentence = "Reading it takes more memory than a submission has."
         return judge.refused(source, handed, seed, sentence)
-
-
-def _limit_memory() -> None:
-    """Give this process so much more memory; those that it starts take the limit back."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    now = next(int(it.split()[1]) << 10 for it in status.splitlines() if it[:7] == "VmData:")
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (now + MEMORY, most))
 
 
 def _stay(core: int) -> None:

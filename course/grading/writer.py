@@ -82,12 +82,12 @@ class Writer:
 
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
-        marker = self._marker(result)
-        autograded = self._notebook_file(result)
+        text = result.to_json()
+        file = result_file(self.root, result.learner, result.chapter)
         return (
-            marker.is_file()
-            and autograded.is_file()
-            and marker.read_text(encoding="ascii") == _hash(result.to_json())
+            _holds(self._marker(result), _hash(text))
+            and _holds(file, text)  # it may have been damaged since
+            and self._notebook_file(result).is_file()
             and self._is_entered(result)
         )
 
@@ -253,6 +253,10 @@ def _note(result: Result) -> Cell | None:
     # one block of HTML: names of files stand in these sentences, and are no markdown
     text = f"<div><strong>About this submission</strong><ul>{''.join(lines)}</ul></div>"
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def _holds(file: Path, text: str) -> bool:
+    return file.is_file() and file.read_bytes() == text.encode()
 
 
 def _hash(text: str) -> str:

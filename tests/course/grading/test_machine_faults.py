@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, Class, School
+from classroom import CHAPTER, Class, School, put_first
 
 from course.errors import CourseError
 from course.grading import batch, judge, sandbox, server, session
@@ -119,6 +120,41 @@ def test_a_warm_process_that_somebody_ended_is_no_zero(
     assert (result.status, result.exercises) == ("ungraded", ())
     assert "ended by somebody" in result.sentence
     assert klass_once.grade(klass_once.honest()).score == 20, "the next one finds a new one"
+
+
+def test_a_process_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
+    klass: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = put_first(klass.honest(), "import os; os._exit(1)")
+    assert klass.grade(notebook).status == "graded", "that was the learner's own doing"
+    counts = itertools.count()
+    monkeypatch.setattr(session, "ended_for_memory", lambda: next(counts))
+    result = klass.grade(notebook)
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert "this machine has no memory left" in result.sentence
+
+
+def test_the_kernel_counts_whom_it_ends_for_lack_of_memory() -> None:
+    assert session.ended_for_memory() >= 0
+    assert "oom_kill" in Path("/proc/vmstat").read_text(encoding="ascii")
+
+
+def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    school.submit("bob", half)
+    take, counts = batch.Hand.take, itertools.count()
+
+    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
+        take(hand, job)
+        assert hand._process is not None
+        hand._process.kill()
+
+    monkeypatch.setattr(batch.Hand, "take", take_and_kill)
+    monkeypatch.setattr(batch, "ended_for_memory", lambda: next(counts))
+    with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
+        batch.grade(school.root, CHAPTER, workers=1, profile=sandbox.UNSAFE)
+    assert school.scores() == {}
 
 
 @pytest.mark.rest

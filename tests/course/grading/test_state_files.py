@@ -1,0 +1,153 @@
+"""Damaged files of a course: a sentence with the file and the way out, and the rest is graded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from classroom import CHAPTER, LIMITS, ROOT, School
+
+from course.errors import CourseError
+from course.grading import batch, overview, sandbox
+from course.grading.batch import Ungraded
+from course.grading.gradebook import roster
+from course.grading.writer import result_file
+from course.release import nbgrader_config
+
+pytestmark = [
+    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.usefixtures("kept_workers"),
+]
+
+
+def grade(school: School) -> None:
+    batch.grade(school.root, CHAPTER, workers=1, limits=LIMITS)
+
+
+def foreign(file: Path) -> None:
+    file.unlink()
+    with sqlite3.connect(file) as other:
+        other.execute("create table student (name text)")
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def noise(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe" * 500)
+
+
+def folder(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.mkdir(parents=True)
+    (file / "x").touch()
+
+
+@pytest.mark.parametrize("change", [foreign, noise, folder])
+def test_a_gradebook_that_is_none_is_named(
+    school: School, half: bytes, change: Callable[[Path], None]
+) -> None:
+    school.submit("bob", half)
+    change(school.root / "course" / "gradebook.db")
+    with pytest.raises(CourseError, match=r"gradebook\.db.* cannot be opened.*put a copy"):
+        grade(school)
+    if change is not folder:
+        with pytest.raises(CourseError, match=r"gradebook\.db.* cannot be opened"):
+            roster(school.root, nbgrader_config())
+
+
+def test_the_gradebook_of_another_course_is_named(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    (school.root / "course" / "gradebook.db").unlink()
+    with pytest.raises(CourseError, match=r"gradebook\.db does not know .*generate_assignment"):
+        grade(school)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(emptied, "holds no secret.*remove it"), (folder, "cannot be read")]
+)
+def test_a_secret_that_is_none_is_refused(
+    school: School, half: bytes, change: Callable[[Path], None], words: str
+) -> None:
+    # with an empty one everybody can draw the numbers of every grade
+    school.submit("bob", half)
+    change(school.root / "course" / ".secret")
+    with pytest.raises(CourseError, match=rf"\.secret {words}"):
+        grade(school)
+    assert school.scores() == {}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".applied"])
+@pytest.mark.parametrize("change", [emptied, noise])
+def test_what_is_damaged_is_written_again(
+    school: School, half: bytes, suffix: str, change: Callable[[Path], None]
+) -> None:
+    school.submit("bob", half)
+    grade(school)
+    file = result_file(school.root, "bob", CHAPTER).with_suffix(suffix)
+    before = file.read_bytes()
+    change(file)
+    if suffix == ".json":
+        with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
+            overview.write(school.root, CHAPTER, config=nbgrader_config())
+    grade(school)
+    assert file.read_bytes() == before
+    assert school.scores() == {"bob": 6}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".applied"])
+def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
+    school: School, half: bytes, suffix: str
+) -> None:
+    for name in ("ada", "bob", "cem"):
+        school.submit(name, half)
+    file = result_file(school.root, "bob", CHAPTER).with_suffix(suffix)
+    folder(file)
+    with pytest.raises(Ungraded, match=rf"learners: bob\..* of bob was not written .*{file.name}"):
+        grade(school)
+    assert school.scores() == {"ada": 6, "cem": 6}
+    shutil.rmtree(file)
+    grade(school)
+    assert school.scores() == {"ada": 6, "bob": 6, "cem": 6}
+
+
+@pytest.mark.parametrize(
+    "moment", ["2026-02-30 10:00:00 UTC", "0001-01-01 00:00:00 UTC", "now", "\0", "9999-12-31"]
+)
+def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> None:
+    folder = school.submit("bob", half)
+    (folder / "timestamp.txt").write_text(moment)
+    grade(school)
+    assert school.scores() == {"bob": 6}
+
+
+def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) -> None:
+    for name in ("bob", "zoë", "a b", "x" * 255, ".eve", "two\nlines", "o'hara"):
+        school.submit(name, half)
+    grade(school)
+    assert school.scores() == dict.fromkeys(("bob", "zoë", "a b", "o'hara"), 6)
+    told = batch.left_out(school.root, CHAPTER)
+    assert len(told) == 3
+    assert all(it.isascii() and it.isprintable() for it in told)
+
+
+@pytest.mark.rest
+def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
+    school: School, half: bytes
+) -> None:
+    school.submit("zoë", half)
+    done = subprocess.run(
+        [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "1"],
+        env={**os.environ, "COURSE_ROOT": str(school.root), "PYTHONPATH": str(ROOT), "LC_ALL": "C"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert school.scores() == {"zoë": 6}
