@@ -7,7 +7,7 @@ check together, so that an endless loop costs a learner a few seconds and not a 
 
 from __future__ import annotations
 
-import sysconfig
+import os
 import time
 import traceback
 import warnings
@@ -122,7 +122,8 @@ def _where(error: BaseException, answer: Any) -> str:
     """
     if isinstance(error, RecursionError):
         return ""
-    libraries = (tk.__path__[0], __file__.rpartition("runner")[0], sysconfig.get_path("stdlib"))
+    stdlib = os.__file__.rpartition("os.py")[0]
+    libraries = (tk.__path__[0], __file__.rpartition("runner")[0], stdlib)
     cell = getattr(getattr(answer, "__code__", None), "co_filename", None)
     frames = [
         frame
