@@ -216,12 +216,14 @@ _PREFIX = "course-grading-"
 
 
 def _sweep() -> None:
-    """Remove the folders of workers that were killed."""
+    """Remove the folders of workers that were killed. Another grader may do so at the same moment."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        mine = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
-        if mine and pid.isdigit() and not Path("/proc", pid).exists():
-            remove(folder)
+        if not pid.isdigit() or Path("/proc", pid).exists():
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+                remove(folder)
 
 
 def remove(folder: Path) -> None:

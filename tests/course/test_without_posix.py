@@ -145,8 +145,11 @@ def test_the_verbs_of_a_learner_answer(course: Path) -> None:
         from course import cli, lab
         from course.exercise import load
 
+        class Loop:
+            add_callback = staticmethod(lambda function: function())
+
         class Server:
-            port = 8888
+            port, io_loop = 8888, Loop
             start = staticmethod(lambda: print("started"))
 
         def prepared(options):

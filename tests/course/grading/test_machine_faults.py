@@ -44,6 +44,25 @@ def _course(
     )
 
 
+def test_two_graders_remove_what_a_killed_worker_left_at_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    for name in "ab":
+        tmp_path.joinpath(f"course-grading-{ended.pid}-{name}").mkdir()
+    monkeypatch.setattr(session.tempfile, "gettempdir", lambda: str(tmp_path))
+    remove = session.remove
+
+    def with_the_other(_: Path) -> None:
+        for folder in tmp_path.iterdir():
+            remove(folder)
+
+    monkeypatch.setattr(session, "remove", with_the_other)
+    session._sweep()
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "most"),
