@@ -97,10 +97,10 @@ _PARTS = {
     'group["lr"] *= 0.1 for the one group of optimizer.param_groups': "lr_scheduler",
     "tk.nn.ModuleList, or attributes": "ModuleDict ParameterList ParameterDict",
     "the function of tk.nn.functional in forward": "Softplus LogSoftmax",
+    "self.name = module": "add_module register_module",
+    "for part in model.modules(): f(part)": "apply",
     "nothing: a model without this layer gives the same": "Identity",
-    "p.grad.clamp_(-c, c) for each parameter": "clip_grad_value_",
-    "tk.cat([p.reshape(-1) for p in parameters])": "parameters_to_vector",
-    "p.copy_(part.view_as(p)) under no_grad": "vector_to_parameters",
+    "p.grad.mul_(min(1.0, most / norm)) for each parameter": "utils",
     ".to(tk.float64) and so on": "float double half",
     "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_ "

@@ -216,7 +216,7 @@ _PREFIX = "course-grading-"
 
 
 def _sweep() -> None:
-    """Remove the folders of workers that were killed. Another grader may do so at the same moment."""
+    """Remove the folders of killed workers. Another grader may do so at the same moment."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if not pid.isdigit() or Path("/proc", pid).exists():

@@ -9,25 +9,18 @@ from tensorkit.creation import is_tensor
 from tensorkit.viz import autograd_graph, words
 from tensorkit.viz.picture import Explanation, Repair
 
-_TO_SEE = (
-    "cannot be known: no recording was on. To see it, run the lines again inside "
-    "`with tk.autograd.recording():`."
-)
 _REPLACED = re.compile(r"(\w+)\s*=\s*\1\s*([-+*/])\s*(.+)$")  # w = w - step
 # what cuts the history in a line of code
 _CUTTING = re.compile(r"\.detach\(\)|\.data\b(?! *[-+*/]?=)|tk\.(as_)?tensor(?=\()")
 
-# a line that writes: to what, and how: with y.add_(, y += or y[0] =
-_WRITE = re.compile(
-    r"(?:\w+\s*=\s*)?([\w.\[\]]+?)(\.\w+_\(|\s*(?:[-+*/%@]|//|\*\*)=|\[.+\]\s*=(?!=))"
-)
+# a line that writes to a name: with y.add_(, or with y +=
+_WRITE = re.compile(r"(\w+)(?:\.\w+_\(|\s*([-+*/%@]|//|\*\*)=(.+))")
 
 
-def no_grad(t: Tensor, loss: Tensor | None = None) -> Explanation:
+def no_grad(t: Tensor) -> Explanation:
     """Why ``t.grad`` is None: where the history ends, why, and what to write instead.
 
-    With ``loss`` the way back from it is looked at too. Lines and causes are known for what ran
-    inside ``with tk.autograd.recording():``; where none was on, the answer says so.
+    Lines and causes are known for what ran inside ``with tk.autograd.recording():``.
 
     >>> from tensorkit import explain
     >>> w = tk.tensor([1., 2.], requires_grad=True)
@@ -42,14 +35,12 @@ def no_grad(t: Tensor, loss: Tensor | None = None) -> Explanation:
          h.retain_grad()    # before backward()
     """
     words.must_be_tensor("explain.no_grad", t)
-    if loss is not None:
-        words.must_be_tensor("explain.no_grad", loss, "loss")
     with words.unrecorded():
         name = _name(t, "t")
         if (t.retains_grad or t.is_leaf) and t.grad is not None:
             sentence = f"It is {words.values(t.grad)}, {words.form(t.grad)}."
             return Explanation(f"{name}.grad is not None", sentence)
-        answer = _tracked(t, name, loss) if t.requires_grad else _untracked(t, name)
+        answer = _tracked(t, name) if t.requires_grad else _untracked(t, name)
     why, sentences, repairs = answer
     return Explanation(f"{name}.grad is None: {why}", *sentences, repairs=repairs)
 
@@ -67,10 +58,16 @@ def _line(origin: Any) -> str:
 
 def _untracked(t: Tensor, name: str) -> Answer:
     """About a tensor that does not require grad."""
-    why, code, effect = "it does not require grad", f"{name}.requires_grad_()", f"let {name} ask"
     sentences, repairs = _where_cut(t)
     if sentences:
         return "its history was cut", sentences, repairs
+    why, code = "it does not require grad", f"{name}.requires_grad_()"
+    effect = f"if {name} is a tensor that you made, let it require grad first"
+    sentence = (
+        f"{name} has no history. If it was computed, what it was computed from must require grad "
+        "before that; or the history was cut off (no_grad, detach, item, numpy). For what runs "
+        "inside `with tk.autograd.recording():` the line is named."
+    )
     if not t.is_floating_point():
         why, dtype = "it holds no floating-point numbers", str(t.dtype).replace("torch", "tk")
         sentence = f"{name} has dtype {dtype}. Only floating-point numbers have gradients."
@@ -78,18 +75,6 @@ def _untracked(t: Tensor, name: str) -> Answer:
     elif t.is_inference():
         sentence = f"{name} was made in inference_mode; it can never take part in autograd."
         code, effect = f"{name} = {name}.clone().requires_grad_()", "outside of it, take a copy"
-    elif t.origin is None:
-        effect = f"if {name} is a tensor that you made, let it ask for a gradient first"
-        sentence = (
-            f"{name} has no history. If it was computed, what it was computed from must ask for a "
-            "gradient, before that; or the history was cut off (no_grad, detach, item, numpy). "
-            f"Which operation made it, and where, {_TO_SEE}"
-        )
-    else:
-        leaves = [_name(it) for it in _walk_back(t) if not _inputs(it)]
-        sentence = f"No tensor behind {name} requires grad: {', '.join(leaves)}. "
-        sentence += f"{name} was made at {_line(t.origin)}."
-        code, effect = f"{leaves[0]}.requires_grad_()", "let it ask, before anything is computed"
     return why, [sentence], [Repair(code, effect)]
 
 
@@ -127,8 +112,8 @@ def _about_cut(cut: Tensor) -> tuple[str, Repair | None]:
     line, reason = words.source(origin.file, origin.line), str(origin.untracked)
     sentence = f"{origin.operation} ({_line(origin)}) took {inputs}"
     if reason.startswith("no input"):  # then; now one does
-        repair = Repair(line, "compute it again, now that it asks")
-        return f"{sentence} before it asked for a gradient.", repair
+        repair = Repair(line, "compute it again, now that it requires grad")
+        return f"{sentence} before it required grad.", repair
     require = "requires" if len(tracked) == 1 else "require"
     sentence += f", which {require} grad; its result does not: {reason}."
     if "no_grad" in reason or "inference" in reason:
@@ -144,7 +129,7 @@ def _about_cut(cut: Tensor) -> tuple[str, Repair | None]:
     return sentence, None if code == line else repair
 
 
-def _tracked(t: Tensor, name: str, loss: Tensor | None) -> Answer:
+def _tracked(t: Tensor, name: str) -> Answer:
     """About a tensor that requires grad: the result of an operation, or a leaf."""
     if t.grad_fn is not None:
         where = f" ({_line(t.origin)})" if t.origin is not None else ""
@@ -156,26 +141,17 @@ def _tracked(t: Tensor, name: str, loss: Tensor | None) -> Answer:
         leaf = Repair(f"{name} = {name}.detach().requires_grad_()", "make it a leaf, from here on")
         keep = Repair(f"{name}.retain_grad()    # before backward()", "keep this gradient too")
         return f"{name} is no leaf", [sentence], [leaf, keep]
-    tracked = [it for _, it in words.named_tensors() if it.grad_fn is not None]
-    tracked.sort(key=lambda it: it.numel() != 1)  # numbers first
+    named = (x for _, x in words.named_tensors() if x is not t)
+    results = [x for x in named if any(it is t for it in autograd_graph.order(x))]
+    loss = min(results, key=lambda x: x.numel() != 1, default=None)  # numbers first
     if loss is None:
-        loss = next((it for it in tracked if _is_behind(t, it)), None)
-    if loss is None:
-        other = _name(tracked[0]) if tracked and tracked[0].numel() == 1 else "loss"
-        sentence = f"No tensor with a name here was computed from {name} while grad mode was on."
-        try_it = f"Try: explain.no_grad({name}, {other})"
-        return "nothing was computed from it", [sentence, try_it], []
-    called = _name(loss, "loss")
-    if not _is_behind(t, loss):
-        leaves = [it for it in autograd_graph.order(loss) if is_tensor(it)][:8]
-        sentences, repairs = _where_cut(loss)
-        behind = f"The leaves behind {called} are: {', '.join(map(_name, leaves))}; not {name}."
-        if not loss.requires_grad:
-            behind = f"{called} has no history that could lead to {name}."
-        if loss.origin is None:
-            why_not = "did not ask yet, was replaced or was cut off (no_grad, detach, item, numpy)"
-            sentences.append(f"Whether {name} {why_not} when {called} was computed {_TO_SEE}")
-        return f"{called} does not depend on it", [behind, *sentences], repairs
+        sentence = (
+            f"No tensor with a name here has {name} in its graph. Each was computed before {name} "
+            "required grad, or from another tensor, or its history was cut off. viz.graph(loss) "
+            "shows what a loss was computed from."
+        )
+        return "nothing was computed from it", [sentence], []
+    called = _name(loss)
     if any(not hasattr(it, "expected") for it in autograd_graph.errors(loss)):
         freed = f"backward() has run from {called}: its graph is freed."
         removed = "The gradient was removed since (zero_grad() sets None), or was given to others."
@@ -183,10 +159,6 @@ def _tracked(t: Tensor, name: str, loss: Tensor | None) -> Answer:
     sentence = f"{called} was computed from {name}. backward() was not called on it yet."
     call = "backward()" if loss.numel() == 1 else f"backward(tk.ones_like({called}))"
     return "no backward yet", [sentence], [Repair(f"{called}.{call}", "compute the gradients")]
-
-
-def _is_behind(leaf: Tensor, result: Tensor) -> bool:
-    return any(it is leaf for it in autograd_graph.order(result))
 
 
 # Changed in place
@@ -237,35 +209,21 @@ def inplace(error_or_tensor: Exception | Tensor) -> Explanation:
 
 def _repairs(code: str, operation: str) -> list[Repair]:
     """Ways out for a line of code that writes to a saved tensor."""
-    known = words.named_values()
-    name, anew = _written(code, operation, known)
+    found, known = _WRITE.match(code), words.named_values()
+    name, operator, change = found.groups() if found else ("", "", "")
     x: Any = known.get(name)
     if is_tensor(x) and x.is_leaf and x.requires_grad:
         name, code = "", f"with tk.no_grad():\n    {code}"
     after = Repair(f"loss.backward()\n{code}", "change it after backward has used it")
     if not name:  # a parameter stays the same leaf: no new tensor takes its place
         return [after]
-    first = [Repair(anew, "make a new tensor instead of changing the saved one")] if anew else []
-    return [*first, Repair(f"{name} = {name}.clone()\n{code}", "change a copy"), after]
-
-
-def _written(code: str, operation: str, known: dict[str, Any]) -> tuple[str, str]:
-    """The name that a line writes to, and the line that makes a new tensor instead.
-
-    Either is empty where it is not seen, or where there is none.
-    """
-    found = _WRITE.match(code)
-    if found is None:
-        return "", ""
-    target, write = found.groups()
-    whole, bracket, _ = target.partition("[")
-    if write[0] == "[" or (bracket and is_tensor(known.get(whole))):
-        return whole, ""  # a part of a tensor
-    if write[-1] == "=":
-        change = code[found.end() :].strip()
+    copy = Repair(f"{name} = {name}.clone()\n{code}", "change a copy")
+    if operator:
+        change = change.strip()
         change = change if re.fullmatch(r"[\w.]+", change) else f"({change})"
-        return target, f"{target} = {target} {write.strip()[:-1]} {change}"
-    if not hasattr(base.public, operation):
-        return target, ""
-    anew = code.replace(f".{operation}_(", f".{operation}(")
-    return target, anew if re.match(r"[\w.]+\s*=", code) else f"{target} = {anew}"
+        anew = f"{name} = {name} {operator} {change}"
+    elif hasattr(base.public, operation):
+        anew = f"{name} = " + code.replace(f".{operation}_(", f".{operation}(")
+    else:
+        return [copy, after]
+    return [Repair(anew, "make a new tensor instead of changing the saved one"), copy, after]

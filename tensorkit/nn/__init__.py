@@ -3,7 +3,6 @@
 from tensorkit import absent
 from tensorkit.nn import functional as functional
 from tensorkit.nn import init as init
-from tensorkit.nn import utils as utils
 from tensorkit.nn.layers import (
     GELU,
     BCELoss,

@@ -114,8 +114,10 @@ class _Function(Module):
             cls.function = staticmethod(function)
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        if len(args) > len(self.settings):
-            raise TypeError(f"{type(self).__name__} has {[*self.settings]}; {len(args)} were given")
+        if len(args) > len(self.settings) or ("reduction" in self.settings and args):
+            name, has = type(self).__name__, ", ".join(self.settings) or "no settings"
+            first = f"{name} has {has}; {len(args)} were given without a name"
+            raise TypeError(message(first, repair=f"tk.nn.{name}()(...)"))
         super().__init__(**{x: named[x] for x in named if x not in self.settings})
         vars(self).update(self.settings, **dict(zip(self.settings, args, strict=False)), **named)
 
@@ -185,14 +187,7 @@ class Softmax(_Function, function=F.softmax, dim=None):
 
 
 class _Loss(_Function, reduction="mean"):
-    """A loss of an input and a target."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        if args:
-            name = type(self).__name__
-            first = f"{name} takes its settings by name; then it is called with input and target"
-            raise TypeError(message(first, repair=f"tk.nn.{name}()(input, target)"))
-        super().__init__(**named)
+    """A loss of an input and a target. Its ``reduction`` is given by name."""
 
 
 class MSELoss(_Loss, function=F.mse_loss):

@@ -105,26 +105,16 @@ class Module:
                 raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         elif value is not None and isinstance(held, (Parameter, Module)):
             kind = value.type() if isinstance(value, Tensor) else type(value).__name__
-            what, wanted, repair = "child module", "Module", None
-            if isinstance(held, Parameter):
-                what, wanted, repair = "parameter", "Parameter", "tk.nn.Parameter(x)"
+            wanted = "Parameter" if isinstance(held, Parameter) else "Module"
+            what = "parameter" if isinstance(held, Parameter) else "child module"
             first = (
                 f"cannot assign '{kind}' as {what} '{name}' (torch.nn.{wanted} or None expected)"
             )
-            raise TypeError(message(first, repair=repair))
+            raise TypeError(message(first, repair=f"tk.nn.{wanted}(...)"))
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(absent.sentence("torch.nn.Module", name, type(self).__name__))
-
-    def add_module(self, name: str, module: Any) -> None:
-        """Set a child under ``name``, another way to write ``self.name = module``."""
-        if not isinstance(module, Module):
-            got = getattr(module, "__qualname__", type(module).__name__)
-            raise TypeError(f"{got} is not a Module subclass")
-        if not name or "." in name or not isinstance(getattr(self, name, self), Module):
-            raise KeyError(f"'{name}' cannot be a name: it is empty, has a dot, or is taken")
-        setattr(self, name, module)
 
     # Walking the tree
 
@@ -170,13 +160,6 @@ class Module:
     def children(self) -> "Iterator[Module]":
         """The modules directly below this one, each once."""
         return iter(dict.fromkeys(self._own(Module).values()))
-
-    def apply(self, fn: "Callable[[Module], Any]") -> Self:
-        """Call ``fn`` with every module, children first: the usual way to initialise."""
-        for child in self.children():
-            child.apply(fn)
-        fn(self)
-        return self
 
     # Modes
 
@@ -350,7 +333,10 @@ class _Numbered(Module):
 
     def append(self, module: Any) -> Self:
         """Add a module at the end."""
-        self.add_module(str(len(self)), module)
+        if not isinstance(module, Module):
+            got = getattr(module, "__qualname__", type(module).__name__)
+            raise TypeError(message(f"{got} is not a Module subclass", repair="tk.nn.ReLU()"))
+        setattr(self, str(len(self)), module)
         return self
 
 

@@ -5,7 +5,7 @@ the items of a batch and stacks them. All work is done in this process.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,6 @@ class Subset(Dataset):
         self.indices = indices
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, list):
-            return self.dataset[[self.indices[each] for each in index]]
         return self.dataset[self.indices[index]]
 
     def __len__(self) -> int:
@@ -88,6 +86,8 @@ def random_split(
 def default_collate(batch: Sequence[Any]) -> Any:
     """The items of a batch as one: tensors stacked, numbers as a tensor, tuples item by item.
 
+    Raises TypeError for any other kind of item.
+
     >>> tk.utils.data.default_collate([(tk.tensor([1., 2.]), 0), (tk.tensor([3., 4.]), 1)])
     [tensor([[1., 2.],
             [3., 4.]]), tensor([0, 1])]
@@ -97,18 +97,12 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return stack([as_tensor(each) for each in batch], 0)
     if isinstance(first, (float, int)):
         return tensor(list(batch), dtype=dtypes.float64 if isinstance(first, float) else None)
-    if isinstance(first, str):
-        return batch
-    if isinstance(first, Mapping):
-        return {key: default_collate([each[key] for each in batch]) for key in first}
-    if isinstance(first, Sequence):
+    if isinstance(first, (tuple, list)):
         if any(len(each) != len(first) for each in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         return [default_collate(each) for each in zip(*batch, strict=True)]
-    raise TypeError(
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
-        f"{type(first)}"
-    )
+    first_line = f"the items of a batch are tensors, arrays, numbers or tuples, not {type(first)}"
+    raise TypeError(message(first_line, repair="a data set whose items are such tuples"))
 
 
 class DataLoader:
@@ -127,13 +121,12 @@ class DataLoader:
         batch_size: int = 1,
         shuffle: bool | None = None,
         *,
-        collate_fn: Callable[[list[Any]], Any] = default_collate,
         drop_last: bool = False,
         generator: Generator | None = None,
         pin_memory: bool = False,
         **others: Any,
     ) -> None:
-        has = "dataset, batch_size, shuffle, collate_fn, drop_last, generator"
+        has = "dataset, batch_size, shuffle, drop_last, generator"
         refuse_options("DataLoader", has, others)
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(
@@ -142,7 +135,6 @@ class DataLoader:
         self.dataset = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
-        self.collate_fn = collate_fn
         self.drop_last = drop_last
         self.generator = generator
 
@@ -177,10 +169,9 @@ class DataLoader:
         data = self.dataset
         while type(data) is Subset:
             data, indices = data.dataset, [data.indices[index] for index in indices]
-        at_once = self.collate_fn is default_collate and type(data) is TensorDataset
-        if at_once and not any(x.requires_grad for x in data.tensors):
+        if type(data) is TensorDataset and not any(x.requires_grad for x in data.tensors):
             return list(data[indices])  # which is quicker than item by item
-        return self.collate_fn([data[index] for index in indices])
+        return default_collate([data[index] for index in indices])
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.dataset), self.batch_size)

@@ -17,17 +17,5 @@ from tensorkit.viz._memory import memory
 from tensorkit.viz._timeline import timeline
 from tensorkit.viz.picture import Picture
 
-__all__ = [
-    "Picture",
-    "backward",
-    "benchmark",
-    "broadcast",
-    "gradients",
-    "graph",
-    "indexing",
-    "landscape",
-    "memory",
-    "saved",
-    "timeline",
-    "training",
-]
+# What is imported above is what ``viz`` offers.
+__all__ = [name for name, offered in globals().items() if callable(offered)]

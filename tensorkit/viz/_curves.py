@@ -32,14 +32,11 @@ def training(history: Mapping[str, Sequence[Any]], *, per: str = "epoch") -> Pic
     1      1.
     2      0.5
     """
-    try:
-        with words.unrecorded():
-            curves = {legible(name): [*map(float, values)] for name, values in history.items()}
-    except (AttributeError, TypeError, ValueError, RuntimeError):
-        raise TypeError(
-            "viz.training() wants a dict of lists of numbers. "
-            'Try: history["loss"].append(loss.item()), and viz.training(history)'
-        ) from None
+    with words.reading(
+        "viz.training() wants a dict of lists of numbers. "
+        'Try: history["loss"].append(loss.item()), and viz.training(history)'
+    ):
+        curves = {legible(name): [*map(float, values)] for name, values in history.items()}
     n = max(map(len, curves.values()), default=0)
     if not n:
         return Explanation("No training yet", "The history is empty: append to it in every epoch.")
@@ -110,16 +107,13 @@ def landscape(
     >>> viz.landscape(lambda x, y: x * x + y * y, [(1., 1.), (0.5, 0.5)]).alt.splitlines()[1]
     'The path: 2 points, from f(1., 1.) = 2. to f(0.5, 0.5) = 0.5'
     """
-    try:
-        with words.unrecorded():
-            points = [(float(x), float(y)) for x, y in path]
-    except (TypeError, ValueError, RuntimeError):
-        points = None
-    if points is None or not callable(f):
-        raise TypeError(
-            "viz.landscape() wants a function of two numbers, and a path of pairs of numbers. "
-            "Try: path.append((x.item(), y.item())), and viz.landscape(lambda x, y: x + y, path)"
-        )
+    with words.reading(
+        "viz.landscape() wants a function of two numbers, and a path of pairs of numbers. "
+        "Try: path.append((x.item(), y.item())), and viz.landscape(lambda x, y: x + y, path)"
+    ):
+        points = [(float(x), float(y)) for x, y in path]
+        if not callable(f):
+            raise TypeError
 
     def height(x: float, y: float) -> float:
         return float(f(tensor(x), tensor(y)))
@@ -189,15 +183,12 @@ def benchmark(times: Mapping[str, Mapping[float, float]]) -> Picture:
     1         1 µs    10 µs
     100       100 µs  20 µs
     """
-    try:
-        least = min(min(pair) for each in times.values() for pair in each.items())
-    except (TypeError, AttributeError, ValueError):
-        least = 0
-    if least <= 0:
-        raise TypeError(
-            'viz.benchmark() wants {"cpu": {1000: seconds}, ...}, all above 0. '
-            'Try: viz.benchmark({"cpu": {1000: 2e-5}})'
-        )
+    with words.reading(
+        'viz.benchmark() wants {"cpu": {1000: seconds}, ...}, all above 0. '
+        'Try: viz.benchmark({"cpu": {1000: 2e-5}})'
+    ):
+        # the logarithm of what is not above 0 is a ValueError
+        math.log(min(min(pair) for each in times.values() for pair in each.items()))
     title = f"Time of a call over elements: {', '.join(times)}"
 
     def draw(axes: Any) -> None:

@@ -124,6 +124,16 @@ def library(name: str) -> Any:
 
 
 @contextmanager
+def reading(wanted: str) -> Iterator[None]:
+    """Context in which values are read, unrecorded; TypeError with this sentence if they cannot."""
+    try:
+        with unrecorded():
+            yield
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise TypeError(wanted) from None
+
+
+@contextmanager
 def unrecorded() -> Iterator[None]:
     """Context in which no recording notes what a picture does to look at tensors."""
     before, state.recordings = state.recordings, ()

@@ -44,16 +44,6 @@ def _stepping(name, steps):
     return program
 
 
-def _clipping(clip):
-    def program(dtype):
-        params = _parameters(dtype)
-        params.append(tk.ones(3, device="cuda", requires_grad=True))  # float32 among others
-        params[-1].grad = tk.ones(3, device="cuda")
-        return params, lambda: clip(params)
-
-    return program
-
-
 def _model(device, dtype):
     net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)).to(device, dtype)
     for param in net.parameters():
@@ -101,7 +91,6 @@ def _in_place(change):
 
 PROGRAMS = {
     **{f"{name}, step {n + 1}": _stepping(name, n) for name in OPTIMIZERS for n in (0, 2)},
-    "clip_grad_norm_": _clipping(lambda params: nn.utils.clip_grad_norm_(params, 0.1)),
     **{f"{name}, views": _views(name) for name in OPTIMIZERS},
     "cuda": _with_model(lambda net: net.cuda(), "cpu"),
     "double": _with_model(lambda net: net.to(tk.float64)),

@@ -70,7 +70,6 @@ LAYERS = [
     "nn.functional",
     "nn.init",
     "nn.layers",
-    "nn.utils",
     "nn",
     "optim",
     "utils.data",
@@ -211,7 +210,6 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
     for name in absent._OF_PARTS:
         parts = [("nn", "functional"), ("nn",), ("nn", "Module"), ("nn", "init"), ("optim",)]
         parts += [("cuda",), ("autograd",), ("autograd", "functional"), ("utils", "data")]
-        parts += [("nn", "utils")]
         theirs, ours = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)

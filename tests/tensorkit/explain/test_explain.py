@@ -20,7 +20,7 @@ def test_a_gradient_that_is_there_is_said():
 
 def test_no_leaf_is_offered_retain_grad():
     h = _leaf() * 2.0
-    explanation = explain.no_grad(h, h.sum())
+    explanation = explain.no_grad(h)
     assert "h is the result of MulBackward0" in explanation.alt
     exec(explanation.repairs[-1], {"h": h})
     h.sum().backward()
@@ -48,22 +48,15 @@ def test_an_integer_dtype_is_named():
 
 def test_without_a_recording_it_says_what_it_cannot_know():
     d = (_leaf() * 2).detach()
-    assert "cannot be known: no recording was on" in explain.no_grad(d).alt
-    assert "tk.autograd.recording()" in explain.no_grad(d).alt
+    assert "history was cut off" in explain.no_grad(d).alt
+    assert "inside `with tk.autograd.recording():` the line is named" in explain.no_grad(d).alt
 
 
-def test_a_result_of_unknown_origin_is_not_told_only_to_ask_itself():
+def test_a_result_of_unknown_origin_is_told_what_its_inputs_must_do():
     loss = (tk.ones(2) * 2).sum()
     explanation = explain.no_grad(loss)
-    assert "what it was computed from must ask" in explanation.alt
+    assert "what it was computed from must require grad" in explanation.alt
     assert "if loss is a tensor that you made" in explanation.alt
-
-
-def test_an_unused_leaf_is_told_to_look_from_a_loss_by_its_name():
-    b = _leaf()
-    mine = (_leaf() * 2).sum()
-    assert "Try: explain.no_grad(b, mine)" in explain.no_grad(b).alt
-    assert mine.requires_grad
 
 
 @pytest.mark.parametrize(
@@ -124,13 +117,6 @@ def test_a_tensor_made_of_a_tensor_is_found():
     assert explanation.repairs == ["y = (w * 2)"]
 
 
-def test_a_tensor_made_of_numbers_is_still_asked_to_ask():
-    with tk.autograd.recording():
-        x = tk.tensor([1.0, 2.0])
-    assert "No tensor behind x requires grad: x. x was made at" in explain.no_grad(x).alt
-    assert explain.no_grad(x).repairs[0].startswith("x.requires_grad_()")
-
-
 def test_a_module_under_no_grad_is_found_by_its_parameters():
     layer = tk.nn.Linear(2, 1)
     with tk.autograd.recording(), tk.no_grad():
@@ -144,34 +130,18 @@ def test_asking_too_late_is_found():
     with tk.autograd.recording():
         loss = (w * 2).sum()
     w.requires_grad_()
-    explanation = explain.no_grad(w, loss)
-    assert "took w before it asked for a gradient" in explanation.alt
+    assert "took w before it required grad" in explain.no_grad(loss).alt
 
 
-def test_a_result_without_history_and_recording_says_what_it_cannot_know():
-    w = tk.ones(2)
-    loss = (w * 2).sum()
-    w.requires_grad_()
-    explanation = explain.no_grad(w, loss)
-    assert "Whether w did not ask yet, was replaced or was cut off" in explanation.alt
-    assert "cannot be known: no recording was on" in explanation.alt
-    assert explanation.repairs == []
+def test_a_leaf_that_nothing_was_computed_from_is_told_so():
+    w = _leaf()
+    assert "No tensor with a name here has w in its graph" in explain.no_grad(w).alt
 
 
 def test_an_integer_conversion_is_found():
     with tk.autograd.recording():
         whole = (_leaf() * 2).long()
     assert "only floating-point numbers have gradients" in explain.no_grad(whole).alt
-
-
-def test_no_leaf_asks():
-    x = tk.ones(2)
-    with tk.autograd.recording():
-        y = x * 2
-    explanation = explain.no_grad(y)
-    assert "No tensor behind y requires grad: x. y was made at" in explanation.alt
-    exec(explanation.repairs[0], {"x": x})
-    assert (x * 2).requires_grad
 
 
 def test_replacing_by_assignment_is_recognised_under_no_grad():
@@ -194,12 +164,6 @@ def test_a_leaf_replaced_by_a_result_is_told_to_become_a_leaf_again():
     names = {"w": w}
     exec(explanation.repairs[0], names)
     assert names["w"].is_leaf
-
-
-def test_a_loss_that_does_not_depend_on_it_says_on_what_it_does():
-    w, other = _leaf(), tk.ones(3, requires_grad=True)
-    assert "The leaves behind loss are: other" in explain.no_grad(w, loss := other.sum()).alt
-    assert loss.requires_grad
 
 
 def _broken(recorded):
@@ -294,15 +258,6 @@ def test_a_frozen_parameter_is_named_as_code():
     assert model[0].weight.requires_grad
 
 
-def test_a_parameter_replaced_after_the_loss_is_a_cause_that_is_named():
-    w = _leaf()
-    loss = (w * 3.0).sum()
-    w = _leaf()
-    text = explain.no_grad(w, loss).alt
-    assert "The leaves behind loss are: a tensor without a name; not w." in text
-    assert "was replaced" in text
-
-
 def test_a_conversion_after_requires_grad_is_no_update():
     with tk.autograd.recording():
         weights = tk.tensor([0.5, 1.5], requires_grad=True).double()
@@ -324,14 +279,12 @@ def test_inference_mode_is_named():
     assert names["y"].requires_grad
 
 
-def test_a_part_is_written_through_the_name_of_the_whole():
+def test_a_write_to_a_part_is_changed_to_come_later():
     x = _leaf()
     y = x.exp()
     loss = y.sum()
     y[0].zero_()
-    copy, afterwards = explain.inplace(loss).repairs
-    assert copy == "y = y.clone()\ny[0].zero_()"
-    assert afterwards == "loss.backward()\ny[0].zero_()"
+    assert explain.inplace(loss).repairs == ["loss.backward()\ny[0].zero_()"]
 
 
 @pytest.mark.parametrize(
@@ -344,35 +297,13 @@ def test_every_write_to_a_name_has_repairs_that_run(write):
     linecache.cache["a cell"] = (0, None, [write], "a cell")
     exec(compile(write, "a cell", "exec"), {"x": x, "y": y})
     repairs = explain.inplace(loss).repairs
-    assert len(repairs) == 2
+    assert len(repairs) == (1 if "[" in write else 2)
     for repair in repairs:
         names = {"x": x, "y": x.exp()}
         names["loss"] = names["y"].sum()
         exec(repair, names)
         if "backward" not in repair:
             names["loss"].backward()
-
-
-def test_a_tensor_in_a_list_is_called_by_its_place():
-    x = _leaf()
-    kept = [x.exp()]
-    loss = kept[0].sum()
-    kept[0] += 1
-    assert explain.inplace(loss).repairs[0] == "kept[0] = kept[0] + 1"
-    for repair in explain.inplace(loss).repairs:
-        again = [x.exp()]
-        names = {"kept": again, "loss": again[0].sum()}
-        exec(repair, names)
-        if "backward" not in repair:
-            names["loss"].backward()
-    assert x.grad is not None
-
-
-def test_the_other_name_of_a_line_is_kept():
-    y = _leaf().sigmoid()
-    z = y.relu_()
-    loss = z.sum()
-    assert explain.inplace(loss).repairs[0] == "z = y.relu()"
 
 
 def test_a_changed_parameter_stays_a_leaf():
@@ -399,14 +330,6 @@ def test_an_optimizers_step_is_no_write_to_a_name():
     repairs = explain.inplace(raised.value).repairs
     assert repairs[0] == "loss.backward()\noptimizer.step()"
     assert all("clone" not in it for it in repairs)
-
-
-def test_a_number_that_no_operation_was_given_is_not_blamed():
-    w, x = _leaf(), _leaf()
-    with tk.autograd.recording():
-        w.sum().item()
-        loss = x.sum() * 0.5
-    assert "item()" not in explain.no_grad(w, loss).alt
 
 
 def test_a_repair_is_offered_once():

@@ -145,12 +145,10 @@ REFUSED = {
     "child": lambda m, net: _set(net[1], "linear", m.ones(2)),
     "before init": lambda m, net: _Forgetful(m, m.nn.ReLU()),
     "before init parameter": lambda m, net: _Forgetful(m, m.nn.Parameter(m.ones(1))),
-    "module type": lambda m, net: net.add_module("b", 3),
-    "module name": lambda m, net: net.add_module("a.b", m.nn.ReLU()),
     "no forward": lambda m, net: m.nn.Module()(1),
     "sequence": lambda m, net: m.nn.Sequential(1),
     "class": lambda m, net: m.nn.Sequential(_Forgetful),
-    "function": lambda m, net: net.add_module("f", _set),
+    "function": lambda m, net: m.nn.Sequential(_set),
     "index": lambda m, net: net[9],
     "list index": lambda m, net: m.nn.ModuleList()[0],
     "mode": lambda m, net: net.train("yes"),
@@ -166,7 +164,7 @@ REFUSED = {
 
 # Refused with PyTorch's class and words of our own: arguments of a wrong kind.
 OTHER_WORDS = {
-    "parameter text", "child", "module name", "class", "function",
+    "parameter text", "child", "class", "function",
     "integer parameter", "no tensor", "index", "list index",
 }  # fmt: skip
 
@@ -195,7 +193,7 @@ def test_a_mistake_is_refused_as_in_pytorch(name):
 @pytest.mark.parametrize("arguments", [("sum",), (None, None, "sum"), (tk.ones(2), tk.ones(2))])
 def test_a_loss_takes_its_settings_by_name(arguments):
     # PyTorch takes "sum" for size_average, and gives the mean
-    with pytest.raises(TypeError, match="takes its settings by name"):
+    with pytest.raises(TypeError, match=r"L1Loss has reduction; \d were given without a name"):
         tk.nn.L1Loss(*arguments)
 
 
@@ -241,19 +239,6 @@ def test_moving_a_module_moves_gradients_too():
     weight = layer.weight
     assert layer.to(tk.float64).weight is weight
     assert weight.grad.dtype is tk.float64
-
-
-def test_clipping_is_pytorchs():
-    found = []
-    for m in (torch, tk):
-        norms = []
-        for order in (2.0, 1.0, float("inf")):
-            xs = [m.ones(3, requires_grad=True), m.ones(2, 2, requires_grad=True), m.ones(1)]
-            ((xs[0] * 3).sum() + (xs[1] * xs[1] * 2).sum()).backward()
-            norms.append(m.nn.utils.clip_grad_norm_(xs, 1.5, order).item())
-            norms += [x.grad.tolist() for x in xs[:2]]
-        found.append(np.hstack([np.ravel(each) for each in norms]))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
 def test_a_layer_finds_what_takes_the_place_of_its_weight() -> None:
