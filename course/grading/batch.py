@@ -24,14 +24,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course import extras, files, paths
-from course.errors import CourseError
-from course.grading import agreement, intake, judge, sandbox, worker
-from course.grading.intake import Handed, Refused, Source
+from course.grading import agreement, intake, judge, worker
+from course.grading.intake import Handed
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import NO_MEMORY, ended_for_memory
-from course.grading.wire import Closed, Message, Wire, WireError
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
+from course.sandbox import profiles
+from course.sandbox.profiles import Limits
+from course.sandbox.wire import Closed, Message, Wire, WireError
+from course.shared import extras, files, paths
+from course.shared.errors import CourseError
 
 if TYPE_CHECKING:
     from course.grading.writer import Writer
@@ -73,10 +76,10 @@ def secret_of(root: Path) -> bytes:
 def profile_for(*, unsafe: bool = False) -> str:
     """The strongest sandbox of this machine; CourseError with the reasons if it has none."""
     if unsafe:
-        return sandbox.UNSAFE
-    found = sandbox.best()
+        return profiles.UNSAFE
+    found = profiles.best()
     if found is None:
-        reasons = [sandbox.why_not(it) for it in (sandbox.NAMESPACES, sandbox.LANDLOCK)]
+        reasons = [profiles.why_not(it) for it in (profiles.NAMESPACES, profiles.LANDLOCK)]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
             + "\n".join(f"- {it}" for it in reasons)
@@ -379,13 +382,13 @@ def grade(
     Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook;
     Ungraded if this machine could not grade some of them, after all others are written.
     """
+    from course.authoring.release import nbgrader_config
     from course.grading.cluster import Cluster
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
-    from course.release import nbgrader_config
 
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
-    source = intake.source_of(root, chapter)
+    source = matching.source_of(root, chapter)
     agreement.check_notebooks(source)
     judge.check_definitions(source)
     found = submissions(root, chapter, learners)

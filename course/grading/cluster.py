@@ -13,13 +13,14 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from course import extras
-from course.errors import CourseError
-from course.grading import batch, sandbox
+from course.grading import batch
 from course.grading.batch import Hand, Job
-from course.grading.intake import Source
 from course.grading.result import Result
-from course.grading.sandbox import Limits
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.sandbox.profiles import Limits
+from course.shared import extras
+from course.shared.errors import CourseError
 
 AHEAD = 2
 """How many submissions each thread of the workers has beside the one that it grades."""
@@ -45,12 +46,12 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        ours = sandbox.versions()
+        ours = profiles.versions()
         for name, (versions, _) in found.items():
             if versions != ours:
                 self.close()
                 raise CourseError(f"{name} has {versions}, this machine {ours}: install the same.")
-        self.profile = sandbox.UNSAFE if unsafe else _common([has for _, has in found.values()])
+        self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
 
     def __enter__(self) -> Cluster:
         return self
@@ -115,10 +116,10 @@ class Cluster:
             fill()
 
 
-def _common(profiles: list[list[str]]) -> str:
+def _common(offered: list[list[str]]) -> str:
     """The strongest sandbox that all workers have, so that all results name the same."""
-    for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
-        if all(profile in has for has in profiles):
+    for profile in (profiles.NAMESPACES, profiles.LANDLOCK):
+        if all(profile in has for has in offered):
             return profile
     raise CourseError(
         "A worker of this cluster has no sandbox: run `course doctor --server` on each."
@@ -130,8 +131,8 @@ def _common(profiles: list[list[str]]) -> str:
 
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, and the sandboxes that work on it."""
-    safe = (sandbox.NAMESPACES, sandbox.LANDLOCK)
-    return sandbox.versions(), [it for it in safe if sandbox.why_not(it) is None]
+    safe = (profiles.NAMESPACES, profiles.LANDLOCK)
+    return profiles.versions(), [it for it in safe if profiles.why_not(it) is None]
 
 
 def _graded(

@@ -26,16 +26,18 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course import extras, files, paths
-from course.errors import CourseError
 from course.grading import agreement, batch, intake, judge
 from course.grading.batch import Hand, Job
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Handed, Refused, Source
+from course.grading.intake import Handed
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import remove
 from course.grading.writer import autograded, result_file, stored
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
+from course.sandbox.profiles import Limits
+from course.shared import extras, files, paths
+from course.shared.errors import CourseError
 
 _log = logging.getLogger("nbgrader")
 SECRET = "submission_secret.txt"
@@ -122,7 +124,7 @@ def _hand(chapter: str, digest: str, profile: str) -> Hand:
 
 
 def _source(chapter: str) -> Source:
-    return intake.source_of(paths.course_root(), chapter)
+    return matching.source_of(paths.course_root(), chapter)
 
 
 def before(assignment: str, student: str, notebooks: list[str]) -> None:

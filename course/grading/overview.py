@@ -25,12 +25,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course import exercise, files, paths
-from course.errors import CourseError
-from course.grading import batch, intake, similar
+from course.grading import batch, similar
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
-from course.report import Report
+from course.notebook import exercise, matching
+from course.notebook.report import Report
+from course.shared import files, paths
+from course.shared.errors import CourseError
 
 PASSED, PARTLY, FAILED, NOT_STARTED = "passed", "partly", "failed", "not started"
 _FILES = re.compile(r", but '.*'(?=\. )")
@@ -176,7 +177,7 @@ def _code(result: Result) -> Iterator[str]:
 
 def _answer(result: Result, id: str) -> str:
     cells = result.notebook.get("cells", [])
-    return next((it["source"] for it in cells if intake.grade_id(it) == id), "")
+    return next((it["source"] for it in cells if matching.grade_id(it) == id), "")
 
 
 # from the folder of results, and into that of the report
@@ -188,9 +189,9 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     names: the learners' own, in place of pseudonyms. config: nbgrader's.
     Raises CourseError if nothing is graded.
     """
+    from course.authoring.release import nbgrader_config
     from course.grading.gradebook import roster  # nbgrader takes a second to import
     from course.grading.overview_page import page
-    from course.release import nbgrader_config
 
     known = roster(root, nbgrader_config(own=True) if config is None else config)
     results = list(_results(root, chapter))

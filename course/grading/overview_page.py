@@ -7,7 +7,7 @@ from html import escape
 
 from course.grading.overview import FAILED, NOT_STARTED, PARTLY, PASSED, Asked, Overview
 from course.grading.similar import Pair
-from course.report import prose
+from course.notebook.report import prose
 
 FEW, MANY = 5, 40
 """Rows of a table inside an exercise; rows of a table of learners. The CSV files hold all."""

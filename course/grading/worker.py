@@ -17,13 +17,14 @@ import signal
 import sys
 from dataclasses import asdict
 
-from course.errors import CourseError
 from course.grading import judge, writer
-from course.grading.intake import Handed, Source
+from course.grading.intake import Handed
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import Warm
-from course.grading.wire import Closed, Wire
+from course.notebook.matching import Source
+from course.sandbox.profiles import Limits
+from course.sandbox.wire import Closed, Wire
+from course.shared.errors import CourseError
 
 MEMORY = 600 << 20
 """Bytes of this process: of what was imported, and of what reading one submission takes."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from traitlets.config import Config
 
-from course import exercise
-from course.demo_learners import _as_typed
-from course.exercise import Exercise
-from course.release import nbgrader_config
+from course.authoring.release import nbgrader_config
+from course.cli.demo_learners import _as_typed
+from course.notebook import exercise
+from course.notebook.exercise import Exercise
 
 ROOT = Path(__file__).parents[2]
 LOOP = "while True: pass"

@@ -7,12 +7,13 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from course import exercise
 from course.grading import batch, judge
-from course.grading.intake import Handed, Source
+from course.grading.intake import Handed
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import Warm
+from course.notebook import exercise
+from course.notebook.matching import Source
+from course.sandbox.profiles import Limits
 
 ROOT = Path(__file__).parents[3]
 CHAPTER = "01_tensors"

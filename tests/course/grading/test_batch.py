@@ -18,16 +18,17 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
 
-from course import cli
-from course.errors import CourseError
-from course.grading import batch, nbgrader_way, sandbox
+from course.authoring.release import nbgrader_config
+from course.cli import commands
+from course.grading import batch, nbgrader_way
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.writer import Writer, result_file, stored
-from course.release import nbgrader_config
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
-PROFILE = sandbox.best()
+PROFILE = profiles.best()
 pytestmark = [
     pytest.mark.skipif(PROFILE is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
@@ -357,7 +358,7 @@ def test_ctrl_c_is_told_what_is_kept(
 
     monkeypatch.setattr(Writer, "apply", stopped)
     with pytest.raises(CourseError, match=r"Graded and kept: 1 of 2\. The same command goes on\."):
-        cli.app(["grade", CHAPTER], standalone_mode=False)
+        commands.app(["grade", CHAPTER], standalone_mode=False)
 
 
 def test_whom_the_gradebook_did_not_know_is_named(
@@ -367,7 +368,7 @@ def test_whom_the_gradebook_did_not_know_is_named(
         book.add_student("ann")
     for name in ("ann", "amn"):
         school.submit(name, half)
-    cli.app(["grade", CHAPTER], standalone_mode=False)
+    commands.app(["grade", CHAPTER], standalone_mode=False)
     said = capsys.readouterr().out
     assert "New in the gradebook: amn. Is a name mistyped?" in said
     # what stays in autograded/ makes every later generate_feedback fail
@@ -445,7 +446,7 @@ def test_without_a_sandbox_nothing_is_graded(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"No {profile} here.")
+    monkeypatch.setattr(profiles, "why_not", lambda profile: f"No {profile} here.")
     with pytest.raises(CourseError, match="--unsafe"):
         grade(school)
     assert school.scores() == {}
@@ -482,7 +483,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from course.grading import batch
-from course.release import nbgrader_config
+from course.authoring.release import nbgrader_config
 
 root, chapter = {root!r}, {chapter!r}
 it = os.environ

@@ -14,23 +14,25 @@ import nbformat
 import pytest
 from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
 
-from course.grading import batch, intake, judge, sandbox, similar, wire, worker, writer
+from course.grading import batch, intake, judge, similar, worker, writer
 from course.grading.batch import Hand, Job
 from course.grading.clean import MOST_LEFT, Room, clean_markdown, clean_outputs, cut_code
 from course.grading.feedback import Formulas
-from course.grading.intake import Handed, Refused, Source
+from course.grading.intake import Handed
 from course.grading.result import Result
+from course.notebook.matching import Refused, Source
+from course.sandbox import profiles, wire
 
 SECONDS, MEMORY, PAGE = 60, 600, 5_000_000
 """What one submission may take: seconds, megabytes of its worker, bytes of its page."""
 
 RUN = (
-    "import course.grading.learner as it\n"
+    "import course.sandbox.learner as it\n"
     "own = it.Learner._run_cell\n"
     "it.Learner._run_cell = lambda *a: own(*a) | dict({forged})"
 )
 LOOK = (
-    "import course.grading.learner as it\n"
+    "import course.sandbox.learner as it\n"
     "own = it.Learner._do_look\n"
     "it.Learner._do_look = lambda *a: ((r | dict(exists=True, {forged}), b) for r, b in own(*a))"
 )
@@ -47,11 +49,11 @@ FORGED = {
 
 @pytest.fixture(
     scope="module",
-    params=[sandbox.NAMESPACES, pytest.param(sandbox.LANDLOCK, marks=pytest.mark.rest)],
+    params=[profiles.NAMESPACES, pytest.param(profiles.LANDLOCK, marks=pytest.mark.rest)],
 )
 def hand(request: pytest.FixtureRequest, source: Source) -> Iterator[Hand]:
     """A worker, under each of the two profiles."""
-    if (reason := sandbox.why_not(request.param)) is not None:
+    if (reason := profiles.why_not(request.param)) is not None:
         pytest.skip(reason)
     started = Hand(41, source, request.param, LIMITS)
     yield started

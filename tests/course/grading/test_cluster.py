@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, School, put_first
 
-from course.errors import CourseError
-from course.grading import batch, cluster, sandbox
-from course.grading.intake import Handed, Source
+from course.grading import batch, cluster
+from course.grading.intake import Handed
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 distributed = pytest.importorskip(
     "distributed", reason="needs dask.distributed: pip install distributed"
@@ -21,7 +23,7 @@ distributed = pytest.importorskip(
 
 pytestmark = [
     pytest.mark.rest,
-    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     # dask's own: it closes its sockets in threads, which end after the test
     pytest.mark.filterwarnings("ignore"),
 ]

@@ -12,14 +12,15 @@ from classroom import CHAPTER
 from nbgrader.api import Gradebook
 from traitlets.config import Config
 
-from course import exercise, files
-from course.errors import CourseError
 from course.grading import intake, overview, similar
 from course.grading.overview_page import _groups
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
 from course.grading.writer import result_file
-from course.report import Report, Row
+from course.notebook import exercise, matching
+from course.notebook.report import Report, Row
+from course.shared import files
+from course.shared.errors import CourseError
 
 EXERCISES = exercise.load(CHAPTER)
 
@@ -135,7 +136,7 @@ def test_the_page_names_nobody_and_runs_nothing(tmp_path: Path) -> None:
 def test_the_names_of_files_are_no_pseudonyms(tmp_path: Path) -> None:
     (tmp_path / "handed" / "in").mkdir(parents=True)
     (tmp_path / "handed" / "in" / "Eve Lovelace (1).pdf").touch()
-    with pytest.raises(intake.Refused) as refused:
+    with pytest.raises(matching.Refused) as refused:
         intake.read(tmp_path / "handed" / "in", "eve", CHAPTER)
     assert "Lovelace" in str(refused.value)
     eve = Result("eve", CHAPTER, status="refused", sentence=str(refused.value))

@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, School
 
-from course.errors import CourseError
-from course.grading import batch, overview, sandbox
+from course.authoring.release import nbgrader_config
+from course.grading import batch, overview
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
-from course.release import nbgrader_config
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 pytestmark = [
-    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
 ]
 

@@ -1,0 +1,1 @@
+"""What runs beside a learner's code while it is graded, and what limits that code."""
