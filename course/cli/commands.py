@@ -359,11 +359,11 @@ def report(
     ] = False,
 ) -> None:
     """Write a page about the class: what went wrong where, who needs help."""
-    from course.grading import batch, overview
+    from course.grading import batch, overview_files
     from course.shared import paths
 
     root = paths.course_root()
-    print(overview.write(root, batch.chapter_in(root, chapter), names=names))
+    print(overview_files.write(root, batch.chapter_in(root, chapter), names=names))
 
 
 @app.command(rich_help_panel=TEACH)

@@ -13,9 +13,9 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from course.grading import batch
-from course.grading.batch import Hand, Job
+from course.grading import workers
 from course.grading.result import Result
+from course.grading.workers import Job, Worker
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.sandbox.profiles import Limits
@@ -69,7 +69,7 @@ class Cluster:
         """The result of every job, in the order in which they are done.
 
         No more is sent than the workers can take soon. One that dies is replaced by another; a
-        submission that ended `batch.TRIES` of them is set aside.
+        submission that ended `workers.TRIES` of them is set aside.
         """
         from distributed import KilledWorker, as_completed
 
@@ -105,11 +105,11 @@ class Cluster:
                 text, timings, page = future.result()
                 yield Result.from_json(text, timings=timings, page=page)
             except KilledWorker:
-                yield batch.set_aside(job, source)
+                yield workers.set_aside(job, source)
             except Exception as problem:
                 # what was scattered went with the last worker that had it, or a worker cannot start
                 job.tries += 1
-                if job.tries >= batch.TRIES:
+                if job.tries >= workers.TRIES:
                     raise CourseError(f"The cluster does not grade: {problem}") from None
                 chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
                 done.add(send(job))
@@ -141,9 +141,12 @@ def _graded(
     """One result, from a checker that stays for this thread's next submission."""
     wanted = (digest, profile, limits)
     if getattr(_own, "wanted", None) != wanted:
-        if hasattr(_own, "hand"):
-            _own.hand.close()
+        if hasattr(_own, "worker"):
+            _own.worker.close()
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.hand, _own.wanted = Hand(number, Source.from_json(chapter), profile, limits), wanted
-    result = batch.one(_own.hand, job)
+        _own.worker, _own.wanted = (
+            Worker(number, Source.from_json(chapter), profile, limits),
+            wanted,
+        )
+    result = workers.one(_own.worker, job)
     return result.to_json(), dict(result.timings), result.page

@@ -26,7 +26,7 @@ MOST_COLLECTED, DEEPEST = 5 * MOST_BYTES, 8
 
 
 @dataclass(frozen=True)
-class Handed:
+class Submission:
     """A submission as it lies in its folder."""
 
     learner: str
@@ -41,7 +41,7 @@ class Handed:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def read(folder: Path, learner: str, chapter: str) -> Handed:
+def read(folder: Path, learner: str, chapter: str) -> Submission:
     """The notebook of a submission, found under its name or, alone, under another.
 
     Raises Refused.
@@ -54,13 +54,13 @@ def read(folder: Path, learner: str, chapter: str) -> Handed:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
         content = _notebook(opened, [it for it in names if it not in links], chapter, notes)
         timestamp = _timestamp(opened, notes)
-        return Handed(learner, chapter, content, timestamp, tuple(notes))
+        return Submission(learner, chapter, content, timestamp, tuple(notes))
 
 
 def handed_in(folder: Path, chapter: str) -> tuple[bytes, tuple[str, ...]]:
     """The notebook of a submission and what was repaired, for the doctor."""
-    handed = read(folder, "", chapter)
-    return handed.content, handed.repaired
+    submission = read(folder, "", chapter)
+    return submission.content, submission.repaired
 
 
 def collect(

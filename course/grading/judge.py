@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from course.grading import asserts
-from course.grading.intake import Handed
+from course.grading.intake import Submission
 from course.grading.remote import Caller, run_case
 from course.grading.result import Graded, Result
 from course.grading.session import Died, MachineFault, Session, Warm
@@ -44,34 +44,34 @@ MOST_ASKED = 1 << 20
 """Characters of the cells in one request, unless it is one cell."""
 
 
-def seed_of(secret: bytes, handed: Handed) -> str:
+def seed_of(secret: bytes, submission: Submission) -> str:
     """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
-    text = "\n".join([handed.learner, handed.chapter, handed.digest])
+    text = "\n".join([submission.learner, submission.chapter, submission.digest])
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
-def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
+def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
     """The result of one submission; never raises for what a learner handed in.
 
     Where this machine is to blame that it cannot be graded its status is "ungraded".
     """
     begun = time.perf_counter()
     try:
-        repaired = matching.repair(handed.content, source)
+        repaired = matching.repair(submission.content, source)
     except Refused as refusal:
-        return replace(refused(source, handed, seed, str(refusal)), profile=warm.profile)
+        return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
     read = time.perf_counter()
     play = Play(warm, source, repaired.cells, seed)
     try:
         play.run()
     except (MachineFault, OSError) as fault:
         warm.stop()  # what is wrong with it may be gone when it is started again
-        return ungraded(source, handed, seed, str(fault))
+        return ungraded(source, submission, seed, str(fault))
     return Result(
-        **_common(source, handed, seed),
+        **_common(source, submission, seed),
         profile=warm.profile,
         exercises=tuple(play.graded),
-        repaired=(*handed.repaired, *repaired.notes),
+        repaired=(*submission.repaired, *repaired.notes),
         troubles=tuple(play.troubles),
         notebook={
             "cells": play.cells,
@@ -89,29 +89,29 @@ def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
     )
 
 
-def ungraded(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+def ungraded(source: Source, submission: Submission, seed: str, sentence: str) -> Result:
     """The result where this machine is to blame: it gives no points and takes none."""
-    return Result(**_common(source, handed, seed), status="ungraded", sentence=sentence)
+    return Result(**_common(source, submission, seed), status="ungraded", sentence=sentence)
 
 
-def refused(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+def refused(source: Source, submission: Submission, seed: str, sentence: str) -> Result:
     """The result of a submission that is not graded: no points, and why."""
     return Result(
-        **_common(source, handed, seed),
+        **_common(source, submission, seed),
         status="refused",
         sentence=sentence,
-        repaired=handed.repaired,
+        repaired=submission.repaired,
         exercises=tuple(_ungraded(source)),
     )
 
 
-def _common(source: Source, handed: Handed, seed: str) -> dict[str, Any]:
+def _common(source: Source, submission: Submission, seed: str) -> dict[str, Any]:
     return {
-        "learner": handed.learner,
-        "chapter": handed.chapter,
-        "submission": handed.digest,
+        "learner": submission.learner,
+        "chapter": submission.chapter,
+        "submission": submission.digest,
         "source": source.digest,
-        "timestamp": handed.timestamp,
+        "timestamp": submission.timestamp,
         "seed": seed,
         "versions": versions(),
     }

@@ -194,7 +194,7 @@ def _absent(overview: Overview, name: Name) -> str:
         return ""
     shown = ", ".join(escape(name(it)) for it in overview.absent[:MANY])
     left = len(overview.absent) - MANY
-    return f"<p>Handed nothing in: {shown}{f' and {left} more' if left > 0 else ''}.</p>"
+    return f"<p>Submission nothing in: {shown}{f' and {left} more' if left > 0 else ''}.</p>"
 
 
 def _troubles(overview: Overview, name: Name) -> list[str]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School
+from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School
 
-from course.grading import batch
+from course.grading import workers
 from course.grading.session import Warm
 from course.notebook import matching
 from course.notebook.matching import Source
@@ -55,22 +55,22 @@ def warm_once() -> Iterator[Warm]:
 
 
 @pytest.fixture(scope="session")
-def _workers() -> Iterator[dict[object, KeptHand]]:
-    started: dict[object, KeptHand] = {}
+def _workers() -> Iterator[dict[object, KeptWorker]]:
+    started: dict[object, KeptWorker] = {}
     yield started
     for it in started.values():
-        batch.Hand.close(it)
+        workers.Worker.close(it)
 
 
 @pytest.fixture
-def kept_workers(_workers: dict[object, KeptHand], monkeypatch: pytest.MonkeyPatch) -> None:
+def kept_workers(_workers: dict[object, KeptWorker], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of batches are started once: their imports take longer than what a test does."""
 
-    def hand(number: int, source: Source, profile: str, limits: Limits, core: int) -> KeptHand:
+    def worker(number: int, source: Source, profile: str, limits: Limits, core: int) -> KeptWorker:
         key = number, source.digest, profile, limits
-        return _workers.setdefault(key, KeptHand(number, source, profile, limits, core))
+        return _workers.setdefault(key, KeptWorker(number, source, profile, limits, core))
 
-    monkeypatch.setattr(batch, "Hand", hand)
+    monkeypatch.setattr(workers, "Worker", worker)
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def folder(tmp_path: Path, notebook: Notebook) -> Path:
     return tmp_path
 
 
-def read(folder: Path) -> intake.Handed:
+def read(folder: Path) -> intake.Submission:
     return intake.read(folder, "ada", CHAPTER)
 
 

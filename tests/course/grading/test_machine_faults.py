@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, Class, School, put_first
 
-from course.grading import batch, judge, server, session
+from course.grading import batch, judge, server, session, workers
 from course.grading.batch import Ungraded
 from course.grading.judge import Play
 from course.grading.result import Result
@@ -163,14 +163,14 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    take, counts = batch.Hand.take, itertools.count()
+    take, counts = workers.Worker.take, itertools.count()
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        assert hand._process is not None
-        hand._process.kill()
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        assert worker._process is not None
+        worker._process.kill()
 
-    monkeypatch.setattr(batch.Hand, "take", take_and_kill)
+    monkeypatch.setattr(workers.Worker, "take", take_and_kill)
     monkeypatch.setattr(batch, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
         batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
@@ -212,12 +212,12 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     readable, writable = os.pipe()
     os.write(writable, b"ready")
 
-    class Here(batch.Hand):
+    class Here(workers.Worker):
         """A worker in this process."""
 
         def start(self) -> None: ...
 
-        def take(self, job: batch.Job) -> None:
+        def take(self, job: workers.Job) -> None:
             self.job = job
 
         def close(self) -> None: ...
@@ -229,13 +229,13 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
         def finish(self) -> Result | None:
             job, self.job = self.job, None
             assert job is not None
-            if job.handed.learner not in names:
+            if job.submission.learner not in names:
                 with Warm(self.profile) as warm:
-                    return judge.grade(warm, self.source, job.handed, job.seed)
-            tried.append(job.handed.learner)
-            return judge.ungraded(self.source, job.handed, job.seed, "The disk is full.")
+                    return judge.grade(warm, self.source, job.submission, job.seed)
+            tried.append(job.submission.learner)
+            return judge.ungraded(self.source, job.submission, job.seed, "The disk is full.")
 
-    monkeypatch.setattr(batch, "Hand", Here)
+    monkeypatch.setattr(batch, "Worker", Here)
     return tried
 
 

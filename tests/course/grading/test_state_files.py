@@ -14,7 +14,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, ROOT, School
 
 from course.authoring.release import nbgrader_config
-from course.grading import batch, overview
+from course.grading import batch, overview_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
@@ -97,7 +97,7 @@ def test_what_is_damaged_is_written_again(
     change(file)
     if suffix == ".json":
         with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
-            overview.write(school.root, CHAPTER, config=nbgrader_config())
+            overview_files.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
     assert school.scores() == {"bob": 6}
