@@ -126,7 +126,7 @@ def test_a_course_that_may_only_be_read_has_a_folder_at_home(
 
 def test_a_changed_exercise_that_is_not_installed_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "course" / "exercises"
-    shutil.copytree(Path(paths.__file__).with_name("exercises"), folder)
+    shutil.copytree(Path(paths.__file__).parents[1] / "exercises", folder)
     paths.check_exercises(tmp_path)
     with (folder / "ch03_memory.py").open("a") as file:
         file.write("# other points\n")
