@@ -7,4 +7,6 @@
     wire         messages between this process and the checker: JSON and raw memory, bounded
     values       what they say of values, and how these are rebuilt
     sandboxed    what a learner imports there as `course`
+
+The checker's side of it is in `grading`; definitions and expected values stay there.
 """
