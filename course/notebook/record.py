@@ -46,13 +46,10 @@ def note_check(exercise: Exercise, report: Report, source: str | None) -> str:
     core = [it for it in load(exercise.chapter).values() if not it.further]
     are_done = all(notes.get(it.id, {}).get("state") == "done" for it in core)
     is_last = exercise in core and are_done and not was_done
-    return _FINISHED.format(number=exercise.chapter[:2], n=len(core)) if is_last else ""
+    return _FINISHED.format(exercise.chapter[:2]) if is_last else ""
 
 
-_FINISHED = (
-    "Well done: this was the last one. You have finished chapter {number}; all {n} of its core "
-    "exercises pass."
-)
+_FINISHED = "Well done. You have finished chapter {}: every core exercise passes."
 
 
 def _meaning(source: str) -> str:
