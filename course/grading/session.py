@@ -40,7 +40,8 @@ COURSE_FILES = (
     "quiet.py",
     "history.py",
     "tracebacks.py",
-    "engine_parts.py",  # chapter 10: what its learners' functions call
+    "engine.py",  # chapter 10: what its learners' parts stand among
+    "assembly.py",
 )
 GRADING_FILES = (
     "__init__.py",

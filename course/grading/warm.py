@@ -55,7 +55,7 @@ def _imports() -> Shell:
     import numpy as np
 
     import tensorkit as tk
-    from course import engine_parts  # noqa: F401
+    from course import assembly  # noqa: F401
     from course.grading import learner, shell  # noqa: F401
 
     for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):

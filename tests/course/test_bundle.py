@@ -25,9 +25,9 @@ CHAPTERS = paths.released_chapters(ROOT)
 
 CHECKING = {
     *("__init__", "__main__", "answer", "chapter_folder", "check", "cli", "compare", "doctor"),
+    "assembly",
     "engine",
     *(
-        "engine_parts",
         "errors",
         "exercise",
         "extras",
