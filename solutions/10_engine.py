@@ -29,8 +29,8 @@ import numpy as np
 
 import tensorkit as tk
 from course import check, engine, hint, progress, solution
-from course.assembly import assemble, tensor_with
 from course.engine import grad_mode, no_grad, numbers
+from course.engine.assembly import assemble, tensor_with
 from tensorkit import explain, viz
 
 # %% [markdown]

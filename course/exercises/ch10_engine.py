@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from course import engine
-from course.assembly import tried
 from course.engine import Basics, Operations, Writing, grad_mode, no_grad, propagate, result, sin
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.engine.assembly import tried
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 
 class Part(Exercise):
