@@ -171,6 +171,8 @@ class Given:
     __array_ufunc__ = None  # so that NumPy leaves `array * tensor` to `__rmul__`
 
     def as_tensor(self, other):
+        if other is None:
+            raise TypeError("None has no numbers; a `grad` is None until one was set")
         return other if isinstance(other, Given) else type(self)(other)
 
     @property

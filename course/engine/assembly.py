@@ -71,6 +71,8 @@ def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[st
 
 
 def _copied(value: Any) -> Any:
+    if isinstance(value, memoryview):  # what NumPy's own numbers and arrays call `data`
+        return value.tolist()
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from course import engine
-from course.engine import Basics, Operations, Writing, grad_mode, no_grad, propagate, result, sin
+from course.engine import (
+    Basics,
+    Operations,
+    Writing,
+    grad_mode,
+    no_grad,
+    numbers,
+    propagate,
+    result,
+    sin,
+)
 from course.engine.assembly import tried
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
@@ -90,6 +100,31 @@ class _AlwaysAsked(Basics):
 class _ZeroNumbers(Basics):
     def zero_grad(self):
         self.grad = np.zeros(self.data.shape)
+
+
+class _NoInit:
+    def zero_grad(self):
+        self.grad = None
+
+
+class _SelfForgotten:
+    def __init__(data, requires_grad=False):
+        self.data = np.array(data, dtype=np.float64)
+
+    def zero_grad(self):
+        self.grad = None
+
+
+class _NotKept(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data)
+        del self.requires_grad
+
+
+class _TheCounter(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.number = numbers
 
 
 class _NumberOfZero(Basics):
@@ -177,6 +212,25 @@ class OwnTensor(Part):
         "zeros instead of None": (
             _ZeroNumbers,
             "`zero_grad` leaves zeros. Set `self.grad` to None, as PyTorch does since version 2.0.",
+        ),
+        "no __init__": (
+            _NoInit,
+            "Python finds no `__init__`. It has two underscores on either side, and stands inside "
+            "of the class.",
+        ),
+        "self forgotten": (
+            _SelfForgotten,
+            "`self` is missing. It is the first parameter of every method: "
+            "`def __init__(self, data, requires_grad=False):`.",
+        ),
+        "not kept": (
+            _NotKept,
+            "The tensor has no attribute `requires_grad`. Write `self.requires_grad = "
+            "requires_grad`; without `self.` the name is gone when `__init__` ends.",
+        ),
+        "the counter": (
+            _TheCounter,
+            "You keep the counter itself. `next(numbers)` takes the next number out of it.",
         ),
         "one number for all": (
             _NumberOfZero,
@@ -455,6 +509,11 @@ class _WithoutUpstream(Operations):
         return _product(self, other, lambda g, a, b: (b, a))
 
 
+class _NumbersInFormulas(Operations):
+    def __mul__(self, other):
+        return _product(self, other, lambda g, a, b: (g * b.data, g * a.data))
+
+
 class _ArraysInFormulas(Operations):
     def __mul__(self, other):
         return _product(self, other, lambda g, a, b: (g.data * b.data, g.data * a.data))
@@ -495,6 +554,39 @@ class _ReluWithoutTuple(Operations):
     def relu(self):
         positive = self.data > 0
         return self.result(np.maximum(self.data, 0.0), (self,), lambda g: g * positive)
+
+
+class _ReluInputsNoTuple(Operations):
+    def relu(self):
+        positive = self.data > 0
+        return self.result(np.maximum(self.data, 0.0), self, lambda g: (g * positive,))
+
+
+class _SumWithoutTuple(Operations):
+    def sum(self):
+        ones = np.ones(self.data.shape)
+        return self.result(self.data.sum(), (self,), lambda g: g * ones)
+
+
+class _SumInputsNoTuple(Operations):
+    def sum(self):
+        ones = np.ones(self.data.shape)
+        return self.result(self.data.sum(), self, lambda g: (g * ones,))
+
+
+class _SumOfArray(Operations):
+    def sum(self):
+        return self.data.sum()
+
+
+class _ReluOfArray(Operations):
+    def relu(self):
+        return np.maximum(self.data, 0.0)
+
+
+class _TransposeCalled(Operations):
+    def __matmul__(self, other):
+        return _matrix_product(self, other, lambda g, a, b: (g @ b.T(), a.T() @ g))
 
 
 class _ReluIsAMask(Operations):
@@ -593,8 +685,17 @@ class OwnOperations(Part):
         ),
         "arrays in formulas": (
             _ArraysInFormulas,
-            "The formula of `*` gives arrays. Leave `.data` out in a formula: with tensors the "
+            "Leave `.data` out in the formula of `*`. It computes with tensors, so that the "
             "gradient can be differentiated in turn.",
+        ),
+        "numbers in formulas": (
+            _NumbersInFormulas,
+            "Leave `.data` out in the formula of `*`. It computes with tensors, so that the "
+            "gradient can be differentiated in turn.",
+        ),
+        "the transpose called": (
+            _TransposeCalled,
+            "`T` is no method: write `other.T` without parentheses.",
         ),
         "not transposed": (
             _NotTransposed,
@@ -628,6 +729,29 @@ class OwnOperations(Part):
             _ReluWithoutTuple,
             "The formula of `relu` gives a tensor. Give a tuple, also for one input: "
             "`(g * positive,)` with its comma.",
+        ),
+        "relu's inputs": (
+            _ReluInputsNoTuple,
+            "In `relu` the inputs are no tuple. With one input it has a comma: `(self,)`.",
+        ),
+        "sum's formula": (
+            _SumWithoutTuple,
+            "The formula of `sum` gives a tensor. Give a tuple, also for one input: `(g * ones,)` "
+            "with its comma.",
+        ),
+        "sum's inputs": (
+            _SumInputsNoTuple,
+            "In `sum` the inputs are no tuple. With one input it has a comma: `(self,)`.",
+        ),
+        "sum is no tensor": (
+            _SumOfArray,
+            "`sum` gives a number of NumPy's, which has no history. Hand it to `self.result`, "
+            "with the inputs and the formula.",
+        ),
+        "relu is no tensor": (
+            _ReluOfArray,
+            "`relu` gives an array, which has no history. Hand it to `self.result`, with the "
+            "inputs and the formula.",
         ),
         "a mask": (
             _ReluIsAMask,
@@ -700,6 +824,7 @@ class OwnOperations(Part):
         yield _case(
             "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
         )
+        yield _case("relu alone", leaf("x", [-b, c, 0.0, a]) + "z = x.relu()", "z.data")
         down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
         yield _case(
             "relu of a matrix",
@@ -728,6 +853,13 @@ class OwnOperations(Part):
             "slope.backward()",
             "slope.data",
             "x.grad.data",
+        )
+        yield _case(
+            "the slope of the slopes of two",
+            leaf("x", p) + leaf("y", q) + "((x * y) * (x + y)).backward(create_graph=True)\n"
+            "slope = x.grad\nx.zero_grad()\ny.zero_grad()\nslope.backward()",
+            "slope.data",
+            *both,
         )
         yield _case(
             "a layer",
@@ -851,6 +983,30 @@ def _never_checked(self, gradient):
     _walk(self, gradient, check=False)
 
 
+def _only_itself_checked(self, gradient):
+    self.check_saved()
+    _walk(self, gradient, check=False)
+
+
+def _first_gradient_again(self, gradient):
+    arrived = {self: gradient}
+    while arrived:
+        tensor = max(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        if tensor.formula is None:
+            tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+            continue
+        tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(gradient), strict=True):
+            if source.requires_grad:
+                part = part.unbroadcast(source.data.shape)
+                arrived[source] = arrived[source] + part if source in arrived else part
+
+
+def _added_to_none(self, gradient):
+    _walk(self, gradient, into=lambda leaf, upstream: setattr(leaf, "grad", leaf.grad + upstream))
+
+
 def _oldest_first(self, gradient):
     _walk(self, gradient, pick=min)
 
@@ -960,6 +1116,21 @@ class WalkBack(Part):
             "A changed value is not noticed. Call `tensor.check_saved()` before the formula of the "
             "tensor.",
         ),
+        "only itself checked": (
+            _only_itself_checked,
+            "Only the tensor where backward begins is checked. Each one has saved tensors of its "
+            "own: call `tensor.check_saved()` in the loop.",
+        ),
+        "the first gradient again": (
+            _first_gradient_again,
+            "Every formula gets the gradient of the result. Give each the one that has arrived for "
+            "its own tensor, which you took out of the dictionary.",
+        ),
+        "added to None": (
+            _added_to_none,
+            "The `grad` of a leaf is None at first, and nothing can be added to that. Set it the "
+            "first time, and add later.",
+        ),
         "oldest first": (
             _oldest_first,
             "You take the oldest tensor first. Its gradient may not be complete: take the "
@@ -1027,13 +1198,20 @@ class WalkBack(Part):
         write = f"with no_grad():\n    x.sub_(Tensor({c}))\n"
         yield _case(
             "a value that was changed",
+            f"{x}{y}z = x * y + y\n{write}z.backward()",
+            "y.grad.data",
+            raises=True,
+        )
+        yield _case(
+            "the last one changed",
             f"{x}{y}z = x * y\n{write}z.backward()",
             "y.grad.data",
             raises=True,
         )
         yield _case(
             "changed on the way",
-            f"{x}u = x * {b}\nv = u * u\nwith no_grad():\n    u.sub_(Tensor({c}))\nv.backward()",
+            f"{x}u = x * {b}\nv = u * u * {c}\n"
+            f"with no_grad():\n    u.sub_(Tensor({c}))\nv.backward()",
             "x.grad.data",
             raises=True,
         )
@@ -1084,6 +1262,44 @@ class _NewArray(Writing):
         self.data = self.data - other.data
         self.version += 1
         return self
+
+
+class _Dropped(Writing):
+    def sub_(self, other):
+        before = self.data.copy()
+        super().sub_(other)
+        self.data[...] = before
+        return self
+
+
+class _TensorIntoArray(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError("not recorded")
+        self.data -= other
+        self.version += 1
+        return self
+
+
+class _OneVersion(Writing):
+    def sub_(self, other):
+        super().sub_(other)
+        self.version = 1
+        return self
+
+
+class _QuietRefusal(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            return self
+        return super().sub_(other)
+
+
+class _AnotherError(Writing):
+    def check_saved(self):
+        for tensor, version in self.saved:
+            if tensor.version != version:
+                raise ValueError("changed")
 
 
 class _VersionForgotten(Writing):
@@ -1212,6 +1428,29 @@ class StaleValue(Part):
             _NewArray,
             "Your `sub_` makes a new array: others who hold the old one do not see the change. "
             "Write `self.data -= other.data`.",
+        ),
+        "nothing is written": (
+            _Dropped,
+            "The numbers stay as they are. `self.data - other.data` alone computes and forgets; "
+            "`self.data -= other.data` writes.",
+        ),
+        "a tensor into an array": (
+            _TensorIntoArray,
+            "`other` is a tensor, and NumPy does not know those. Its numbers are in `other.data`.",
+        ),
+        "version 1": (
+            _OneVersion,
+            "The version is 1 after every write. Count the writes: `self.version += 1`.",
+        ),
+        "nothing is raised": (
+            _QuietRefusal,
+            "Where `sub_` is not allowed yours does nothing, and nobody notices. Raise "
+            "RuntimeError.",
+        ),
+        "another error": (
+            _AnotherError,
+            "`check_saved` raises another error. Code that waits for it waits for RuntimeError, as "
+            "in PyTorch.",
         ),
         "the version is forgotten": (
             _VersionForgotten,
@@ -1376,6 +1615,15 @@ class _Toggled:
         grad_mode.enabled = not grad_mode.enabled
 
 
+class _TheObject:
+    def __enter__(self):
+        self.before = grad_mode
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = self.before
+
+
 class _StaysOff:
     def __enter__(self):
         self.before = grad_mode.enabled
@@ -1450,6 +1698,10 @@ class NestedNoGrad(Part):
         "toggled": (
             _Toggled,
             "You switch to the opposite. In a block inside of a block that turns recording on.",
+        ),
+        "the object": (
+            _TheObject,
+            "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
         ),
         "stays off": (
             _StaysOff,
@@ -1573,6 +1825,32 @@ def _slope_without_upstream(self):
     )
 
 
+def _sine_of_tensor(self):
+    return self.result(np.sin(self), (self,), lambda g: (g * np.cos(self),))
+
+
+def _sine_is_an_array(self):
+    return np.sin(self.data)
+
+
+def _sine_without_tuple(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: g * (self + np.pi / 2).sin(),
+        saved=(self,),
+    )
+
+
+def _degrees(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: (g * (self + 90.0).sin(),),
+        saved=(self,),
+    )
+
+
 def _nothing_saved_for_sin(self):
     return self.result(np.sin(self.data), (self,), lambda g: (g * (self + np.pi / 2).sin(),))
 
@@ -1633,6 +1911,23 @@ class SixthOperation(Part):
         "without upstream": (
             _slope_without_upstream,
             "This is the slope alone. Multiply `g` into it.",
+        ),
+        "NumPy's sine of a tensor": (
+            _sine_of_tensor,
+            "NumPy knows arrays, no tensors of yours. The numbers are in `self.data`.",
+        ),
+        "an array": (
+            _sine_is_an_array,
+            "This is an array without a history. Hand it to `self.result`, with the inputs and the "
+            "formula.",
+        ),
+        "no tuple": (
+            _sine_without_tuple,
+            "The formula gives a tensor. Give a tuple, also for one input: put a comma behind it.",
+        ),
+        "degrees": (
+            _degrees,
+            "90 are degrees. The sine takes radians: add `np.pi / 2`.",
         ),
         "nothing saved": (
             _nothing_saved_for_sin,
