@@ -109,7 +109,7 @@ class _NoInit:
 
 class _SelfForgotten:
     def __init__(data, requires_grad=False):
-        self.data = np.array(data, dtype=np.float64)
+        self.data = np.array(data, dtype=np.float64)  # noqa: F821
 
     def zero_grad(self):
         self.grad = None
