@@ -497,12 +497,15 @@ viz.graph(x * w + x)
 # | `x.is_leaf`, `x.grad`, `x.zero_grad()` | the same |
 # | `grad_mode.enabled` | `tk.is_grad_enabled()` |
 # | `backward(create_graph=True)` | the same |
+
+# %% [markdown]
+# ## Elsewhere
 #
-# | Elsewhere you read | Right is |
+# | You may read | What is right |
 # |---|---|
-# | Nodes are tensors. | In PyTorch a node is the backward of an operation. |
-# | Backward is a recursion. | It is a loop: a graph may be deeper than calls may be. |
-# | The gradient of every step is stored. | Only leaves keep `grad`. |
+# | Nodes are tensors, edges are operations. | In PyTorch a node is the backward of an operation, and an edge leads to the node of an input. In your engine each tensor is its own node. |
+# | Backward visits the graph by recursion. | Engines use a loop: a graph may be deeper than calls inside of calls may be. |
+# | An order can be left out: let every node pass on what arrives, at once. | The sums come out right, but a node that is used twice is visited twice, and all behind it too. That doubles with every such node. |
 
 # %% [markdown]
 # ## In tensorkit

@@ -447,6 +447,11 @@ class RecordResult(Part):
         pairs = "[(each is x, version) for each, version in z.saved]"
         yield _case("versions", f"{leaf}\nz = x * x", pairs)
         yield _case("versions after a write", f"{leaf}\n{write}\nz = x * x", pairs)
+        yield _case(
+            "versions of two",
+            f"{leaf}\ny = {other}\nwith no_grad():\n    y.sub_(x)\nz = x * y",
+            "[(each is x, each is y, version) for each, version in z.saved]",
+        )
         yield _case("gradients", f"{leaf}\n(x * x * {b[0]}).sum().backward()", "x.grad.data")
         yield _case(
             "a single number (0-d)",
@@ -819,7 +824,7 @@ class OwnOperations(Part):
         yield _case("matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *both)
         squares = leaf("x", matrix(2, 2)) + leaf("y", matrix(2, 2)) + f"up = {matrix(2, 2)}\n"
         yield _case("square matrices", f"{squares}((x @ y) * up).sum().backward()", *both)
-        a, b, c = numbers(3)
+        a, b, c = draw.floats(3, 0.1, 0.9)
         bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
         yield _case(
             "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
@@ -836,6 +841,18 @@ class OwnOperations(Part):
             "what * saves",
             leaf("x", p) + f"z = x * {q}\nz.backward()",
             "[each is x for each, version in z.saved]",
+            "x.grad.data",
+        )
+        yield _case(
+            "a number added",
+            leaf("x", p) + f"z = x + {q}\n(z * z).backward()",
+            "z.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "an array as a factor",
+            leaf("x", matrix(2, 3)) + f"z = x @ np.array({matrix(3, 2)})\n(z * z).sum().backward()",
+            "z.data",
             "x.grad.data",
         )
         yield _case(
