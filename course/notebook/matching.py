@@ -119,7 +119,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     if len(content) > MOST_BYTES:
         raise Refused(too_large(len(content)))
     notes: list[str] = []
-    theirs = _cells(content)
+    theirs = cells_of(content)
     ours = source.released["cells"]
     by_id = source.by_id
     marked = {id: it for it in ours if (id := grade_id(it)) is not None}
@@ -211,7 +211,8 @@ def checked_exercise(cell: Cell) -> str | None:
     return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
 
 
-def _cells(content: bytes) -> list[Cell]:
+def cells_of(content: bytes) -> list[Cell]:
+    """The cells of a learner's notebook, as far as they are sound. Raises Refused."""
     parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
     if parts > MOST_PARTS or content.count(b'"') > 4 * MOST_PARTS:
         raise Refused("The file holds more lists and objects, or texts, than a notebook has.")
