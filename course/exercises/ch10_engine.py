@@ -115,6 +115,9 @@ class _SelfForgotten:
         self.grad = None
 
 
+_SelfForgotten.__init__.__qualname__ = "Basics.__init__"  # as Python's error names it
+
+
 class _NotKept(Basics):
     def __init__(self, data, requires_grad=False):
         super().__init__(data)
