@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from types import FunctionType, ModuleType
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,15 @@ def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[st
     if name == "no_grad":
         names[name] = part
     try:
-        exec(program, names)
+        exec(_compiled(program), names)
         return {look: _copied(eval(look, names)) for look in looks}
     finally:
         engine.grad_mode.enabled = True
+
+
+@lru_cache(maxsize=100)
+def _compiled(program: str) -> CodeType:
+    return compile(program, "<program>", "exec")
 
 
 def _copied(value: Any) -> Any:
