@@ -178,11 +178,13 @@ def doctor(
 
     root = paths.course_root()
     if server:
-        from course.grading.server import examine
+        from course.grading.server import NO_SANDBOX, examine
 
+        works = True
         for sentence in examine(root):
-            print(sentence)
-        return
+            print(sentence, flush=True)  # each sandbox takes seconds
+            works = works and sentence != NO_SANDBOX
+        raise typer.Exit(0 if works else 1)
     chapters = paths.released_chapters(root)
     if chapter is not None:
         chapters = [paths.chapter_named(chapter, chapters)]

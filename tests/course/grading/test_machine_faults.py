@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def test_doctor_tries_the_same(school: School) -> None:
     assert "it does not start" in done.stdout
     assert "(ulimit -n) may be at most 100 here" in done.stdout
     assert "Nothing is graded on this machine" in done.stdout
+    assert done.returncode == 1
 
 
 def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +105,23 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(session, "_lay_out", full)
-    with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"):
-        Warm(sandbox.UNSAFE).start()
+    warm = Warm(sandbox.UNSAFE)
+    with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"), warm:
+        raise AssertionError("it started")
+    assert not warm.folder.exists()
+
+
+def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
+    klass: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")._replace(free=1 << 20)
+    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage)
+    result = klass.grade(klass.honest())
+    if klass.warm.profile == sandbox.NAMESPACES:  # it brings a disk of its own
+        assert result.score == 20
+    else:
+        assert (result.status, result.exercises) == ("ungraded", ())
+        assert "has less room than the 64 MB" in result.sentence
 
 
 @pytest.mark.parametrize(

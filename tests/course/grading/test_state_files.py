@@ -84,6 +84,16 @@ def test_a_secret_that_is_none_is_refused(
     assert school.scores() == {}
 
 
+def test_a_damaged_autograded_notebook_is_written_again(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    grade(school)
+    file = school.root / "course" / "autograded" / "bob" / CHAPTER / f"{CHAPTER}.ipynb"
+    before = file.read_bytes()
+    noise(file)
+    grade(school)
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize("suffix", [".json", ".applied"])
 @pytest.mark.parametrize("change", [emptied, noise])
 def test_what_is_damaged_is_written_again(
@@ -122,10 +132,19 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
     "moment", ["2026-02-30 10:00:00 UTC", "0001-01-01 00:00:00 UTC", "now", "\0", "9999-12-31"]
 )
 def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> None:
+    from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_text(moment)
     grade(school)
     assert school.scores() == {"bob": 6}
+    config = nbgrader_config(own=True)
+    listed = NbGraderAPI(CourseDirectory(config=config), config=config).get_submissions(CHAPTER)
+    assert [it["score"] for it in listed] == [6], "Formgrader's list of the class"
+    before = result_file(school.root, "bob", CHAPTER).read_bytes()
+    grade(school)
+    assert result_file(school.root, "bob", CHAPTER).read_bytes() == before
 
 
 def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) -> None:
