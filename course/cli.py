@@ -360,10 +360,10 @@ def report(
 ) -> None:
     """Write a page about the class: what went wrong where, who needs help."""
     from course import paths
-    from course.grading import batch, overview
+    from course.grading import batch, class_report
 
     root = paths.course_root()
-    print(overview.write(root, batch.chapter_in(root, chapter), names=names))
+    print(class_report.write(root, batch.chapter_in(root, chapter), names=names))
 
 
 @app.command(rich_help_panel=TEACH)

@@ -15,7 +15,7 @@
     batch        many submissions: workers, retries, progress
     cluster      the same with workers on other machines, by way of dask.distributed
     feedback     the pages that learners get back
-    overview     the report about a class, with `overview_page` and `similar`
+    class_report the report about a class, with `class_page` and `similar`
     server       what a machine has for grading
 
 Only `warm`, `learner` and what they import run beside learners' code; definitions, expected values

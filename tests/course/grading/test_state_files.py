@@ -14,7 +14,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, ROOT, School
 
 from course.errors import CourseError
-from course.grading import batch, overview, sandbox
+from course.grading import batch, class_report, sandbox
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
@@ -106,7 +106,7 @@ def test_what_is_damaged_is_written_again(
     change(file)
     if suffix == ".json":
         with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
-            overview.write(school.root, CHAPTER, config=nbgrader_config())
+            class_report.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
     assert school.scores() == {"bob": 6}
