@@ -25,7 +25,7 @@ from course.grading.class_report import (
     shown_answer,
 )
 from course.grading.similar import Pair
-from course.report import prose
+from course.notebook.report import prose
 
 FEW, MANY = 5, 40
 """Ways to be wrong, and learners in a list, of one exercise; rows of a table of learners. The CSV
