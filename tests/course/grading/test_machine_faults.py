@@ -188,7 +188,7 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
         worker._process.kill()
 
     monkeypatch.setattr(workers.Worker, "take", take_and_kill)
-    monkeypatch.setattr(batch, "ended_for_memory", lambda: next(counts))
+    monkeypatch.setattr(workers, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
         batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
     assert school.scores() == {}
@@ -252,7 +252,7 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
             tried.append(job.submission.learner)
             return judge.ungraded(self.source, job.submission, job.seed, "The disk is full.")
 
-    monkeypatch.setattr(batch, "Worker", Here)
+    monkeypatch.setattr(workers, "Worker", Here)
     return tried
 
 
