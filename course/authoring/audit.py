@@ -105,6 +105,7 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
 
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     released: dict[str, Any] = {"tk": tk, "np": np}
+    exec(exercise.imports, released)
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
@@ -116,6 +117,7 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
     solved: dict[str, Any] = {"tk": tk, "np": np}
+    exec(exercise.imports, solved)
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"

@@ -40,7 +40,8 @@ COURSE_FILES = (
     "notebook/quiet.py",
     "notebook/history.py",
     "notebook/tracebacks.py",
-    "engine/parts.py",  # chapter 10: what its learners' functions call
+    "engine/__init__.py",  # chapter 10: what its learners' parts stand among
+    "engine/assembly.py",
     "sandbox/linux.py",
     "sandbox/seccomp.py",
     "sandbox/landlock.py",

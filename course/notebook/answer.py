@@ -128,7 +128,7 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
     answer cell.
     """
     head = ast.parse(exercise.released_source).body[0]
-    told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef) else None
+    told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef | ast.ClassDef) else None
     first_line = told.partition("\n")[0] if told is not None else None
 
     def is_candidate(run: Run) -> bool:

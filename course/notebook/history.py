@@ -39,15 +39,15 @@ class Run:
         if name not in self.source:
             return False
         # no part of it reaches past its line: what is tried at every line costs the square of them
-        head = rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(name)}\b"
+        head = rf"[ \t]*(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b"
         pattern = rf"^(?:{head}|{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=))"
         return re.search(pattern, self.source, re.MULTILINE) is not None
 
     def defines(self) -> list[str]:
-        """The functions and names that this cell defines at its top level."""
+        """The functions, classes and names that this cell defines at its top level."""
         names: list[str] = []
         for statement in self._statements():
-            if isinstance(statement, ast.FunctionDef):
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
                 names += [target.id for target in statement.targets if isinstance(target, ast.Name)]

@@ -210,8 +210,6 @@ PLACES: dict[str, Callable[[Any], AbstractContextManager[None]]] = {
     "sigmoid_gradient": _gradient_of_sigmoid,
     "backward_order": _backward_order,
     "unbroadcast": _sum_to_shape,
-    "topological_order": _backward_order,
-    "sum_to": _sum_to_shape,
     "sgd_step": _sgd_step,
     "momentum_step": _momentum_step,
 }

@@ -42,7 +42,12 @@ def test_typed_off_answers_earn_nothing(it):
 
 
 ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
-LOOKED_AT = [it for it in WRITTEN if type(it).run is not Exercise.run and it.id != ROUNDED]
+LOOKED_AT = [
+    it
+    for it in WRITTEN
+    if type(it).run is not Exercise.run and it.id != ROUNDED
+    if not isinstance(it.reference, type)  # a class: programs use it, it returns nothing
+]
 
 
 @pytest.mark.parametrize("it", LOOKED_AT, ids=lambda it: it.id)
