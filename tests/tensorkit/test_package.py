@@ -32,6 +32,7 @@ LAYERS = [
     "storage",
     "autograd",  # a table of names, which are looked up when asked
     "autograd.grad_mode",
+    "dispatch_mode",
     "base",
     "autograd.node",
     "autograd.inplace",
@@ -42,6 +43,7 @@ LAYERS = [
     "definition",
     "explainer",
     "ops.writing",
+    "dispatch_layers",
     "dispatch",
     "ops.comparison",
     "ops.pointwise",
@@ -59,6 +61,7 @@ LAYERS = [
     "random",
     "cuda",
     "autograd.function",
+    "library",
     "autograd.engine",
     "autograd.functional",
     "autograd.gradcheck",
