@@ -73,6 +73,8 @@ class Trace:
 
     def __init__(self, calls: list[Any], operation: Any, tensors: list[Any]) -> None:
         self.operation, self.tensors, self.modes = operation, tensors, state.modes
+        # a part of another call: that one has no result yet
+        self.is_part = any(it.result is None and it.modes == self.modes for it in calls)
         calls.append(self)
 
 

@@ -99,3 +99,6 @@ def seen_by_modes(function: _Function) -> _Function:
         return function(*args, **options)
 
     return call  # type: ignore[return-value]
+
+
+PASSES_ON = seen_by_modes(print).__code__  # of all that is made here: no function that users call
