@@ -14,6 +14,7 @@ from course.exercises import ch06_gradient_control as ch06
 from course.exercises import ch07_higher_order as ch07
 from course.exercises import ch09_training as ch09
 from course.exercises import ch10_engine as ch10
+from course.exercises import ch11_dispatch as ch11
 from course.transplant import PLACES, transplant
 from tensorkit import optim
 
@@ -91,6 +92,7 @@ USES = {
     "sum_to": (ch10.sum_to, stretched),
     "sgd_step": (ch06.sgd_step, steps),
     "momentum_step": (ch09.momentum_step, steps_with_momentum),
+    "find_kernel": (ch11.find_kernel, steps_with_momentum),
 }
 
 
@@ -146,6 +148,7 @@ WRONG = {
     "sum_to": lambda g, shape: ch10.sum_to(g, shape) * 2,
     "sgd_step": lambda parameters, gradients, lr: None,
     "momentum_step": lambda parameters, gradients, velocities, lr, momentum: None,
+    "find_kernel": lambda kernels, operation, device: tk.add.definition.kernels["default"],
 }
 
 
