@@ -62,7 +62,7 @@ class Counting(Backend):
 
     def __init__(self, cost: Cost) -> None:
         self.array = type("CountingArray", (CountingArray,), {"backend": self})
-        self.cost = cost
+        self.cost, self.problem = cost, ""
         self.calls, self.flops, self.moved = Counter[str](), Counter[str](), Counter[str]()
         super().__init__(_Library(self))
 
@@ -70,18 +70,18 @@ class Counting(Backend):
         """A function of NumPy's on arrays of the device, counted."""
         given = [it for it in _arrays((args, options)) if isinstance(it, CountingArray)]
         result = function(*_plain(args), **_plain(options))
-        if options.get("out") is not None:
-            made = options["out"] if name != "where" else result
-            made = made[0] if isinstance(made, tuple) else made
-        else:
-            made = self._of_device(result)
+        out = options.get("out")
+        made = self._of_device(result) if out is None else out[0] if type(out) is tuple else out
         if given and isinstance(made, np.ndarray) and not _shares(made, given):
             name = WORDS.get(name, name)
             shapes = [tuple(it.shape) for it in given]
-            flops, moved = self.cost(name, shapes, tuple(made.shape))
             self.calls[name] += 1
-            self.flops[name] += flops
-            self.moved[name] += moved
+            try:
+                flops, moved = self.cost(name, shapes, tuple(made.shape))
+                self.flops[name] += flops
+                self.moved[name] += moved
+            except Exception as error:  # the learner's function, perhaps not written yet
+                self.problem = f"{type(error).__name__}: {error}"
         return made
 
     def _of_device(self, result: Any) -> Any:
@@ -120,10 +120,13 @@ class Counting(Backend):
 
     def __repr__(self) -> str:
         lines = [f"{'function':22}{'calls':>7}{'operations':>14}{'elements moved':>17}"]
-        for name, flops in self.flops.most_common():
-            lines.append(f"{name:22}{self.calls[name]:>7,}{flops:>14,}{self.moved[name]:>17,}")
+        for name, calls in sorted(self.calls.items(), key=lambda it: (-self.flops[it[0]], it)):
+            lines.append(f"{name:22}{calls:>7,}{self.flops[name]:>14,}{self.moved[name]:>17,}")
         total = f"{sum(self.calls.values()):>7,}{sum(self.flops.values()):>14,}"
-        return "\n".join([*lines, f"{'all':22}{total}{sum(self.moved.values()):>17,}"])
+        lines.append(f"{'all':22}{total}{sum(self.moved.values()):>17,}")
+        if self.problem:
+            lines.append(f"The function that says what a call costs stopped: {self.problem}")
+        return "\n".join(lines)
 
 
 def _arrays(value: Any) -> list[Any]:

@@ -132,7 +132,7 @@ class WhichLayers(Prediction):
 
 
 def find_kernel(kernels: dict[str, object], operation: str, device: str) -> object:
-    """The kernel of an operation for a device: the device's own, otherwise the default."""
+    """The kernel of an operation for a device: its own, otherwise the default."""
     if device in kernels:
         return kernels[device]
     if "default" in kernels:
@@ -568,8 +568,12 @@ class AutogradLayer(Exercise):
         return f"{self.name}({first}, {second}, {recording})"
 
 
-def logged_step(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor) -> tuple[tk.Tensor, list[str]]:
-    """The gradient of `w` in a step of training, and the names of all operations of the step."""
+def logged_step(
+    x: tk.Tensor,
+    y: tk.Tensor,
+    w: tk.Tensor,
+) -> tuple[tk.Tensor | None, list[str]]:
+    """The gradient of `w` in a step, and the names of all operations of the step."""
     names = []
 
     class Log(tk.utils.DispatchMode):
@@ -746,7 +750,11 @@ class LoggedStep(Exercise):
         yield case(some(3, 2).T, some(2, 3), some(3), label="turned (non-contiguous)")
 
 
-def cost(name: str, shapes: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, int]:
+def cost(
+    name: str,
+    shapes: list[tuple[int, ...]],
+    shape: tuple[int, ...],
+) -> tuple[int, int]:
     """What a call costs: operations on numbers, and elements read and written."""
     read = sum(int(np.prod(it)) for it in shapes)
     written = int(np.prod(shape))
@@ -826,11 +834,11 @@ class CountCost(Exercise):
     cost("sum", [(4, 5)], (4,))                      # (20, 24)
     ```
 
-    A shape `()` is a single number, one element.
+    `int(np.prod(shape))` is the number of elements of a shape; `()` is that of a single number.
     """
 
     hints = (
-        "`int(np.prod(shape))` is the number of elements of a shape; that of `()` is 1.",
+        "The elements that are read: a sum over `shapes`. Those that are written: of `shape`.",
         "Begin with what holds of most: one operation for each element of the result. Then come "
         "two exceptions.",
         "In a product the length that is summed over is the last size of the first argument: "
@@ -882,7 +890,7 @@ class CountCost(Exercise):
 
 
 def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, bool]:
-    """x / (1 + |x|) by an operation of its own, its gradient, and what gradcheck says."""
+    """x / (1 + |x|) by an operation of its own, its gradient, what gradcheck says."""
 
     @tk.library.custom_op("mine::softsign", mutates_args=())
     def operation(x):
@@ -898,7 +906,8 @@ def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, b
     tk.library.register_autograd(operation, backward, setup_context=setup_context)
     y = operation(x)
     (gradient,) = tk.autograd.grad(y, x, upstream)
-    return y.detach(), gradient, tk.autograd.gradcheck(operation, x, raise_exception=False)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
 
 
 @no_type_check
@@ -916,7 +925,8 @@ def _softsign_program(x, upstream):
     tk.library.register_autograd(operation, backward, setup_context=setup_context)
     y = operation(x)
     (gradient,) = tk.autograd.grad(y, x, upstream)
-    return y.detach(), gradient, tk.autograd.gradcheck(operation, x, raise_exception=False)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
 
 
 @no_type_check
@@ -932,7 +942,8 @@ def _by(kernel, slope, x, upstream):
     tk.library.register_autograd(operation, backward, setup_context=setup_context)
     y = operation(x)
     (gradient,) = tk.autograd.grad(y, x, upstream)
-    return y.detach(), gradient, tk.autograd.gradcheck(operation, x, raise_exception=False)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
 
 
 @no_type_check
