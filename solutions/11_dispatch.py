@@ -312,7 +312,7 @@ for name, times in count.names.most_common(4):
 
 
 # %%
-from course.counting import Counting
+from course.engine.counting import Counting
 
 
 def every_call_costs_one(name, shapes, shape):

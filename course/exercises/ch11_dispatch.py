@@ -15,9 +15,9 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.exercises.ch08_devices import some_cuda
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 from tensorkit import explain
 
 
