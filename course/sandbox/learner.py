@@ -138,7 +138,7 @@ class Learner:
             warnings.simplefilter("always")
             try:
                 without = tuple(message["without"])
-                with quiet(printed), refused(without):
+                with tk.library.scope(), quiet(printed), refused(without):
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
