@@ -7,6 +7,7 @@ of this depends on the numbers that are drawn.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -104,7 +105,7 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
 
 
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
-    released: dict[str, Any] = {"tk": tk, "np": np}
+    released: dict[str, Any] = {"tk": tk, "np": np, "cuda": tk.cuda}
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
@@ -115,7 +116,7 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
-    solved: dict[str, Any] = {"tk": tk, "np": np}
+    solved: dict[str, Any] = {"tk": tk, "np": np, "cuda": tk.cuda}
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"
@@ -123,7 +124,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
 
 def _as_in_a_notebook(source: str) -> CodeType:
     """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
-    return compile(source, "cell", "exec", dont_inherit=True)
+    linecache.cache["<cell>"] = len(source), None, source.splitlines(keepends=True), "<cell>"
+    return compile(source, "<cell>", "exec", dont_inherit=True)
 
 
 def _weak_mistake(

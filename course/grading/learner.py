@@ -33,6 +33,7 @@ from course.grading.values import Decoder, Encoder, address
 from course.grading.wire import Closed, Message, Wire
 from course.limited import limited
 from course.quiet import Bounded, NotAllowed, quiet, refused
+from tensorkit.cuda.kernels import Kernel
 
 Reply = tuple[Message, list[Any]]
 
@@ -90,7 +91,7 @@ class Learner:
             limited(lambda: reply.update(value=encoder.encode(value)), message["seconds"])
         except BaseException:
             reply["exists"] = False
-        if type(value) is FunctionType:
+        if type(value) in (FunctionType, Kernel):
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
         yield reply, encoder.blocks

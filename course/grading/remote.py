@@ -266,6 +266,10 @@ class Answer:
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)
 
+    def __getitem__(self, key: Any) -> Any:
+        """What is launched, of a kernel: ``answer[blocks, threads]``."""
+        return self._caller.call(self.__name__, "entry", [key], {})
+
     def __repr__(self) -> str:
         return self._text
 

@@ -50,7 +50,7 @@ class Log:
     ) -> None:
         self.source, self.blocks, self.threads = source, blocks, threads
         self.n_threads = threads[0] * threads[1]
-        self.arrays = [(name, it.shape, it.strides) for name, it in {**arrays, **shared}.items()]
+        self.names, self.hosts = [*arrays, *shared], [*arrays.values(), *shared.values()]
         self.starts = [*starts.values(), *(_SHARED + (n << 17) for n in range(len(shared)))]
         self.records, self.ends, self.who = array("q"), array("q"), array("q")
         self.early: list[int] = []  # records that read shared memory which nobody has written
@@ -63,7 +63,7 @@ class Log:
 
     def code(self, name: str, kind: int) -> int:
         """The record of an access of this kind, without its element and place."""
-        return ([it for it, _, _ in self.arrays].index(name) * 8 + kind) << 34
+        return (self.names.index(name) * 8 + kind) << 34
 
     def ran(self, block: int, thread: int) -> None:
         """A thread has come to its next barrier, or to its end."""
@@ -115,10 +115,10 @@ class Log:
 
     def _addresses(self, codes: Any) -> Any:
         number, element, address = (codes >> 37) & 31, codes & _ELEMENT, np.empty_like(codes)
-        for n, (_, shape, strides) in enumerate(self.arrays):
+        for n, host in enumerate(self.hosts):
             here = number == n
-            index = np.unravel_index(element[here], shape)
-            address[here] = self.starts[n] + np.dot(strides, index)
+            index = np.unravel_index(element[here], host.shape)
+            address[here] = self.starts[n] + np.dot(host.strides, index)
         return address
 
     def _kinds(self, rows: Any) -> Any:
@@ -196,7 +196,7 @@ class Log:
 
     def _refuse_early(self, rows: Any) -> NoReturn:
         first = min(rows.T, key=lambda it: (it[4], it[1]))
-        name = self.arrays[self._site(first)[1]][0]
+        name = self.names[self._site(first)[1]]
         self._refuse(
             f"reads {self._element(first)[0]} before any thread has written it",
             first,
@@ -224,9 +224,9 @@ class Log:
 
     def _element(self, row: Any) -> tuple[str, tuple[int, ...]]:
         """The element of an access, as it is written and as an index."""
-        name, shape, _ = self.arrays[self._site(row)[1]]
-        index = tuple(map(int, np.unravel_index(row[3], shape)))
-        return f"{name}[{', '.join(map(str, index))}]", index
+        number = self._site(row)[1]
+        index = tuple(map(int, np.unravel_index(row[3], self.hosts[number].shape)))
+        return f"{self.names[number]}[{', '.join(map(str, index))}]", index
 
     def _who(self, number: int) -> str:
         block, thread = divmod(int(number), self.n_threads)

@@ -100,13 +100,15 @@ class Source:
         self.locals = {
             it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)
         }
+        self.used = {it.id for it in nodes if isinstance(it, ast.Name)}
+        self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
         self.shared: dict[str, tuple[tuple[int, ...], Any, int]] = {}
         self.arrays: dict[str, int] = {}
         self.read, self.written, self.added = set[str](), set[str](), set[str]()
         self.has_barriers = any(self.calls(it, syncthreads) for it in nodes)
         for node in nodes:
             self._note_element(node)
-        fine: set[Any] = set()
+        fine: set[Any] = {*self.gaps}  # a program to be completed: refused when it is launched
         for node in nodes:  # those further inside come later
             if node not in fine:
                 for what, repair in self._faults(node, fine):
@@ -160,7 +162,8 @@ class Source:
 
     def _faults(self, node: Any, fine: set[Any]) -> Iterator[tuple[str, str]]:  # noqa: C901
         """What is wrong with this node, and what to write instead; ``fine``: no need to look."""
-        text, arrays = ast.unparse(node), {*self.arrays, *self.shared}
+        text = "" if hasattr(node, "body") else ast.unparse(node)
+        arrays = {*self.arrays, *self.shared}
         for each in (node, getattr(node, "op", node), *getattr(node, "ops", ())):
             kind = type(each).__name__
             if kind not in _UNDERSTOOD.split():
@@ -190,7 +193,7 @@ class Source:
             case ast.Expr(value=ast.Call(args=args)):
                 if self.calls(node.value, syncthreads) and not args:
                     fine |= {*ast.walk(node)}
-            case ast.Expr():
+            case ast.Expr() if node.value not in self.gaps:
                 yield "this line computes a value and keeps it nowhere", f"out[i] = {text}"
             case ast.For(target=ast.Name(), iter=ast.Call(func=range_), orelse=[]) if (
                 self.value(range_) is range

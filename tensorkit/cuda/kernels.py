@@ -43,7 +43,9 @@ _ONE_AT_A_TIME = threading.Lock()  # what threadIdx means is the same for all
 class Launch(NamedTuple):
     """One launch of a kernel: sizes, arguments, the caller's line, and what it did.
 
-    A GPU does not tell what it did: there ``log`` is None. ``viz.kernel(launch)`` draws it.
+    ``counts``: loads, stores, transactions, bank conflicts, idle threads, barriers; ``least``: the
+    least of these that the arguments allow. A GPU does not tell: there they are None, and ``log``
+    too, which ``viz.kernel(launch)`` draws.
     """
 
     kernel: "Kernel"
@@ -51,27 +53,18 @@ class Launch(NamedTuple):
     threads: Pair
     arguments: tuple[Any, ...]
     line: tuple[str, int]
+    counts: Counts | None
+    least: Counts | None
     log: Log | None
-
-    @property
-    def counts(self) -> Counts | None:
-        """Loads, stores, transactions, bank conflicts, idle threads, barriers."""
-        return None if self.log is None else self.log.counts
-
-    @property
-    def least(self) -> Counts | None:
-        """The least that the arguments allow."""
-        return None if self.log is None else self.log.least
 
     def __repr__(self) -> str:
         blocks, threads = (it[0] if it[1] == 1 else it for it in (self.blocks, self.threads))
         name = f"{self.kernel.__name__}[{blocks}, {threads}]"
-        if self.log is None:
+        if self.counts is None or self.least is None:
             return f"<{name} on a GPU, which counts nothing>"
-        now, least = self.log.counts, self.log.least
         return (
-            f"<{name}: {now.loads} loads, {now.stores} stores, {now.transactions} transactions "
-            f"(least {least.transactions})>"
+            f"<{name}: {self.counts.loads} loads, {self.counts.stores} stores, "
+            f"{self.counts.transactions} transactions (least {self.least.transactions})>"
         )
 
 
@@ -123,11 +116,13 @@ class Kernel:
         if len(args) != len(wanted):
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             raise TypeError(message(first, repair=f"{name}[...]({', '.join(wanted)})"))
+        if source.gaps:
+            source.refuse(source.gaps[0], "a gap is still open", "an expression in place of ...")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
         arrays = {it: given[it]._array for it in wanted if it in source.arrays}
-        numbers = {it: value for it, value in given.items() if it not in arrays}
+        numbers = {it: value for it, value in given.items() if type(value) in _NUMBERS}
         kinds = {it: array.dtype.kind == "f" for it, array in arrays.items()}
         _check_types(source, kinds | {it: type(value) is float for it, value in numbers.items()})
         log = None
@@ -136,17 +131,18 @@ class Kernel:
             hosts = {it: array._host for it, array in arrays.items()}
             with _ONE_AT_A_TIME:
                 run = Run(source, blocks, threads, hosts, starts)
-                log = silently(run.run, numbers, initial_seed())
+                log = silently(run.run, dict.fromkeys(wanted) | numbers, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
             self._compiled = self._compiled or _compiled(source)
             values = {it: _NUMBERS[type(value)](value) for it, value in numbers.items()} | arrays
-            self._compiled[(*blocks, 1), (*threads, 1)](*(values[it] for it in wanted))
+            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
         for parameter in source.written:
             written(given[parameter], name)
         user = call_stack.of_user(caller)
         line = user.f_code.co_filename, user.f_lineno
-        launch = Launch(self, blocks, threads, args, line, log)
+        counts, least = (log.counts, log.least) if log else (None, None)
+        launch = Launch(self, blocks, threads, args, line, counts, least, log)
         for each in _open:
             each.append(launch)
         return launch
@@ -185,7 +181,7 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
     name = f"{source.name}(): {parameter}"
     if parameter not in source.arrays:
-        if type(value) not in _NUMBERS:
+        if type(value) not in _NUMBERS and parameter in source.used:
             repair = f"{parameter}.item()" if isinstance(value, TensorBase) else "int or float"
             kind = type(value).__name__
             raise TypeError(message(f"{name} is a number here, not {kind}", repair=repair))
@@ -290,8 +286,8 @@ def _row(launch: Launch) -> tuple[str, ...]:
     file, number = launch.line
     text = linecache.getline(file, number).strip() or launch.kernel.__name__
     cells = ["not counted"] * len(Counts._fields)
-    if launch.log is not None:
-        pairs = zip(launch.log.counts, launch.log.least, strict=True)
+    if launch.counts is not None and launch.least is not None:
+        pairs = zip(launch.counts, launch.least, strict=True)
         cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
     return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
 
