@@ -8,6 +8,7 @@ of this depends on the numbers that are drawn.
 from __future__ import annotations
 
 import linecache
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -104,8 +105,12 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
             yield f"the reference raises {what} in the case {it.label!r}"
 
 
+_IMPORTED: dict[str, Any] = {"tk": tk, "np": np, "math": math, "cuda": tk.cuda}
+"""What a chapter's first cell imports."""
+
+
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
-    released: dict[str, Any] = {"tk": tk, "np": np, "cuda": tk.cuda}
+    released = dict(_IMPORTED)
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
@@ -116,7 +121,7 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
-    solved: dict[str, Any] = {"tk": tk, "np": np, "cuda": tk.cuda}
+    solved = dict(_IMPORTED)
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"

@@ -8,7 +8,6 @@ which a barrier is a ``yield``; a GPU is given ``for_cupy``, which cupyx.jit.raw
 
 import ast
 import builtins
-import copy
 import inspect
 import math
 import textwrap
@@ -86,15 +85,12 @@ class Source:
         try:
             lines, self.first = inspect.getsourcelines(function)
             self.lines = textwrap.dedent("".join(lines)).splitlines()
-            self.tree: Any = ast.parse("\n".join(self.lines))
+            self.tree = self.parsed()
         except (OSError, TypeError, SyntaxError, IndexError):
             first = f"The text of kernel {self.name} is not found"
             repair = "def it in a cell of a notebook or in a file, with @cuda.kernel above"
             raise KernelError(first, repair=repair) from None
-        found: Any = ast.increment_lineno(self.tree, self.first - 1).body[0]
-        if ast.get_docstring(found) is not None:
-            found.body = found.body[1:] or [ast.copy_location(ast.Pass(), found)]
-        found.decorator_list = []
+        found = self.tree.body[0]
         nodes: list[Any] = [it for it in ast.walk(self.tree) if hasattr(it, "lineno")]
         self.parameters = [each.arg for each in found.args.args]
         self.locals = {
@@ -116,9 +112,24 @@ class Source:
         if sum(math.prod(it) * t.itemsize for it, t, _ in self.shared.values()) > MOST_SHARED:
             what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
             self.refuse(found, what, "a smaller tile")
-        made: dict[str, Any] = dict(self.known)
-        exec(compile(_Barriers(self).changed(), self.file, "exec"), made)
-        self.thread = made[self.name]
+        self.thread = self._simulated(function)
+
+    def parsed(self) -> Any:
+        """The tree of the function, without decorators and docstring."""
+        tree: Any = ast.increment_lineno(ast.parse("\n".join(self.lines)), self.first - 1)
+        found = tree.body[0]
+        if ast.get_docstring(found) is not None:
+            found.body = found.body[1:] or [ast.copy_location(ast.Pass(), found)]
+        found.decorator_list = []
+        return tree
+
+    def _simulated(self, function: FunctionType) -> Any:
+        """What a thread runs: the function, or a generator that yields at barriers."""
+        names = dict(self.known)
+        if not self.has_barriers:
+            return FunctionType(function.__code__, names, self.name, None, function.__closure__)
+        exec(compile(_Barriers(self).changed(), self.file, "exec"), names)
+        return names[self.name]
 
     def value(self, node: Any) -> Any:
         """What a name or an attribute of a module means outside of the kernel, or None."""
@@ -272,7 +283,7 @@ class _Changed(ast.NodeTransformer):
 
     def changed(self) -> Any:
         """The changed tree of the kernel."""
-        return ast.fix_missing_locations(self.visit(copy.deepcopy(self.source.tree)))
+        return ast.fix_missing_locations(self.visit(self.source.parsed()))
 
 
 class _Barriers(_Changed):
