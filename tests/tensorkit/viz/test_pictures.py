@@ -69,6 +69,7 @@ VIZ = {
     "training": lambda: viz.training({"loss": [2.0, 1.0, 0.75], "accuracy": [0.25, 0.5, 0.9]}),
     "backward": lambda: viz.backward(_network(), naive=True),
     "broadcast": lambda: viz.broadcast((4, 1), tk.arange(3)),
+    "dispatch": lambda: viz.dispatch(tk.add, tk.ones(2, 3, requires_grad=True), tk.arange(3)),
     "graph": lambda: viz.graph(_network()),
     "indexing": lambda: viz.indexing(tk.arange(12).reshape(3, 4), (slice(1, None), 2)),
     "kernel": lambda: viz.kernel(_launch()),
@@ -77,6 +78,7 @@ VIZ = {
 }
 EXPLAIN = {
     "broadcast": lambda: explain.broadcast((3, 4), (3,)),
+    "dispatch": lambda: explain.dispatch(tk.nn.Linear(3, 2), tk.ones(1, 3)),
     "inplace": lambda: explain.inplace(_changed()),
     "no_grad": lambda: explain.no_grad(tk.ones(3)),
 }
