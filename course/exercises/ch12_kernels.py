@@ -453,7 +453,8 @@ class AddBias(KernelExercise):
     filled = 2
     hints = (
         "`cuda.grid(2)` gives two numbers: first the one along x, then the one along y.",
-        "`column, row = cuda.grid(2)`. Both may lie outside: `if row < rows and column < columns:`.",
+        "`column, row = cuda.grid(2)`. Both may lie outside: "
+        "`if row < rows and column < columns:`.",
         "Broadcasting is an index that is left out: the bias has no row, so it is `bias[column]`.",
     )
     usual_mistakes = {
@@ -747,7 +748,7 @@ def _the_same_elements_again(x, out, n):
     kind="complete",
     points=3,
     difficulty=4,
-    minutes=7,
+    minutes=6,
 )
 class TreeSum(KernelExercise):
     """A tree in shared memory
@@ -1134,7 +1135,7 @@ def _not_divided(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest)
 
 
-@exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=8)
+@exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=7)
 class SoftmaxRows(KernelExercise):
     """Softmax in one launch
 
