@@ -536,7 +536,8 @@ tk.manual_seed(0)
 if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
     with tk.library.scope(), cuda.profile() as profile:
         _ = tk.library.register_kernel(tk.relu, "cuda", my_relu)
-        net = tk.nn.Sequential(tk.nn.Linear(1, 8), tk.nn.ReLU(), tk.nn.Linear(8, 1)).to("cuda")
+        net = tk.nn.Sequential(tk.nn.Linear(1, 8), tk.nn.ReLU(), tk.nn.Linear(8, 1))
+        net = net.to("cuda")
         optimizer = tk.optim.SGD(net.parameters(), lr=0.1)
         inputs = tk.linspace(-1, 1, 32, device="cuda").reshape(32, 1)
         losses = []

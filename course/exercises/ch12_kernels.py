@@ -1422,7 +1422,7 @@ class BankConflict(KernelExercise):
 
     ```python
     x, out = tk.arange(1024.0).reshape(32, 32).cuda(), tk.zeros(32, 32).cuda()
-    transposed[1, 32](x, out).counts.bank_conflicts      # 992 now, and 0 when it is repaired
+    transposed[1, 32](x, out).counts.bank_conflicts      # 992 now, 0 when repaired
     ```
     """
 
