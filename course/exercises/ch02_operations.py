@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
 def softplus(x: tk.Tensor) -> tk.Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 Graph = dict[str, list[str]]
 

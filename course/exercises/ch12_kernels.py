@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from tensorkit import cuda
 
 Size = int | tuple[int, int]
