@@ -33,7 +33,6 @@ from course.sandbox.shell import Shell, alike, where
 from course.sandbox.values import Decoder, Encoder, address, follow
 from course.sandbox.wire import Closed, Message, Wire
 from course.shared.errors import TimeLimit
-from tensorkit.cuda.kernels import Kernel
 
 Reply = tuple[Message, list[Any]]
 
@@ -91,7 +90,7 @@ class Learner:
             limited(lambda: reply.update(value=encoder.encode(value)), message["seconds"])
         except BaseException:
             reply["exists"] = False
-        if type(value) in (FunctionType, Kernel):
+        if type(value) in (FunctionType, tk.cuda.Kernel):
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
         yield reply, encoder.blocks
