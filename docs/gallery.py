@@ -193,9 +193,9 @@ with tk.cuda.simulate():
 viz.timeline(naive, right)
 
 # %% [markdown]
-# `viz.kernel` draws a launch of a kernel of your own: what the first warp of block 0 touches, a
-# column for each phase between barriers. Dashed lines are accesses that ask the memory for more than
-# their elements need.
+# `viz.kernel` draws a launch of a kernel of your own: what the first warp of block 0 touches, with
+# a column for each phase between barriers. A dashed line means that the memory sends more than is
+# needed.
 
 
 # %%

@@ -495,9 +495,10 @@ viz.kernel(with_step[1, 32](filled, 2))
 # %% [markdown]
 # ## Your kernel in the library
 #
-# Chapter 11 has shown the table in which an operation finds its kernel. `tk.library` lets you put
-# one there: a function that takes tensors and returns a new one. Here is a kernel for `tk.abs` on
-# the device:
+# Chapter 11 has shown the table in which an operation finds its kernel. With
+# `tk.library.register_kernel(operation, device, function)` you put one there: a function that takes
+# tensors and returns a new one. `tk.library.scope()` ends that with its block. `tk.empty_like(x)`
+# makes a tensor like `x` whose elements are still to be filled. Here is a kernel for `tk.abs`:
 
 
 # %%
