@@ -193,6 +193,28 @@ with tk.cuda.simulate():
 viz.timeline(naive, right)
 
 # %% [markdown]
+# `viz.kernel` draws a launch of a kernel of your own: what the first warp of block 0 touches, with
+# a column for each phase between barriers. A dashed line means that the memory sends more than is
+# needed.
+
+
+# %%
+@tk.cuda.kernel
+def column_sums(x, out, n):
+    part = tk.cuda.shared(8, tk.float32)
+    t = tk.cuda.threadIdx.x
+    part[t] = 0.0
+    for row in range(n):
+        part[t] += x[t, row]
+    tk.cuda.syncthreads()
+    out[t] = part[7 - t]
+
+
+with tk.cuda.simulate():
+    launch = column_sums[1, 8](tk.ones(8, 64, device="cuda"), tk.zeros(8, device="cuda"), 2)
+viz.kernel(launch)
+
+# %% [markdown]
 # Every picture is drawn of tensors on a CUDA device too: what is shown is copied to the host.
 
 # %%

@@ -7,6 +7,8 @@ of this depends on the numbers that are drawn.
 
 from __future__ import annotations
 
+import linecache
+import math
 import re
 import traceback
 from collections import defaultdict
@@ -123,8 +125,12 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
             yield f"the reference raises {what} in the case {it.label!r}"
 
 
+_IMPORTED: dict[str, Any] = {"tk": tk, "np": np, "math": math, "cuda": tk.cuda}
+"""What a chapter's first cell imports."""
+
+
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
-    released: dict[str, Any] = {"tk": tk, "np": np}
+    released = dict(_IMPORTED)
     exec(exercise.imports, released)
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
@@ -136,7 +142,7 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
-    solved: dict[str, Any] = {"tk": tk, "np": np}
+    solved = dict(_IMPORTED)
     exec(exercise.imports, solved)
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
@@ -145,7 +151,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
 
 def _as_in_a_notebook(source: str) -> CodeType:
     """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
-    return compile(source, "cell", "exec", dont_inherit=True)
+    linecache.cache["<cell>"] = len(source), None, source.splitlines(keepends=True), "<cell>"
+    return compile(source, "<cell>", "exec", dont_inherit=True)
 
 
 def _weak_mistake(

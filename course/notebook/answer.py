@@ -155,9 +155,10 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
 
 
 def _source_of(value: Any) -> str | None:
-    if type(value) is not FunctionType:
+    function = getattr(value, "__wrapped__", value)  # of a kernel
+    if type(function) is not FunctionType:
         return None
     try:
-        return inspect.getsource(value)
+        return inspect.getsource(function)
     except (OSError, TypeError, SyntaxError):  # not from a cell or a file
         return None
