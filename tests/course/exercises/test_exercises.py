@@ -201,7 +201,7 @@ def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
     [
         ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
         ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
-        ({"hints": ("One.",)}, "it has 1 hints"),
+        ({"hints": ("One.",)}, "it has 1 hint; two are needed"),
         ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
         ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
         ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "does not say what to do"),
