@@ -355,8 +355,8 @@ class RecordResult(Part):
     Every operation computes its numbers and hands them to `result`. Write this method: it makes the
     new tensor, and notes its history if that will be needed.
 
-    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result, 0-d too;
-    `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
+    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result, perhaps
+    0-d; `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
     tensors whose numbers the formula will read.
 
     **Output:** a new tensor, `type(self)(data)`. If recording is on, `grad_mode.enabled`, *and* at
