@@ -186,7 +186,7 @@ def grade(
     paths.check_exercises(root)
     source = matching.source_of(root, chapter)
     agreement.check_notebooks(source)
-    judge.check_definitions(source)
+    agreement.check_definitions(source)
     found = submissions(root, chapter, learners)
     if not found:
         raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")

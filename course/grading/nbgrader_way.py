@@ -71,7 +71,7 @@ class Intake(NbGraderPreprocessor):
             raise CourseError(f"{learner!r} is not graded: {why}.")
         source = _source(chapter)
         agreement.check_notebooks(source)
-        judge.check_definitions(source)
+        agreement.check_definitions(source)
         entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
         with contextlib.closing(entries):
             agreement.check_gradebook(source, entries.points)
