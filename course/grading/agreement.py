@@ -77,7 +77,7 @@ def check_definitions(source: Source) -> None:
 
 
 def _check_asserts(cell: matching.Cell, source: Source) -> None:
-    solved = {it["id"]: it for it in source.solved["cells"]}
+    solved = {cell["id"]: cell for cell in source.solved["cells"]}
     try:
         asserts.read(solved.get(cell["id"], cell)["source"], source.solved["cells"])
     except asserts.Broken as problem:

@@ -165,7 +165,7 @@ class CellRunner:
 
     def _alone(self, position: int) -> Session | None:
         """A session with the setup and the answer cell of the check at `position` only."""
-        code = [it for it in self.cells[:position] if self._runs_again(it)]
+        code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
         answers = [n for n, it in enumerate(code) if matching.is_answer(it)]
         setup = code[: answers[0]] if answers else code
         own = code[answers[-1] :] if answers else []
@@ -221,7 +221,7 @@ class CellRunner:
         begun = time.perf_counter()
         try:
             for some in _in_requests(cells):
-                sources = [it["source"] for it in some]
+                sources = [cell["source"] for cell in some]
                 message = {"do": "cells", "sources": sources, "seconds": limit}
                 replies = session.ask_each(message, [limit] * len(some))
                 for cell, (reply, _) in zip(some, replies, strict=True):
@@ -237,7 +237,9 @@ class CellRunner:
             return []
         self._left_outputs -= len(outputs)
         is_much = self._left_outputs < 0
-        outputs = [] if is_much else [_flat(it) for it in outputs if isinstance(it, dict)]
+        outputs = (
+            [] if is_much else [_flat(output) for output in outputs if isinstance(output, dict)]
+        )
         size = len(json.dumps(outputs)) if outputs else 0
         if is_much or size > self._left:
             text = "[What this cell showed is left out: all outputs together are too large.]\n"
@@ -293,11 +295,11 @@ def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
     """The cells in as few runs as may be asked for at once."""
     some: list[Cell] = []
     size = 0
-    for it in cells:
-        if some and size + len(it["source"]) > MOST_ASKED:
+    for cell in cells:
+        if some and size + len(cell["source"]) > MOST_ASKED:
             yield some
             some, size = [], 0
-        some.append(it)
-        size += len(it["source"])
+        some.append(cell)
+        size += len(cell["source"])
     if some:
         yield some

@@ -254,7 +254,7 @@ class Ended(Exception):
 
 
 def _worth(report: Report) -> tuple[float, int]:
-    return report.earned, sum(it.status == "passed" for it in report.rows)
+    return report.earned, sum(row.status == "passed" for row in report.rows)
 
 
 def _exercise_of(cell: Cell, known: Mapping[str, Exercise]) -> Exercise | None:
