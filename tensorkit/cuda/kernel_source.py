@@ -69,6 +69,7 @@ grid = Word("grid", "i = cuda.grid(1), or i, j = cuda.grid(2)")
 syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
+WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
 
 
 class Source:

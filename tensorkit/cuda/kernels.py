@@ -20,20 +20,13 @@ from tensorkit.autograd.inplace import check_write, written
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import Run
-from tensorkit.cuda.kernel_source import Source
-from tensorkit.cuda.kernel_source import atomic_add as atomic_add
-from tensorkit.cuda.kernel_source import blockDim as blockDim
-from tensorkit.cuda.kernel_source import blockIdx as blockIdx
-from tensorkit.cuda.kernel_source import grid as grid
-from tensorkit.cuda.kernel_source import gridDim as gridDim
-from tensorkit.cuda.kernel_source import shared as shared
-from tensorkit.cuda.kernel_source import syncthreads as syncthreads
-from tensorkit.cuda.kernel_source import threadIdx as threadIdx
+from tensorkit.cuda.kernel_source import WORDS, Source, shared
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
 from tensorkit.errstate import silently
 from tensorkit.random import initial_seed
 
+threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
 MOST_THREADS = 1024
 _DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}

@@ -198,6 +198,9 @@ WRONG = {
         (1, 8),
         "races",
     ),
+    "all add, one reads": (
+        [GRID, "cuda.atomic_add(out, 0, x[i])", "if i == 0:", "    y = out[0]"], (1, 8), "races",
+    ),
     "no barrier": ([*SHARED, "s[t] = x[t]", "out[t] = s[7 - t]"], (1, 8), "two threads touch s"),
     "too late a barrier": (
         [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
