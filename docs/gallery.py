@@ -232,6 +232,22 @@ cuda = {10**k: 2e-5 + 10**k * 1e-11 for k in range(1, 8)}
 viz.benchmark({"cpu": cpu, "cuda": cuda})
 
 # %% [markdown]
+# ## Dispatch: which layers a call passes
+#
+# The call is made, and the layers say what they did. Of a module each operation is drawn.
+
+# %%
+viz.dispatch(tk.add, tk.ones(2, 3, requires_grad=True), tk.arange(3))
+
+# %%
+viz.dispatch(tk.nn.Linear(3, 2), tk.ones(4, 3))
+
+# %%
+with tk.no_grad():
+    reasons = explain.dispatch(tk.mul, tk.ones(2, requires_grad=True), 3)
+reasons
+
+# %% [markdown]
 # ## What cannot be drawn gets a sentence
 
 # %%

@@ -100,23 +100,23 @@ _undo: list[Callable[[], None]] = []
 
 @contextmanager
 def scope() -> Iterator[None]:
-    """Context that ends what is registered inside: kernels, and kinds of device.
+    """Context that ends what is registered inside, kernels and kinds of device, and modes left on.
 
     >>> with tk.library.scope():
     ...     _ = tk.library.register_kernel(tk.relu, "cpu", lambda x: x * 100)
     >>> tk.relu(tk.tensor(2.))
     tensor(2.)
     """
-    n, kinds, of_arrays = len(_undo), dict(devices._kinds), dict(devices._of_arrays)
+    n, kinds, modes = len(_undo), dict(devices._kinds), state.modes
     try:
         yield
     finally:
         while len(_undo) > n:
             _undo.pop()()
-        tables: Any = (devices._kinds, kinds), (devices._of_arrays, of_arrays)
-        for table, before in tables:
-            table.clear()
-            table.update(before)
+        devices._kinds.clear()
+        devices._kinds.update(kinds)
+        while len(state.modes) > len(modes):
+            state.modes[-1].__exit__()
 
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:

@@ -272,6 +272,10 @@ class Answer:
         """What is launched, of a kernel: ``answer[blocks, threads]``."""
         return self._caller.call(self.__name__, "entry", [key], {})
 
+    def tried(self, *args: Any) -> Any:
+        """What a program comes to in which the answer is a part of the engine of chapter 10."""
+        return self._caller.call(self.__name__, "tried", list(args), {})
+
     def __repr__(self) -> str:
         return self._text
 

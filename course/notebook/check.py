@@ -140,7 +140,9 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
                 report if found.state == "ready" or not found.note else replace(report, message="")
             )
             report = with_note(told, found.note)
-            record.note_check(exercise, report, found.source)
+            finished = record.note_check(exercise, report, found.source)
+            if finished:
+                report = replace(report, message=finished)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except TimeLimit:  # of the check in which this one was called

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
+from course.engine import assembly
 from course.notebook.limited import limited
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
 from course.sandbox.shell import Shell, alike, where
@@ -137,7 +138,7 @@ class Learner:
             warnings.simplefilter("always")
             try:
                 without = tuple(message["without"])
-                with quiet(printed), refused(without):
+                with tk.library.scope(), quiet(printed), refused(without):
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
@@ -214,6 +215,7 @@ _METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
     "enter": _enter,
     "leave": _leave,
     "gradient": lambda it, args, options: _gradient(it, args),
+    "tried": lambda it, args, options: assembly.tried(it, *args),
 }
 
 

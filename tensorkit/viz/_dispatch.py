@@ -154,7 +154,7 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
 
 def _promotion(trace: Trace) -> Layer:
     if trace.dtype is None:
-        return Layer("promotion", False, "not an operation element by element")
+        return Layer("promotion", False, "this operation does not promote")
     own = [
         x.dtype if isinstance(x, TensorBase) else of_number(as_number(x))  # type: ignore[arg-type]
         for x in trace.tensors
