@@ -268,13 +268,13 @@ class Answer:
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)
 
-    def tried(self, *args: Any) -> Any:
-        """What a program comes to in which the answer is a part of the engine of chapter 10."""
-        return self._caller.call(self.__name__, "tried", list(args), {})
-
     def __getitem__(self, key: Any) -> Any:
         """What is launched, of a kernel: ``answer[blocks, threads]``."""
         return self._caller.call(self.__name__, "entry", [key], {})
+
+    def tried(self, *args: Any) -> Any:
+        """What a program comes to in which the answer is a part of the engine of chapter 10."""
+        return self._caller.call(self.__name__, "tried", list(args), {})
 
     def __repr__(self) -> str:
         return self._text

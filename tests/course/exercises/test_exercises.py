@@ -50,7 +50,7 @@ LOOKED_AT = [
     for it in WRITTEN
     if type(it).run is not Exercise.run and it.id != ROUNDED
     if not isinstance(it.reference, type)  # a class: programs use it, it returns nothing
-    if not isinstance(it, KernelExercise)  # a kernel returns nothing
+    if not isinstance(it, KernelExercise)  # nor does a kernel
 ]
 
 
