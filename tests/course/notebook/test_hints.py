@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 import sample
@@ -75,6 +76,18 @@ def test_the_instructor_can_switch_solutions_off(monkeypatch):
     off = replace(settings(), solutions_open=False)
     monkeypatch.setattr("course.notebook.hints.settings", lambda: off)
     assert "switched worked solutions off" in repr(solution("sample-strides"))
+
+
+@pytest.mark.parametrize(("days", "is_open"), [(1, False), (0, True), (-1, True)])
+def test_solutions_open_on_a_date_whatever_was_tried(monkeypatch, days, is_open):
+    note(sample.strides_of, "right")
+    opens = date.today() + timedelta(days=days)
+    dated = replace(settings(), solutions_open=opens)
+    monkeypatch.setattr("course.notebook.hints.settings", lambda: dated)
+    for id in ("sample-strides", next(it for it in load() if it != "sample-strides")):
+        shown = repr(solution(id))
+        assert shown.startswith("One way to write") == is_open
+        assert (f"Worked solutions open on {opens}." in shown) != is_open
 
 
 def test_progress_survives_a_restart_of_the_kernel(tmp_path, monkeypatch):
