@@ -230,7 +230,8 @@ print(y, x.grad)
 
 # %% [markdown]
 # **What to notice.** The walk knows no operation. What it needs to know stands in the tensors:
-# inputs, a formula, a number.
+# inputs, a formula, a number. After `x + y` both leaves may hold the same tensor as their `grad`. So
+# write into weights and never into a gradient; PyTorch gives each leaf a copy of its own.
 
 # %% [markdown]
 # ## Step 5: a stale value
