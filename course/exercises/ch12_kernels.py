@@ -27,6 +27,7 @@ class KernelExercise(Exercise):
     Usual mistakes are functions without the decorator.
     """
 
+    imports = "import math\nfrom tensorkit import cuda"
     filled: ClassVar[int]
     """Which argument the kernel fills: that is what the check looks at."""
 
@@ -1548,6 +1549,7 @@ class OwnRelu(Exercise):
     ```
     """
 
+    imports = KernelExercise.imports
     hints = (
         "A kernel indexes in one dimension or in two. `x.reshape(-1)` shows a contiguous tensor of "
         "any shape as one row; what is written there is seen in the tensor.",
