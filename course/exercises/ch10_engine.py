@@ -1569,7 +1569,7 @@ class StaleValue(Part):
         "returned": (
             _Returned,
             "A changed value is not noticed. `check_saved` raises RuntimeError where the version "
-            "of a saved tensor is not the one that was saved with it; nobody reads what it returns.",
+            "of a saved tensor is not the one saved with it; nobody reads what it returns.",
         ),
     }
 
