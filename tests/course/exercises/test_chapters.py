@@ -136,7 +136,9 @@ def test_edge_cases_are_named(chapter):
     for it in load(chapter).values():
         labels = [each.label for each in it.cases(Draw(0))]
         named = {found[1] for found in map(EDGE.search, labels) if found}
-        assert named or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, it.id
+        assert named or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, (
+            f"{it.id} has no case whose label ends with one of its edges, such as '(empty)'"
+        )
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
