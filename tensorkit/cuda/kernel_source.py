@@ -194,9 +194,9 @@ class Source:
                 if node not in self.tree.body[0].body or not self._makes_shared(name, call):
                     yield "shared() has constant sizes, a dtype, and no if or loop", _SHARED
                 fine |= {*ast.walk(node)}
-            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]):
-                if not self.calls(node.value, grid) or not text.endswith("(2)"):
-                    yield "one name is assigned at a time", "a line for each name"
+            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]) if self.calls(
+                node.value, grid
+            ) and text.endswith("(2)"):
                 fine |= {*ast.walk(node)}
             case ast.Assign(targets=[ast.Tuple()] | [_, _, *_]):
                 yield "one name is assigned at a time", "a line for each name"
