@@ -28,6 +28,7 @@ from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
+from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     AutogradError,
@@ -249,8 +250,10 @@ class Tensor(Methods):
         torch.Size([3, 2])
         """
         array, n_dims = self._array, self._array.ndim
-        if n_dims == 2:
+        if n_dims == 2 and not state.modes:
             return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
+        if n_dims == 2:
+            return views.permute(self, (1, 0))
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -366,6 +369,8 @@ class Tensor(Methods):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
+        if state.modes:
+            return through_modes(Tensor.detach, (self,), {}, records=True)
         result = base.new(self._array)
         result._storage = self._storage or base.storage_of(self)
         result._offset = self._offset

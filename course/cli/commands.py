@@ -6,7 +6,7 @@ Modules are imported inside the verbs, so that `course --help` answers at once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -252,9 +252,52 @@ def build(
         changed = builder.build(root, chosen, watch=watch)
     if not chapters:
         changed += builder.build_pages(root)
+    _written(root, changed)
+    print(f"{len(chosen)} built, {len(changed)} files changed.")
+    from course.authoring.audit import lacking
+
+    if found := [sentence for name in chosen for sentence in lacking(name)]:
+        print("The notebooks are built. Before they are released, mend this:")
+        for sentence in found:
+            print(f"  {sentence}")
+        raise typer.Exit(1)
+
+
+def _written(root: Path, changed: Iterable[Path]) -> None:
     for path in changed:
         print(f"written: {path.relative_to(root).as_posix()}")
-    print(f"{len(chosen)} built, {len(changed)} files changed.")
+
+
+new = typer.Typer(help="Write the files of a new chapter, or the places of a new exercise.")
+app.add_typer(new, name="new", rich_help_panel=TEACH, no_args_is_help=True)
+
+
+@new.command("chapter")
+def new_chapter(
+    name: Annotated[str, typer.Argument(metavar="NN_topic", help="Its name, such as 11_shapes.")],
+) -> None:
+    """Write the text, the module of exercises and the module of tests of a new chapter."""
+    from course.authoring import new as writer
+    from course.shared import paths
+
+    root = paths.course_root()
+    _written(root, writer.new_chapter(root, name))
+    print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
+
+
+@new.command("exercise")
+def new_exercise(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its name in check(...): strides-of.")],
+    chapter: Annotated[str, typer.Option(help="Its chapter: 03_memory, 3 or memory.")],
+) -> None:
+    """Write the definition of a new exercise, its place in the text, its rows in the tests."""
+    from course.authoring import new as writer
+    from course.shared import paths
+
+    root = paths.course_root()
+    name = paths.chapter_named(chapter, paths.written_chapters(root))
+    _written(root, writer.new_exercise(root, id, name))
+    print(f"Fill these places in; course build {name} says what is still missing.")
 
 
 @app.command(rich_help_panel=TEACH)

@@ -115,6 +115,9 @@ class _SelfForgotten:
         self.grad = None
 
 
+_SelfForgotten.__init__.__qualname__ = "Basics.__init__"  # as Python's error names it
+
+
 class _NotKept(Basics):
     def __init__(self, data, requires_grad=False):
         super().__init__(data)
@@ -163,8 +166,8 @@ class OwnTensor(Part):
     | `version` | 0 |
     | `number` | `next(numbers)` |
 
-    "Of its own" means: whoever writes into `data` later does not change the tensor. No numbers at
-    all, `Tensor([])`, make an empty array.
+    "Of its own" means: whoever writes into `data` later does not change the tensor. A single number
+    makes a 0-d array; no numbers at all, `Tensor([])`, make an empty one.
 
     ```python
     Tensor = tensor_with(Basics)
@@ -352,8 +355,8 @@ class RecordResult(Part):
     Every operation computes its numbers and hands them to `result`. Write this method: it makes the
     new tensor, and notes its history if that will be needed.
 
-    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result;
-    `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
+    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result, perhaps
+    0-d; `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
     tensors whose numbers the formula will read.
 
     **Output:** a new tensor, `type(self)(data)`. If recording is on, `grad_mode.enabled`, *and* at
@@ -795,14 +798,45 @@ class OwnOperations(Part):
 
         both = "x.grad.data", "y.grad.data"
         p, q = numbers(2)
+        vectors = leaf("x", numbers(3)) + leaf("y", numbers(3))
+        up = f"up = {numbers(3)}\n"
+        stretched = leaf("x", matrix(2, 3)) + leaf("y", numbers(3))
+        matrices = leaf("x", matrix(2, 3)) + leaf("y", matrix(3, 4)) + f"up = {matrix(2, 4)}\n"
+        squares = leaf("x", matrix(2, 2)) + leaf("y", matrix(2, 2)) + f"up = {matrix(2, 2)}\n"
+        a, b, c = draw.floats(3, 0.1, 0.9)
+        bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
+        down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
         yield _case(
-            "a product (0-d)",
+            "a product",
             leaf("x", p) + leaf("y", q) + "z = x * y\nz.backward()",
             "z.data",
             *both,
         )
-        vectors = leaf("x", numbers(3)) + leaf("y", numbers(3))
-        up = f"up = {numbers(3)}\n"
+        yield _case("a sum is a number", leaf("x", matrix(3, 2)) + "z = x.sum()", "z.data")
+        yield _case(
+            "all added up",
+            leaf("x", matrix(2, 3)) + f"z = x.sum() * {numbers(1)[0]}\nz.backward()",
+            "z.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
+        )
+        yield _case("matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *both)
+        yield _case(
+            "the slope of a slope",
+            leaf("x", p)
+            + "(x * x * x).backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
+            "slope.backward()",
+            "slope.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "a number added",
+            leaf("x", p) + f"z = x + {q}\n(z * z).backward()",
+            "z.data",
+            "x.grad.data",
+        )
         yield _case("by element", f"{vectors}{up}z = x * y\n(z * up).sum().backward()", *both)
         yield _case(
             "a sum of products",
@@ -811,26 +845,9 @@ class OwnOperations(Part):
             *both,
         )
         yield _case("a cube", leaf("x", numbers(2)) + "(x * x * x).sum().backward()", "x.grad.data")
-        stretched = leaf("x", matrix(2, 3)) + leaf("y", numbers(3))
         yield _case("a row for each", f"{stretched}(x * y + y).sum().backward()", *both)
-        yield _case(
-            "all added up",
-            leaf("x", matrix(2, 3)) + f"z = x.sum() * {numbers(1)[0]}\nz.backward()",
-            "z.data",
-            "x.grad.data",
-        )
-        yield _case("a sum is a number", leaf("x", matrix(3, 2)) + "z = x.sum()", "z.data")
-        matrices = leaf("x", matrix(2, 3)) + leaf("y", matrix(3, 4)) + f"up = {matrix(2, 4)}\n"
-        yield _case("matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *both)
-        squares = leaf("x", matrix(2, 2)) + leaf("y", matrix(2, 2)) + f"up = {matrix(2, 2)}\n"
         yield _case("square matrices", f"{squares}((x @ y) * up).sum().backward()", *both)
-        a, b, c = draw.floats(3, 0.1, 0.9)
-        bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
-        yield _case(
-            "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
-        )
         yield _case("relu alone", leaf("x", [-b, c, 0.0, a]) + "z = x.relu()", "z.data")
-        down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
         yield _case(
             "relu of a matrix",
             f"{down}z = x.relu()\n(z * up).sum().backward()",
@@ -841,12 +858,6 @@ class OwnOperations(Part):
             "what * saves",
             leaf("x", p) + f"z = x * {q}\nz.backward()",
             "[each is x for each, version in z.saved]",
-            "x.grad.data",
-        )
-        yield _case(
-            "a number added",
-            leaf("x", p) + f"z = x + {q}\n(z * z).backward()",
-            "z.data",
             "x.grad.data",
         )
         yield _case(
@@ -862,14 +873,6 @@ class OwnOperations(Part):
         )
         yield _case(
             "what @ saves", f"{squares}z = x @ y", "[each is y for each, version in z.saved]"
-        )
-        yield _case(
-            "the slope of a slope",
-            leaf("x", p)
-            + "(x * x * x).backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
-            "slope.backward()",
-            "slope.data",
-            "x.grad.data",
         )
         yield _case(
             "the slope of the slopes of two",
@@ -1064,8 +1067,8 @@ def _recursion(self, gradient):
 class WalkBack(Part):
     """The walk back
 
-    This is the heart of the engine. `backward()` calls it with the gradient of the result, which is
-    1. Write the walk to the leaves.
+    This is the heart of the engine: the way from a result to the leaves. `backward()` calls it on
+    the result, with the gradient 1.
 
     **Input:** `self`, the tensor to begin at; `gradient`, its gradient, a tensor.
 
@@ -1084,8 +1087,8 @@ class WalkBack(Part):
     4. For each input that requires grad, `gradient.unbroadcast(input.data.shape)` sums over the
        dimensions that were stretched. Add what results to what has arrived for this input.
 
-    A formula is called once for each tensor, and a graph may be thousands of operations deep.
-    Elements that do not exist, as in an empty tensor, need no special care.
+    A formula is called once for each tensor, and a graph may be thousands of operations deep. An
+    empty tensor needs no special care.
 
     ```python
     Tensor = tensor_with(propagate)
@@ -1169,28 +1172,18 @@ class WalkBack(Part):
         a, b, c = draw.floats(3, 1.1, 4)
         v, w = draw.floats(3, 1.1, 9), draw.floats(3, 1.1, 9)
         x, y = f"x = Tensor({a}, requires_grad=True)\n", f"y = Tensor({b}, requires_grad=True)\n"
-        yield _case("a chain (0-d)", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad")
+        vectors = f"x = Tensor({v}, requires_grad=True)\ny = Tensor({w}, requires_grad=True)\n"
+        write = f"with no_grad():\n    x.sub_(Tensor({c}))\n"
+        count = "calls = []\n"
+        noted = "u = x.result(x.data, (x,), lambda g: (calls.append(g) or g,))\n"
+        chain = f"for _ in range({draw.integer(1010, 1050)}):\n    y = y + c\n"
+        yield _case("a chain", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad")
         yield _case("two ways", f"{x}z = x * x + x\nz.backward()", "x.grad.data", "z.grad")
         yield _case(
-            "ways that meet again",
-            f"{x}{y}u = x * y\n((u + x) * u + y).backward()",
-            "x.grad.data",
+            "a value that was changed",
+            f"{x}{y}z = x * y + y\n{write}z.backward()",
             "y.grad.data",
-            "u.grad",
-        )
-        yield _case("a leaf itself", f"{x}x.backward()", "x.grad.data")
-        vectors = f"x = Tensor({v}, requires_grad=True)\ny = Tensor({w}, requires_grad=True)\n"
-        yield _case(
-            "vectors", f"{vectors}((x + y) * x + x).sum().backward()", "x.grad.data", "y.grad.data"
-        )
-        yield _case(
-            "a constant", f"{x}c = Tensor({b})\n(x * c + c).backward()", "x.grad.data", "c.grad"
-        )
-        yield _case(
-            "constant data",
-            f"w = Tensor({v}, requires_grad=True)\nx = Tensor({w})\n((x * w) * x).sum().backward()",
-            "w.grad.data",
-            "x.grad",
+            raises=True,
         )
         yield _case(
             "a bias for each row",
@@ -1199,6 +1192,33 @@ class WalkBack(Part):
             "x.grad.data",
             "b.grad.data",
         )
+        yield _case("twice", f"{x}(x * x).backward()\n(x * {b}).backward()", "x.grad.data")
+        yield _case(
+            "a constant", f"{x}c = Tensor({b})\n(x * c + c).backward()", "x.grad.data", "c.grad"
+        )
+        yield _case(
+            "a short way and a long way",
+            f"{count}{x}{noted}((u * {b} + {c}) * {b} + u).backward()",
+            "len(calls)",
+            "x.grad.data",
+        )
+        yield _case(
+            "ways that meet again",
+            f"{x}{y}u = x * y\n((u + x) * u + y).backward()",
+            "x.grad.data",
+            "y.grad.data",
+            "u.grad",
+        )
+        yield _case("a leaf itself", f"{x}x.backward()", "x.grad.data")
+        yield _case(
+            "vectors", f"{vectors}((x + y) * x + x).sum().backward()", "x.grad.data", "y.grad.data"
+        )
+        yield _case(
+            "constant data",
+            f"w = Tensor({v}, requires_grad=True)\nx = Tensor({w})\n((x * w) * x).sum().backward()",
+            "w.grad.data",
+            "x.grad",
+        )
         yield _case(
             "a column, a number",
             f"x = Tensor([[{a}], [{b}]], requires_grad=True)\ny = Tensor({c}, requires_grad=True)\n"
@@ -1206,18 +1226,10 @@ class WalkBack(Part):
             "x.grad.data",
             "y.grad.data",
         )
-        yield _case("twice", f"{x}(x * x).backward()\n(x * {b}).backward()", "x.grad.data")
         yield _case(
             "twice, set back between",
             f"{x}(x * x).backward()\nx.zero_grad()\n(x * {c}).backward()\n(x * x).backward()",
             "x.grad.data",
-        )
-        write = f"with no_grad():\n    x.sub_(Tensor({c}))\n"
-        yield _case(
-            "a value that was changed",
-            f"{x}{y}z = x * y + y\n{write}z.backward()",
-            "y.grad.data",
-            raises=True,
         )
         yield _case(
             "the last one changed",
@@ -1235,24 +1247,16 @@ class WalkBack(Part):
         yield _case(
             "changed, but not needed", f"{x}{y}z = x + y\n{write}z.backward()", "x.grad.data"
         )
-        count = "calls = []\n"
-        noted = "u = x.result(x.data, (x,), lambda g: (calls.append(g) or g,))\n"
-        yield _case(
-            "a short way and a long way",
-            f"{count}{x}{noted}((u * {b} + {c}) * {b} + u).backward()",
-            "len(calls)",
-            "x.grad.data",
-        )
         yield _case(
             "a long way and a short way",
             f"{count}{x}{noted}(u + u * {c} * {b}).backward()",
             "len(calls)",
             "x.grad.data",
         )
-        chain = f"y = x\nfor _ in range({draw.integer(510, 550)}):\n"
         yield _case(
             "a deep graph",
-            f"{x}{chain}    y = y * 0.999 + {c}\ny.backward()",
+            f"{x}c = Tensor({b})\ny = x * {c}\n{chain}y.backward()",
+            "y.data",
             "x.grad.data",
             weight=3,
         )
@@ -1529,14 +1533,10 @@ class StaleValue(Part):
         c = f"c = Tensor({v})\n"
         x, y = f"x = Tensor({v}, requires_grad=True)\n", f"y = Tensor({w}, requires_grad=True)\n"
         off = "with no_grad():\n    "
+        kept = "try:\n    x.sub_(y)\nexcept RuntimeError:\n    pass"
+        both = "x.grad.data", "y.grad.data"
+        late = f"{off}x.sub_(Tensor({a}))\n"
         yield _case("a constant", f"{c}z = c.sub_(Tensor({w}))", "c.data", "c.version", "z is c")
-        yield _case(
-            "the same array",
-            f"{c}numbers = c.data\nc.sub_(Tensor({a}))",
-            "numbers",
-            "c.data is numbers",
-            "c.version",
-        )
         yield _case(
             "three times",
             f"{c}for _ in range(3):\n    z = c.sub_(Tensor({w}))",
@@ -1544,27 +1544,33 @@ class StaleValue(Part):
             "c.version",
             "z is c",
         )
+        yield _case(
+            "the same array",
+            f"{c}numbers = c.data\nc.sub_(Tensor({a}))",
+            "numbers",
+            "c.data is numbers",
+            "c.version",
+        )
         yield _case("without recording", f"{x}{off}x.sub_(Tensor({w}))", "x.data", "x.version")
-        yield _case(
-            "other requires grad, without recording", f"{c}{y}{off}c.sub_(y)", "c.data", "c.version"
-        )
         yield _case("recording", f"{x}x.sub_(Tensor({w}))", "x.data", raises=True)
-        yield _case(
-            "a result, recording", f"{x}z = x * x\nz.sub_(Tensor({a}))", "z.data", raises=True
-        )
-        yield _case("other requires grad", f"{c}{y}c.sub_(y)", "c.data", raises=True)
-        yield _case("both require grad", f"{x}{y}x.sub_(y)", "x.data", raises=True)
-        yield _case("other is a result", f"{c}{y}c.sub_(y * y)", "c.data", raises=True)
-        kept = "try:\n    x.sub_(y)\nexcept RuntimeError:\n    pass"
-        yield _case("nothing changed before", f"{x}{y}{kept}", "x.data", "x.version")
-        both = "x.grad.data", "y.grad.data"
-        late = f"{off}x.sub_(Tensor({a}))\n"
         yield _case(
             "changed after it was saved",
             f"{x}{y}z = (x * y).sum()\n{late}z.backward()",
             *both,
             raises=True,
         )
+        yield _case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)
+        yield _case("changed, not saved", f"{x}{y}z = (x + y).sum()\n{late}z.backward()", *both)
+        yield _case(
+            "other requires grad, without recording", f"{c}{y}{off}c.sub_(y)", "c.data", "c.version"
+        )
+        yield _case(
+            "a result, recording", f"{x}z = x * x\nz.sub_(Tensor({a}))", "z.data", raises=True
+        )
+        yield _case("other requires grad", f"{c}{y}c.sub_(y)", "c.data", raises=True)
+        yield _case("both require grad", f"{x}{y}x.sub_(y)", "x.data", raises=True)
+        yield _case("other is a result", f"{c}{y}c.sub_(y * y)", "c.data", raises=True)
+        yield _case("nothing changed before", f"{x}{y}{kept}", "x.data", "x.version")
         yield _case(
             "the second one changed",
             f"{x}{y}z = (y * x).sum()\n{late}z.backward()",
@@ -1577,8 +1583,6 @@ class StaleValue(Part):
             *both,
             raises=True,
         )
-        yield _case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)
-        yield _case("changed, not saved", f"{x}{y}z = (x + y).sum()\n{late}z.backward()", *both)
         yield _case(
             "the result changed",
             f"{x}{y}z = x * y\n{off}z.sub_(Tensor({a}))\nz.sum().backward()",
@@ -1959,7 +1963,7 @@ class SixthOperation(Part):
         twice = "backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
         yield _case("three numbers", f"{x}z = x.sin()\nz.sum().backward()", "z.data", "x.grad.data")
         yield _case("a chain", f"{x}((x * x).sin() * {v}).sum().backward()", "x.grad.data")
-        yield _case("scaled (0-d)", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
+        yield _case("scaled", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
         yield _case("the slope of a slope", f"{y}x.sin().{twice}slope.backward()", "x.grad.data")
         yield _case(
             "of a product", f"{y}(x * x.sin()).{twice}slope.backward()", "slope.data", "x.grad.data"

@@ -18,8 +18,8 @@ from itertools import islice
 from types import FunctionType
 from typing import Any
 
-from course.notebook.exercise import Exercise
-from course.notebook.history import UNKNOWN, Run, is_of_this_cell
+from course.notebook.exercise import Exercise, load
+from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
 
 MOST_READ = 20
 """Runs that are read for the name that an answer has now; a learner decides how long they are."""
@@ -54,17 +54,18 @@ def find(
         return Answer("missing", sentence=_why_missing(exercise, about, runs))
     value = namespace[name]
     # the last run about it, unless the cell that runs now has just made the answer itself
-    last = about[-1] if about and not is_of_this_cell(name, value) else None
+    is_made_now = is_of_this_cell(name, value)
+    last = about[-1] if about and not is_made_now else None
     is_older = last is not None and name not in last.bound
     if last is not None and last.error is None and is_older and last.leaves_out(name):
         return Answer("missing", sentence=_renamed_now(exercise, last))
     note = ""
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
         note = f"{_stopped(last)} This is the version before your last edit."
-    elif last is not None and _is_beside(exercise, last, runs):
+    elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
         note = (
-            "This answer stands in a cell of your own. Move it into the answer cell, so that it is "
-            "the one that is graded."
+            "This answer stands in another cell. Move it into the answer cell, so that it is the "
+            "one that is graded."
         )
     unfit = exercise.is_answer(value)
     if unfit is not None:
@@ -78,10 +79,20 @@ def find(
     return Answer("ready", value, note=note, source=source)
 
 
-def _is_beside(exercise: Exercise, last: Run, runs: Sequence[Run]) -> bool:
-    """Whether the answer was made by another cell than the answer cell, which ran as well."""
-    is_own = last.cell_id not in (None, exercise.id)
-    return is_own and exercise.name in last.bound and any(r.cell_id == exercise.id for r in runs)
+def _maker(last: Run | None, name: str) -> str | None:
+    """The id of the cell that made the answer, as far as that is known."""
+    return last.cell_id if last is not None and name in last.bound else None
+
+
+def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> bool:
+    """Whether grading would not take an answer that this cell made.
+
+    It takes one from a cell of the learner's own, as long as the answer cell is as released.
+    """
+    if cell in (None, exercise.id):
+        return False
+    is_of_the_chapter = str(cell).removeprefix("check-") in load(exercise.chapter)
+    return is_of_the_chapter or any(run.cell_id == exercise.id for run in runs)
 
 
 def _stopped(run: Run) -> str:
@@ -144,9 +155,10 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
 
 
 def _source_of(value: Any) -> str | None:
-    if type(value) is not FunctionType:
+    function = getattr(value, "__wrapped__", value)  # of a kernel
+    if type(function) is not FunctionType:
         return None
     try:
-        return inspect.getsource(value)
+        return inspect.getsource(function)
     except (OSError, TypeError, SyntaxError):  # not from a cell or a file
         return None

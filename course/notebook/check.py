@@ -103,8 +103,8 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
 
 
 _TYPED_OFF = (
-    "What passes does not count alone: it has the same numbers for everybody. It counts as soon as "
-    "another case passes too, one whose numbers change when it is graded."
+    "The cases that pass have the same numbers for everybody, so they give no points alone. They "
+    "count as soon as a case passes whose numbers are drawn anew when it is graded."
 )
 
 
@@ -140,7 +140,9 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
                 report if found.state == "ready" or not found.note else replace(report, message="")
             )
             report = with_note(told, found.note)
-            record.note_check(exercise, report, found.source)
+            finished = record.note_check(exercise, report, found.source)
+            if finished:
+                report = replace(report, message=finished)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except TimeLimit:  # of the check in which this one was called

@@ -59,7 +59,7 @@ def test_cases_with_fixed_numbers_count_once_a_drawn_one_passes():
     report = judge(STRIDES, lambda shape: (4, 1) if shape == (3, 4) else None)
     assert [row.status for row in report.rows] == ["passed", "failed", "failed"]
     assert (report.score, report.status) == (0.0, "failed")
-    assert report.notes[0].startswith("What passes does not count alone")
+    assert report.notes[0].startswith("The cases that pass have the same numbers")
     with_a_vector = judge(STRIDES, lambda shape: {1: (1,), 2: (4, 1)}.get(len(shape)))
     assert with_a_vector.score == pytest.approx(3 * 1.5 / 3)
     assert with_a_vector.notes == ()
@@ -580,6 +580,8 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     assert "Move it into the answer cell" in find(sample, {name: answer}, [stub, own]).note
     assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
     assert not find(sample, {name: answer}, [own, stub]).note
+    other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
+    assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
 
 
 def test_an_answer_and_its_check_in_one_cell_are_checked():

@@ -13,6 +13,7 @@ from course import hint, progress, solution
 from course.notebook import record
 from course.notebook.check import judge
 from course.notebook.exercise import load
+from course.notebook.report import Report
 from course.shared.settings import settings
 
 STRIDES = load()["sample-strides"]
@@ -43,6 +44,15 @@ def test_an_unknown_exercise_gives_a_sentence():
     assert "There is no exercise 'nope'" in repr(hint("nope"))
     assert "takes the name of an exercise in quotes" in repr(solution(3))
     assert 'did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
+
+
+def test_the_last_core_exercise_says_once_that_the_chapter_is_finished():
+    core = [it for it in load("01_tensors").values() if not it.further]
+    reports = [Report(it.id, it.title, "passed", it.points, it.points) for it in core]
+    pairs = list(zip(core, reports, strict=True))
+    said = [record.note_check(it, report, "source") for it, report in pairs + pairs]
+    assert [bool(it) for it in said] == [n == len(core) - 1 for n in range(2 * len(core))]
+    assert "You have finished chapter 01" in said[len(core) - 1]
 
 
 def test_the_solution_opens_after_passing():
