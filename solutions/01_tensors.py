@@ -295,7 +295,7 @@ print(tk.tensor([1, 2, 3], dtype=tk.float16).dtype)
 # `zeros`, `ones`, `eye`, `linspace`, `rand` and `randn` make float32. `arange` and `full` choose
 # the dtype from the numbers that you give them. `randint` and `randperm` make int64.
 #
-# An array from NumPy keeps its dtype, and NumPy's floats have 64 bits:
+# `tk.from_numpy` makes a tensor of a NumPy array and keeps its dtype. NumPy's floats have 64 bits:
 
 # %%
 print(tk.arange(3).dtype, tk.arange(3.0).dtype)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 import tensorkit
 from course.notebook import history
@@ -19,8 +20,9 @@ from course.notebook import history
 _COURSE = tuple(
     f"{folder}{os.sep}" for folder in (tensorkit.__path__[0], Path(__file__).parents[1])
 )
+# where Python's own modules lie, and the installed packages
 _INSTALLED = tuple(
-    f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib")
+    f"{folder}{os.sep}" for folder in (Path(os.__file__).parent, Path(np.__file__).parents[1])
 )
 
 
