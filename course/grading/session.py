@@ -42,6 +42,7 @@ COURSE_FILES = (
     "notebook/tracebacks.py",
     "engine/__init__.py",  # chapter 10: what its learners' parts stand among
     "engine/assembly.py",
+    "engine/fusing.py",  # chapter 11: what a learner's mode calls
     "sandbox/linux.py",
     "sandbox/seccomp.py",
     "sandbox/landlock.py",
