@@ -20,21 +20,29 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "dev.txt"
 FOLDERS = (ROOT / "tests", ROOT / "docs" / "site")  # whose modules are imported by their name alone
-OUR_OWN = {"course", "tensorkit", *(it.stem for folder in FOLDERS for it in folder.rglob("*.py"))}
+OUR_OWN = {
+    "course",
+    "tensorkit",
+    *(path.stem for folder in FOLDERS for path in folder.rglob("*.py")),
+}
 
 
 def test_what_is_optional_is_imported_only_with_a_guard() -> None:
-    modules = [it for folder in ("course", "tests") for it in (ROOT / folder).rglob("*.py")]
+    modules = [path for folder in ("course", "tests") for path in (ROOT / folder).rglob("*.py")]
     assert sum(map(is_test_module, modules)) > 100
-    found = {it.relative_to(ROOT).as_posix(): names for it in modules if (names := optional(it))}
+    found = {
+        module.relative_to(ROOT).as_posix(): names
+        for module in modules
+        if (names := optional(module))
+    }
     assert found == {}
 
 
 def test_a_module_of_the_library_imports_only_numpy_and_the_standard_library() -> None:
     found = {
-        (it.name, name)
-        for it in (ROOT / "tensorkit").rglob("*.py")
-        for name in imported(ast.parse(it.read_text(encoding="utf-8")), in_functions=False)
+        (path.name, name)
+        for path in (ROOT / "tensorkit").rglob("*.py")
+        for name in imported(ast.parse(path.read_text(encoding="utf-8")), in_functions=False)
         if name not in {"numpy", "tensorkit", *sys.stdlib_module_names}
     }
     assert found == set()
@@ -44,7 +52,7 @@ def test_a_test_that_skips_without_a_package_says_how_to_install_it() -> None:
     for module in filter(is_test_module, (ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
-                reasons = [it.value for it in node.keywords if it.arg == "reason"]
+                reasons = [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
                 assert "install " in "".join(map(ast.unparse, reasons)), f"{module}:{node.lineno}"
 
 
@@ -90,13 +98,13 @@ def optional(file: Path) -> list[str]:
     A program may import them in a function, which somebody calls who has them. A test may not.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    return [it for it in imported(tree, in_functions=is_test_module(file)) if is_optional(it)]
+    return [name for name in imported(tree, in_functions=is_test_module(file)) if is_optional(name)]
 
 
 def imported(node: ast.AST, in_functions: bool) -> Iterator[str]:
     """The packages that are imported without a guard, in functions too where that is asked for."""
     if isinstance(node, ast.Import):
-        yield from (it.name.partition(".")[0] for it in node.names)
+        yield from (name.name.partition(".")[0] for name in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         yield node.module.partition(".")[0]
     is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
@@ -111,10 +119,10 @@ def imported(node: ast.AST, in_functions: bool) -> Iterator[str]:
 def is_guard(node: ast.AST) -> bool:
     """Whether the body of this statement may import what is not there."""
     if isinstance(node, ast.Try):
-        caught = " ".join(ast.unparse(it.type) for it in node.handlers if it.type)
+        caught = " ".join(ast.unparse(handler.type) for handler in node.handlers if handler.type)
         return re.search(r"\b(ImportError|ModuleNotFoundError)\b", caught) is not None
     asks = ("find_spec", "TYPE_CHECKING")
-    return isinstance(node, ast.If) and any(it in ast.unparse(node.test) for it in asks)
+    return isinstance(node, ast.If) and any(ask in ast.unparse(node.test) for ask in asks)
 
 
 @cache
@@ -128,7 +136,9 @@ def is_optional(package: str) -> bool:
 def distributions() -> dict[str, set[str]]:
     """The names under which a package that can be imported is installed."""
     found = packages_distributions()
-    return {package: {canonicalize_name(it) for it in names} for package, names in found.items()}
+    return {
+        package: {canonicalize_name(name) for name in names} for package, names in found.items()
+    }
 
 
 @cache

@@ -23,7 +23,9 @@ def test_every_course_command_exists_with_its_options(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for verb, options in set(re.findall(r"\bcourse ([a-z]+)((?: [^\s`#(]+)*)", text)):
         if verb not in {
-            it.callback.__name__ for it in commands.app.registered_commands if it.callback
+            command.callback.__name__
+            for command in commands.app.registered_commands
+            if command.callback
         }:
             continue  # prose
         known = CliRunner().invoke(commands.app, [verb, "--help"], terminal_width=200).output
@@ -33,7 +35,7 @@ def test_every_course_command_exists_with_its_options(page: str) -> None:
 
 def test_every_test_that_the_page_about_grading_names_exists() -> None:
     text = (DOCS / "grading.md").read_text(encoding="utf-8")
-    sources = "\n".join(it.read_text(encoding="utf-8") for it in TESTS.rglob("*.py"))
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py"))
     for name in re.findall(r"`(test_\w+)`", text):
         assert f"def {name}(" in sources, name
     for name in re.findall(r"`(test_\w+\.py)`", text):
@@ -85,4 +87,4 @@ Student,ID,SIS User ID,SIS Login ID,Section,Chapter 01 (4711),Current Score
 def test_canvass_export_becomes_a_roster(tmp_path: Path) -> None:
     (tmp_path / "exported.csv").write_text(CANVAS, encoding="utf-8-sig")
     roster = run(programs()[1], "exported.csv", folder=tmp_path)
-    assert [(it["id"], it["first_name"]) for it in roster] == [("zn1", "Zoë"), ("eo2", "Eve")]
+    assert [(row["id"], row["first_name"]) for row in roster] == [("zn1", "Zoë"), ("eo2", "Eve")]

@@ -29,11 +29,11 @@ def _pinned(lock: str) -> list[re.Match[str]]:
 
 
 def _versions(lock: str) -> set[tuple[str, str]]:
-    return {(it["name"], it["version"]) for it in _pinned(lock)}
+    return {(package["name"], package["version"]) for package in _pinned(lock)}
 
 
 def _names(lock: str) -> set[str]:
-    return {it["name"] for it in _pinned(lock)}
+    return {package["name"] for package in _pinned(lock)}
 
 
 INSTALLS_AND_RUNS = """
@@ -71,7 +71,9 @@ def test_everybody_gets_versions_of_one_resolution(locks: Mapping[str, str]) -> 
 def test_every_dependency_is_locked(repository: Path, locks: Mapping[str, str], name: str) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = project["dependencies"] + project["optional-dependencies"][name]
-    names = {re.split(r"[<>=!~ \[]", it)[0].lower() for it in wanted} - {project["name"]}
+    names = {re.split(r"[<>=!~ \[]", requirement)[0].lower() for requirement in wanted} - {
+        project["name"]
+    }
     assert names <= _names(locks[name])
 
 
@@ -80,9 +82,11 @@ def test_the_core_is_what_notebooks_import(locks: Mapping[str, str]) -> None:
 
 
 def test_the_locks_are_for_every_system(locks: Mapping[str, str]) -> None:
-    conditions = {it["where"] for it in _pinned(locks["lab"])}
-    assert any("win32" in (it or "") for it in conditions)
-    assert any("darwin" in it or "!= 'win32'" in it for it in conditions if it)
+    conditions = {package["where"] for package in _pinned(locks["lab"])}
+    assert any("win32" in (condition or "") for condition in conditions)
+    assert any(
+        "darwin" in condition or "!= 'win32'" in condition for condition in conditions if condition
+    )
 
 
 def test_ci_takes_the_version_of_pytorch_that_the_project_names(repository: Path) -> None:

@@ -32,13 +32,15 @@ def imported(tree: ast.AST) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {it.name for it in node.names if it.name.partition(".")[0] == "tensorkit"}
+            found |= {
+                name.name for name in node.names if name.name.partition(".")[0] == "tensorkit"
+            }
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tensorkit"):
-            found |= {f"{node.module}.{it.name}" for it in node.names}
+            found |= {f"{node.module}.{name.name}" for name in node.names}
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda it: str(it.relative_to(ROOT)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_course_uses_public_names(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert imported(tree) <= SHOWN | MODULES

@@ -8,7 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| ([A-D]) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
-TEXTS = {it.name[:2]: it.read_text(encoding="utf-8") for it in (ROOT / "solutions").glob("*.py")}
+TEXTS = {
+    path.name[:2]: path.read_text(encoding="utf-8") for path in (ROOT / "solutions").glob("*.py")
+}
 
 
 def test_every_source_has_its_sections_in_the_table():

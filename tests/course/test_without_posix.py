@@ -90,9 +90,15 @@ def test_every_module_of_the_learners_half_can_be_imported(
     tmp_path: Path, repository: Path
 ) -> None:
     home = repository / "course"
-    files = [it.relative_to(home) for it in home.glob("*/*.py") if it.parent.name != "jupyter"]
-    travelling = [it for it in files if not {it.as_posix(), it.parts[0]} & set(bundle.AUTHORS_ONLY)]
-    modules = sorted(f"course.{it.parts[0]}.{it.stem}" for it in travelling if it.stem[0] != "_")
+    files = [
+        path.relative_to(home) for path in home.glob("*/*.py") if path.parent.name != "jupyter"
+    ]
+    travelling = [
+        file for file in files if not {file.as_posix(), file.parts[0]} & set(bundle.AUTHORS_ONLY)
+    ]
+    modules = sorted(
+        f"course.{file.parts[0]}.{file.stem}" for file in travelling if file.stem[0] != "_"
+    )
     code = f"""
         import pkgutil, tensorkit, {", ".join(modules)}
         for it in pkgutil.walk_packages(tensorkit.__path__, "tensorkit."):

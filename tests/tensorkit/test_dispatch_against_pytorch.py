@@ -6,7 +6,9 @@ import tensorkit as tk
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
 pytestmark = pytest.mark.rest
-dispatch = pytest.importorskip("torch.utils._python_dispatch")
+dispatch = pytest.importorskip(
+    "torch.utils._python_dispatch", reason="needs PyTorch: pip install torch==2.13.0"
+)
 
 
 def _mode(m):

@@ -58,11 +58,11 @@ def test_building_writes_both_notebooks_and_the_data(built: Path) -> None:
 def test_outputs_are_stored_in_the_notebook_with_the_answers(built: Path) -> None:
     notebook = tiny.read(built / SOLUTION)
     last = notebook.cells[-1]
-    assert [it.get("text") or it.data["text/plain"] for it in last.outputs] == [
+    assert [output.get("text") or output.data["text/plain"] for output in last.outputs] == [
         "seen\n",
         "{'two': 2}",
     ]
-    numbers = [it.execution_count for it in notebook.cells if it.cell_type == "code"]
+    numbers = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -146,7 +146,7 @@ def test_a_change_of_the_text_is_reported_for_both_notebooks(course: Path) -> No
     text = course / "solutions" / "01_numbers.py"
     text.write_text(text.read_text().replace('print("seen")', 'print("unseen")'))
     said = build.differences(course, ["01_numbers"])
-    assert {it.split(":")[0] for it in said} == {SOLUTION, RELEASE}
+    assert {sentence.split(":")[0] for sentence in said} == {SOLUTION, RELEASE}
 
 
 @pytest.mark.parametrize(

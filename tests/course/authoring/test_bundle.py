@@ -82,15 +82,15 @@ def _files_of_course(without: Iterable[str] = ()) -> set[str]:
     """The files of `course` by path, without some files and folders."""
     home = ROOT / "course"
     files = {*home.glob("*.py"), home / "settings.toml"}
-    files |= {it for folder in FOLDERS for it in (home / folder).rglob("*.*")}
-    names = {it.relative_to(home).as_posix() for it in files if "__pycache__" not in it.parts}
-    return {it for it in names if not {it, it.partition("/")[0]} & set(without)}
+    files |= {path for folder in FOLDERS for path in (home / folder).rglob("*.*")}
+    names = {file.relative_to(home).as_posix() for file in files if "__pycache__" not in file.parts}
+    return {name for name in names if not {name, name.partition("/")[0]} & set(without)}
 
 
 def _rest(wheel: Path) -> set[str]:
     """Names in a wheel outside its two packages, without the version in them."""
-    others = (it for it in _names(wheel) if not it.startswith(("course/", "tensorkit/")))
-    return {re.sub(r"^[\w.]+-[\w.+]+\.(data|dist-info)/", r"\1/", it) for it in others}
+    others = (name for name in _names(wheel) if not name.startswith(("course/", "tensorkit/")))
+    return {re.sub(r"^[\w.]+-[\w.+]+\.(data|dist-info)/", r"\1/", other) for other in others}
 
 
 def test_no_grades_travel_with_a_wheel(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def _of_tensorkit(wheel: Path) -> set[str]:
 
 
 def _sources_of_tensorkit() -> set[str]:
-    files = (it for it in (ROOT / "tensorkit").rglob("*") if it.suffix == ".py")
-    return {it.relative_to(ROOT).as_posix() for it in files} | {"tensorkit/py.typed"}
+    files = (path for path in (ROOT / "tensorkit").rglob("*") if path.suffix == ".py")
+    return {file.relative_to(ROOT).as_posix() for file in files} | {"tensorkit/py.typed"}
 
 
 def _metadata_and_data() -> set[str]:
@@ -164,7 +164,9 @@ def test_nothing_names_this_machine(archive: Path, learners_wheel: Path) -> None
         with zipfile.ZipFile(file) as content:
             for name in content.namelist():
                 data = content.read(name)
-                assert not [it for it in here if len(it) > 1 and os.fsencode(it) in data], name
+                assert not [path for path in here if len(path) > 1 and os.fsencode(path) in data], (
+                    name
+                )
 
 
 def test_the_same_project_gives_the_same_archive(archive: Path, tmp_path: Path) -> None:
@@ -179,11 +181,11 @@ def test_a_changed_project_has_a_wheel_of_another_version(
     one, other = bundle.staged(ROOT, tmp_path / "one", readme), tmp_path / "other"
     bundle.staged(ROOT, other, readme + b"changed")
     versions = {
-        re.search(r'__version__ = "(.+)"', (it / "tensorkit/__init__.py").read_text("utf-8"))[1]  # type: ignore[index]
-        for it in (one, other)
+        re.search(r'__version__ = "(.+)"', (folder / "tensorkit/__init__.py").read_text("utf-8"))[1]  # type: ignore[index]
+        for folder in (one, other)
     }
     assert len(versions) == 2
-    assert all(re.fullmatch(r"[\d.]+\+g[0-9a-f]{8}", it) for it in versions)
+    assert all(re.fullmatch(r"[\d.]+\+g[0-9a-f]{8}", version) for version in versions)
     assert re.search(r"-[\d.]+\+g[0-9a-f]{8}-", learners_wheel.name)
 
 
@@ -204,10 +206,14 @@ def test_requirements_are_complete(unpacked: Path) -> None:
     lock = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
     for name in pinned:  # with every version and every hash
         assert text.count(f"\n{name}==") == lock.count(f"\n{name}==")
-        needed = (Requirement(it) for it in metadata.requires(name) or []) if _is_here(name) else ()
-        for it in needed:
-            if it.marker is None or it.marker.evaluate({"extra": ""}):
-                assert canonicalize_name(it.name) in pinned, f"{name} needs {it}"
+        needed = (
+            (Requirement(require) for require in metadata.requires(name) or [])
+            if _is_here(name)
+            else ()
+        )
+        for requirement in needed:
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(requirement.name) in pinned, f"{name} needs {requirement}"
 
 
 def _is_here(name: str) -> bool:
@@ -243,9 +249,9 @@ def test_every_module_that_travels_can_be_imported(
     installed: Mapping[str, str], unpacked: Path
 ) -> None:
     files = _files_of_course(without=(*bundle.AUTHORS_ONLY, "jupyter", "__main__.py"))
-    names = (it.removesuffix(".py").replace("/", ".") for it in files if it.endswith(".py"))
+    names = (file.removesuffix(".py").replace("/", ".") for file in files if file.endswith(".py"))
     modules = ", ".join(
-        f"course.{it.removesuffix('.__init__')}" for it in names if it != "__init__"
+        f"course.{name.removesuffix('.__init__')}" for name in names if name != "__init__"
     )
     code = f"import course, tensorkit, {modules}; print(course.__file__, tensorkit.__file__)"
     done = _python("-c", code, environment=installed, folder=unpacked)
@@ -262,7 +268,7 @@ def test_checks_answer_without_the_authors_modules(
     )
     done = _python("-c", code, environment=installed, folder=unpacked)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == sum(it.points for it in exercise.load("01_tensors").values())
+    assert float(done.stdout) == sum(asked.points for asked in exercise.load("01_tensors").values())
 
 
 @pytest.mark.parametrize("verb", ["build", "demo", "bundle"])

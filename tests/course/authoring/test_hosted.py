@@ -62,10 +62,10 @@ def test_the_cell_stands_nowhere_else() -> None:
     texts = [*(ROOT / "solutions").rglob("*.py"), *(ROOT / "solutions").rglob("*.ipynb")]
     texts += [*(ROOT / "notebooks").rglob("*.ipynb"), *(ROOT / "docs").rglob("*.ipynb")]
     assert len(texts) > 30
-    for it in texts:
-        text = it.read_text(encoding="utf-8")
-        assert chapter_folder.FIRST_LINE not in text, it
-        assert "pip install --quiet" not in text, it
+    for page in texts:
+        text = page.read_text(encoding="utf-8")
+        assert chapter_folder.FIRST_LINE not in text, page
+        assert "pip install --quiet" not in text, page
 
 
 @pytest.mark.parametrize("repository", ["", REPOSITORY])
@@ -77,9 +77,9 @@ def test_the_cell_is_python_to_ipython(unnamed: Path, repository: str) -> None:
 def test_the_cell_gives_no_name_that_an_exercise_asks_for(unnamed: Path) -> None:
     text = hosted.install_cell("01_tensors", _wheel(unnamed), "")
     given = set(re.findall(r"(?m)^ *(\w+) = |import (\w+)", text))
-    names = {it for pair in given for it in pair if it}
+    names = {name for pair in given for name in pair if name}
     assert {"wheel", "there", "enter"} <= names
-    assert not names & {it.name for it in load().values()}
+    assert not names & {exercise.name for exercise in load().values()}
 
 
 def test_the_cell_does_nothing_where_the_course_is_installed(
@@ -117,7 +117,7 @@ def test_without_the_wheel_the_cell_says_what_to_upload(unnamed: Path, tmp_path:
 def test_grading_does_not_see_the_cell(named: Path, chapter: str) -> None:
     source = matching.source_of(ROOT, chapter)
     copy, release = (
-        paths.notebook_in(it, chapter).read_bytes() for it in (named, paths.notebooks(ROOT))
+        paths.notebook_in(folder, chapter).read_bytes() for folder in (named, paths.notebooks(ROOT))
     )
     assert matching.repair(copy, source) == matching.repair(release, source)
 
@@ -130,7 +130,7 @@ def test_grading_does_not_see_it_in_a_notebook_that_lost_its_ids(named: Path) ->
             cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
         )
     found = matching.repair(json.dumps(copy).encode(), matching.source_of(ROOT, "01_tensors"))
-    assert not [it for it in found.cells if "pip install" in it["source"]]
+    assert not [cell for cell in found.cells if "pip install" in cell["source"]]
 
 
 # addresses
@@ -140,8 +140,8 @@ def test_without_a_repository_nothing_names_an_address(unnamed: Path) -> None:
     for file in unnamed.rglob("*"):
         if file.suffix in (".ipynb", ".md"):
             text = file.read_text(encoding="utf-8")
-            for it in ("colab.research", "raw.githubusercontent", "colab-badge"):
-                assert it not in text, file
+            for name in ("colab.research", "raw.githubusercontent", "colab-badge"):
+                assert name not in text, file
     assert f"`{_wheel(unnamed).name}`" in (unnamed / "README.md").read_text(encoding="utf-8")
 
 
@@ -169,11 +169,11 @@ def test_the_cell_names_the_wheel_that_lies_in_the_folder(named: Path) -> None:
 def test_the_wheel_brings_no_configuration_to_the_host(named: Path) -> None:
     with zipfile.ZipFile(_wheel(named)) as content:
         names = content.namelist()
-        metadata = next(it for it in names if it.endswith("/METADATA"))
+        metadata = next(name for name in names if name.endswith("/METADATA"))
         needs = re.findall(r"(?m)^Requires-Dist: ([^;\n]+)$", content.read(metadata).decode())
-    folders = {re.sub(r"-.*(?=\.)", "", it.partition("/")[0]) for it in names}
+    folders = {re.sub(r"-.*(?=\.)", "", name.partition("/")[0]) for name in names}
     assert folders == {"course", "tensorkit", "tensorkit_course.dist-info"}
-    assert not [it for it in names if "jupyter" in it]
+    assert not [name for name in names if "jupyter" in name]
     assert needs == ["numpy>=2.0"]
 
 
@@ -181,14 +181,14 @@ def test_the_wheel_has_the_data_of_the_chapters_and_no_solutions(named: Path) ->
     with zipfile.ZipFile(_wheel(named)) as content:
         names = set(content.namelist())
     released = {
-        f"course/notebook/data/{it.parent.name}/{it.name}"
-        for it in paths.notebooks(ROOT).glob("*/*")
-        if it.is_file() and it.suffix != ".ipynb"
+        f"course/notebook/data/{path.parent.name}/{path.name}"
+        for path in paths.notebooks(ROOT).glob("*/*")
+        if path.is_file() and path.suffix != ".ipynb"
     }
     assert len(released) >= 4
     assert released <= names
-    assert not [it for it in names if it.endswith(".ipynb")]
-    assert not {f"course/{it}" for it in bundle.AUTHORS_ONLY} & names
+    assert not [name for name in names if name.endswith(".ipynb")]
+    assert not {f"course/{name}" for name in bundle.AUTHORS_ONLY} & names
 
 
 def test_the_folder_of_a_chapter_is_made_once(
@@ -224,9 +224,11 @@ def test_an_older_copy_is_replaced_and_other_files_are_not(named: Path, tmp_path
     hosted.write(ROOT, to=again, repository=REPOSITORY)
     (again / "11_gone").mkdir()
     hosted.write(ROOT, to=again, repository=REPOSITORY)
-    found = {it.relative_to(again): it.read_bytes() for it in again.rglob("*") if it.is_file()}
+    found = {
+        path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()
+    }
     assert found == {
-        it.relative_to(named): it.read_bytes() for it in named.rglob("*") if it.is_file()
+        path.relative_to(named): path.read_bytes() for path in named.rglob("*") if path.is_file()
     }
     assert not (again / "11_gone").exists()
 

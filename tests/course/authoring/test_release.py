@@ -86,9 +86,12 @@ def test_what_nbgrader_refuses_is_said_in_its_words(course: Path) -> None:
 
 
 def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
-    usual = [f"nbgrader.preprocessors.{it.__name__}" for it in GenerateAssignment().preprocessors]
+    usual = [
+        f"nbgrader.preprocessors.{preprocessor.__name__}"
+        for preprocessor in GenerateAssignment().preprocessors
+    ]
     ours = release.nbgrader_config().GenerateAssignment.preprocessors
-    assert ours == [OURS.get(it, it) for it in usual]
+    assert ours == [OURS.get(mistake, mistake) for mistake in usual]
 
 
 OURS = {
@@ -118,9 +121,9 @@ def untouched(
 
 def _checks(notebook: NotebookNode) -> Mapping[str, list[NotebookNode]]:
     return {
-        it.id.removeprefix("check-"): it.outputs
-        for it in notebook.cells
-        if it.metadata.get("nbgrader", {}).get("grade")
+        cell.id.removeprefix("check-"): cell.outputs
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
     }
 
 
@@ -141,10 +144,10 @@ def test_every_exercise_of_a_released_notebook_is_not_started(untouched: Noteboo
     checks = _checks(untouched)
     assert set(checks) == set(exercise.load(chapter))
     for id, outputs in checks.items():
-        (report,) = [it for it in outputs if it.output_type == "execute_result"]
+        (report,) = [output for output in outputs if output.output_type == "execute_result"]
         assert float(report.data["text/plain"]) == 0.0, id
         assert "not started" in report.data["text/html"].lower(), id
-        assert not [it for it in outputs if it.get("name") == "stderr"], id
+        assert not [output for output in outputs if output.get("name") == "stderr"], id
 
 
 @pytest.mark.rest  # of one chapter, the round trip tells it too
@@ -164,7 +167,7 @@ def test_the_program_nbgrader_releases_the_same_bytes(
             capture_output=True,
         )
         made, committed = (
-            paths.notebook_in(paths.notebooks(it), chapter) for it in (root, repository)
+            paths.notebook_in(paths.notebooks(folder), chapter) for folder in (root, repository)
         )
         assert made.read_bytes() == committed.read_bytes()
 
@@ -174,9 +177,9 @@ def _told_to_the_gradebook(root: Path, without: tuple[str, ...] = ()) -> str:
     file = paths.notebook_in(paths.solutions(root), "01_numbers")
     whole = file.read_text(encoding="utf-8")
     notebook = nbformat.reads(whole, as_version=4)
-    marked = [it.metadata.get("nbgrader", {}).get("grade_id") for it in notebook.cells]
+    marked = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
     notebook.cells = [
-        it for it, id in zip(notebook.cells, marked, strict=True) if id not in without
+        cell for cell, id in zip(notebook.cells, marked, strict=True) if id not in without
     ]
     nbformat.write(notebook, file)
     config = release.nbgrader_config()
@@ -191,7 +194,7 @@ def _told_to_the_gradebook(root: Path, without: tuple[str, ...] = ()) -> str:
 
 def _graded_cells(book: Gradebook) -> dict[str, float | None]:
     (submitted,) = book.notebook_submissions("01_numbers", "01_numbers")
-    return {it.name: it.manual_score for it in submitted.grades}
+    return {grade.name: grade.manual_score for grade in submitted.grades}
 
 
 @pytest.mark.rest

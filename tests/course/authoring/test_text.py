@@ -14,7 +14,7 @@ from tiny import DOUBLE, HALF
 from course.authoring.text import chapter_from
 from course.shared.errors import CourseError
 
-REGISTERED = {it.id: it for it in (DOUBLE, HALF)}
+REGISTERED = {definition.id: definition for definition in (DOUBLE, HALF)}
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_new_paragraph_leaves_the_other_ids(text: Path) -> None:
 
 def test_a_role_becomes_a_tag(text: Path) -> None:
     cells = chapter_from(text, REGISTERED).notebook.cells
-    assert [it.metadata.tags for it in cells if "tags" in it.metadata] == [
+    assert [cell.metadata.tags for cell in cells if "tags" in cell.metadata] == [
         ["raises-exception", "show"]
     ]
 

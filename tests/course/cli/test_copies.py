@@ -148,7 +148,7 @@ def test_reset_brings_back_a_deleted_cell_above_its_check(course: Path) -> None:
     notebook.cells.remove(tiny.cell(notebook, "half-it"))
     nbformat.write(notebook, _mine(course))
     assert copies.reset(course, "01_numbers", "half-it") is None
-    ids = [it.id for it in tiny.read(_mine(course)).cells]
+    ids = [cell.id for cell in tiny.read(_mine(course)).cells]
     assert ids.index("half-it") + 1 == ids.index("check-half-it")
 
 
@@ -198,7 +198,7 @@ def test_another_release_in_the_exchange_is_noticed(course: Path) -> None:
 
 def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None:
     notebook = tiny.read(_mine(course))
-    notebook.cells += [nbformat.v4.new_code_cell(it) for it in ("my_note = 1", "  ")]
+    notebook.cells += [nbformat.v4.new_code_cell(name) for name in ("my_note = 1", "  ")]
     nbformat.write(notebook, _mine(course))
     _release(course, replace(DOUBLE, statement="Clearer."), HALF)
     done = copies.update(course, "01_numbers")
@@ -267,7 +267,7 @@ def test_an_interrupted_write_leaves_the_old_file(
     with pytest.raises(OSError, match="disk full"):
         files.write(path, "new")
     assert path.read_text() == "old"
-    assert [it.name for it in tmp_path.iterdir()] == ["notebook.ipynb"]
+    assert [path.name for path in tmp_path.iterdir()] == ["notebook.ipynb"]
 
 
 def test_a_chapter_without_a_copy_says_how_to_get_one(released: Path) -> None:

@@ -100,9 +100,9 @@ def test_it_opens_the_first_chapter_of_the_learner(server: Server) -> None:
 @pytest.mark.rest
 def test_formgrader_answers(server: Server) -> None:
     assert "formgrade" in server.get("/formgrader/manage_assignments")
-    assert [it["name"] for it in json.loads(server.get("/formgrader/api/assignments"))] == [
-        "01_numbers"
-    ]
+    assert [
+        assignment["name"] for assignment in json.loads(server.get("/formgrader/api/assignments"))
+    ] == ["01_numbers"]
     assert json.loads(server.get("/formgraders"))["value"][0]["course_id"] == "tensorkit"
 
 
@@ -117,7 +117,9 @@ def test_assignment_list_and_course_list_answer(server: Server) -> None:
 def test_a_learner_sees_no_tool_of_an_instructor_and_validate_only_with_an_exchange(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    tools = {f"@jupyter/nbgrader:{it}" for it in ("create-assignment", "formgrader", "course-list")}
+    tools = {
+        f"@jupyter/nbgrader:{name}" for name in ("create-assignment", "formgrader", "course-list")
+    }
     validate = "@jupyter/nbgrader:validate-assignment"
     monkeypatch.setattr(lab.paths, "course_root", lambda: tmp_path)
     assert not lab.page_config(None, {}).get("disabledExtensions")  # the instructor's own
@@ -205,13 +207,13 @@ def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
         for _ in range(2)
     ]
     try:
-        addresses = [it.stdout.readline() for it in started if it.stdout is not None]
-        ports = {it.partition("127.0.0.1:")[2].partition("/")[0] for it in addresses}
+        addresses = [process.stdout.readline() for process in started if process.stdout is not None]
+        ports = {address.partition("127.0.0.1:")[2].partition("/")[0] for address in addresses}
         assert len(ports - {""}) == 2
     finally:
-        for it in started:
-            it.send_signal(signal.SIGINT)
-            it.communicate(timeout=30)
+        for process in started:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux calls all of 127.* its own")

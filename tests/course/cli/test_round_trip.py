@@ -20,13 +20,13 @@ from course.shared.errors import CourseError
 ROOT = Path(__file__).parents[3]
 CHAPTER = first_for_a_class(paths.written_chapters(ROOT))
 EXERCISES = exercise.load(CHAPTER)
-POSSIBLE = sum(it.points for it in EXERCISES.values())
+POSSIBLE = sum(exercise.points for exercise in EXERCISES.values())
 
 
 def _own_things() -> dict[Path, tuple[int, int]]:
     """What the course itself keeps: its gradebook, its exchange, its learners' notebooks."""
     own = [ROOT / "work"]
-    own += [ROOT / "course" / it for it in ("exchange", "submitted", "autograded", "feedback")]
+    own += [ROOT / "course" / name for name in ("exchange", "submitted", "autograded", "feedback")]
     files = [file for folder in own for file in folder.rglob("*")]
     files += (ROOT / "course").glob("gradebook.db*")
     return {file: (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
@@ -50,7 +50,9 @@ def _tables(rehearsal: Rehearsal, learner: str) -> list[str]:
 
 
 def test_the_perfect_learner_gets_full_marks(rehearsal: Rehearsal) -> None:
-    assert rehearsal.points["perfect"] == {id: it.points for id, it in EXERCISES.items()}
+    assert rehearsal.points["perfect"] == {
+        id: exercise.points for id, exercise in EXERCISES.items()
+    }
     assert rehearsal.exported()["perfect"] == (POSSIBLE, POSSIBLE)
 
 
@@ -65,9 +67,11 @@ def test_the_partial_learner_gets_the_expected_fraction(rehearsal: Rehearsal) ->
 
 def test_the_troubled_learner_loses_only_what_is_lost(rehearsal: Rehearsal) -> None:
     points = rehearsal.points["troubled"]
-    lost = {id for id, it in EXERCISES.items() if points[id] == 0 and it.points}
+    lost = {id for id, exercise in EXERCISES.items() if points[id] == 0 and exercise.points}
     assert len(lost) == 3  # the exception, the SyntaxError, the untouched cell
-    assert all(points[id] == it.points for id, it in EXERCISES.items() if id not in lost)
+    assert all(
+        points[id] == exercise.points for id, exercise in EXERCISES.items() if id not in lost
+    )
 
 
 def test_points_follow_from_the_definitions(rehearsal: Rehearsal) -> None:
@@ -103,8 +107,8 @@ def test_the_export_holds_the_gradebooks_numbers(rehearsal: Rehearsal) -> None:
 
 def test_feedback_holds_a_table_for_every_check(rehearsal: Rehearsal) -> None:
     captions = _tables(rehearsal, "perfect")
-    for it in EXERCISES.values():
-        assert judge(it, it.reference).headline.replace("`", "") in captions
+    for asked in EXERCISES.values():
+        assert judge(asked, asked.reference).headline.replace("`", "") in captions
 
 
 def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:
