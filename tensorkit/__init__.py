@@ -14,7 +14,7 @@ The core in the order in which to read it, with minutes:
     ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (10)
     autograd.node             what is recorded of an operation; its formulas                   (25)
     autograd.engine           ``backward()``; ops.reductions.sum_to_shape                      (20)
-    autograd.inplace          views, versions, writes in place; ops.writing                    (20)
+    autograd.inplace          views, versions, writes in place; ops.inplace                    (20)
     ops.views, ops.indexing   ``x.view(2, 3)`` and ``x[index]``                                (15)
     devices, _tensor          where memory is; the class with its methods (ops.methods)        (10)
     cuda.simulated            the GPU that is simulated: how its arrays find NumPy             (15)

@@ -37,7 +37,7 @@ from tensorkit.errors import (
     message,
     must_be,
 )
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.ops import (
     copying,
     joining,
@@ -470,7 +470,7 @@ class Tensor(Methods):
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
-            return silently(array.astype, dtype)
+            return without_warnings(array.astype, dtype)
         return array.copy() if copy else array
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -523,10 +523,10 @@ class Tensor(Methods):
         if dtype is None:
             return f"torch.{'cuda.' if self.is_cuda else ''}{self.dtype.word}Tensor"
         if isinstance(dtype, str):
-            place = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
+            device = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
             for known in dtypes.ALL:
                 if dtype.replace(".cuda.", ".") == f"torch.{known.word}Tensor":
-                    return self.to(self.device if self.device.type == place else place, known)
+                    return self.to(self.device if self.device.type == device else device, known)
             raise ValueError(f"invalid type: '{dtype}'")
         if not isinstance(dtype, DType):
             raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")

@@ -186,7 +186,7 @@ def arranged(array: Any, strides: Ints) -> Any:
     return backend.view(backend.flatten(array, strides), shape, strides, 0)
 
 
-def place(array: Any, strides: Ints) -> Tensor:
+def with_strides(array: Any, strides: Ints) -> Tensor:
     """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
     return new(arranged(array, strides))
 

@@ -33,7 +33,7 @@ from tensorkit.errors import (
     must_be,
     type_name,
 )
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel, stored
@@ -380,7 +380,7 @@ def tensor(options: Options, data: Any) -> Tensor:
     if dtype is None:
         dtype = functools.reduce(dtypes.promote, found) if found else dtypes.get_default_dtype()
     try:
-        return options.holding(silently(_array_of, numbers, dtype))
+        return options.holding(without_warnings(_array_of, numbers, dtype))
     except ValueError:  # NumPy's, of lists that make no rectangle
         _refuse_lists(numbers)
 

@@ -151,14 +151,14 @@ class Backend:
         """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
         return False  # it is not known
 
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
-        """Add ``values`` to ``total`` at ``places``, an index whose positions may repeat."""
+    def add_at(self, total: Any, indices: Any, values: Any) -> None:
+        """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
         is_host = total.__class__ is np.ndarray
         if is_host and total.ndim > 1 and total.flags.c_contiguous:  # five times as fast
-            places = np.arange(total.size).reshape(total.shape)[places]
-            values = np.broadcast_to(values, places.shape).reshape(-1)
-            total, places = total.reshape(-1), places.reshape(-1)
-        self.xp.add.at(total, places, values)
+            indices = np.arange(total.size).reshape(total.shape)[indices]
+            values = np.broadcast_to(values, indices.shape).reshape(-1)
+            total, indices = total.reshape(-1), indices.reshape(-1)
+        self.xp.add.at(total, indices, values)
 
     def repeated_positions(self, repeats: Any) -> Any:
         """Position 0 as often as the first of ``repeats``, position 1 as often as the second."""

@@ -16,7 +16,7 @@ would compute something else than is meant. ``Definition`` lists what can be dec
 A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
 accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
 differ. Modes that every operation must see (inference, recordings, overrides) close the direct
-path (``errstate.silent``): it then raises, and the slow way takes the call. What fails is
+path (``errstate.direct_path``): it then raises, and the slow way takes the call. What fails is
 explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name, NumPy's
 names of options, numbers, dtypes to be promoted, devices. Given arrays, which the formulas of a
 backward do, an operation computes on arrays.
@@ -37,10 +37,10 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import Definition, unpacked
 from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import TensorkitError
-from tensorkit.errstate import silent, silently
+from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops.arguments import as_number, promoted, result_type
 from tensorkit.ops.copying import together
-from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
+from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
 
 _ndarray = np.ndarray
 _asarray = np.asarray
@@ -104,7 +104,7 @@ def _of_one(definition: Definition) -> Any:
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                found = silent.run(forward, array)
+                found = direct_path.run(forward, array)
                 if not is_simple:
                     return _finish(definition, found, (input,), {})
                 if (
@@ -168,9 +168,9 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 for at in bools:
                     if args[at:] and args[at].__class__ is not bool:
                         raise TypeError
-                found = silent.run(forward, *arrays, *args[n:], **options)
+                found = direct_path.run(forward, *arrays, *args[n:], **options)
             else:
-                found = silent.run(forward, *arrays, **options)
+                found = direct_path.run(forward, *arrays, **options)
             if is_view and not tracked and array.flags.c_contiguous:
                 return view(args[0], found, None)
             if not is_simple:
@@ -211,7 +211,7 @@ def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
     """
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         raise KeyError
-    array = silently(_asarray, value, dtype)
+    array = without_warnings(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
         if len(known) >= _MOST_NUMBERS:
             known.clear()
@@ -246,7 +246,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                     b = b[()]
             # else a GPU, or dtypes that differ: the slow way, below
             if is_here and dtype is b.dtype and dtype.char in letters:
-                found = silent.run(compute, a, b)
+                found = direct_path.run(compute, a, b)
                 if found.__class__ is not _ndarray:
                     found = _asarray(found)
                 result = _new(base.public)
@@ -281,7 +281,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             if number is None:
                 number = _number(input, array.dtype, table)
             if array.__class__ is _ndarray and array.dtype.char in letters and not runs_body:
-                result = base.new(_asarray(silent.run(compute, number, array)))
+                result = base.new(_asarray(direct_path.run(compute, number, array)))
                 if other._node is not None:
                     _record(definition, result, (input, other), {})
                 return result
@@ -323,7 +323,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if a.__class__ is not _ndarray:
                         function = getattr(backend_of(a).xp, definition.ufunc or "")
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    silent.run(function, a, b, out=a)
+                    direct_path.run(function, a, b, out=a)
                     written(input, name)
                     return input
         except _FAILED:
@@ -416,11 +416,11 @@ def _finish(
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
     new = [base.new(_owned(each, arrays, definition.contiguous)) for each in several]
-    results = [record_fully(None, each) for each in new]  # marks them in inference mode
-    outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
+    tensors = [record_fully(None, each) for each in new]  # marks them in inference mode
+    outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
-        more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
-        _record(definition, results[0], args, options, **more)
+        more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}
+        _record(definition, tensors[0], args, options, **more)
     return outputs
 
 
@@ -484,7 +484,7 @@ def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
         explainer.refuse(definition, values)
         arrays = [None if x is None else x._array for x in tensors]
     try:
-        found = silently(_counted_as_vector, definition, xp, arrays, others, named)
+        found = without_warnings(_counted_as_vector, definition, xp, arrays, others, named)
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:

@@ -195,15 +195,17 @@ def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     """Both shapes, aligned at the right, with a mark below the sizes that do not fit."""
     columns = [""] * n_dims
     for shape in (a, b):
-        for place, size in enumerate(shape, start=n_dims - len(shape)):
-            columns[place] = max(columns[place], str(size), key=len)
+        for position, size in enumerate(shape, start=n_dims - len(shape)):
+            columns[position] = max(columns[position], str(size), key=len)
     widths = [len(column) for column in columns]
 
     def row(shape: Ints) -> str:
         cells = [""] * (n_dims - len(shape)) + [str(size) for size in shape]
         return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
 
-    mark = "  ".join(("^" if place == dim else " ").rjust(w) for place, w in enumerate(widths))
+    mark = "  ".join(
+        ("^" if position == dim else " ").rjust(w) for position, w in enumerate(widths)
+    )
     return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
 
 

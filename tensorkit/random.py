@@ -177,9 +177,9 @@ class Generator:
     def permutation(self, n: int) -> Any:
         """The integers 0 to n - 1 in random order (Fisher-Yates, forwards), as int64."""
         order = list(range(n))
-        for place, word in enumerate(self.words(max(n - 1, 0)).tolist()):
-            other = place + word % (n - place)
-            order[place], order[other] = order[other], order[place]
+        for position, word in enumerate(self.words(max(n - 1, 0)).tolist()):
+            other = position + word % (n - position)
+            order[position], order[other] = order[other], order[position]
         return np.array(order, np.int64)
 
 

@@ -27,7 +27,7 @@ from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
-from tensorkit.errstate import SILENT, reports, silently
+from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.ops import copying, reductions
 from tensorkit.overrides import overridable
 
@@ -95,23 +95,23 @@ def grad(
     starts, wanted = _starts(outputs, grad_outputs, create_graph), _wanted(inputs, "grad")
     run = _Run(create_graph, retain_graph)
     run.collect(starts, dict.fromkeys(wanted))
-    results: list[Any] = []
-    for place, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
+    gradients: list[Any] = []
+    for position, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
         if edge in run.found:
-            results.append(run.result(edge))
+            gradients.append(run.result(edge))
         elif materialize_grads:
-            results.append(copying.filled(x, 0))
+            gradients.append(copying.filled(x, 0))
         elif allow_unused:
-            results.append(None)
+            gradients.append(None)
         else:
             raise AutogradError(
-                f"The differentiated Tensor at index {place} appears to not have been used in "
+                f"The differentiated Tensor at index {position} appears to not have been used in "
                 "the graph. Set allow_unused=True if this is the desired behavior.",
                 "No path leads from the outputs to this input.",
                 repair="allow_unused=True gives None, materialize_grads=True gives zeros",
-                index=place,
+                index=position,
             )
-    return tuple(results)
+    return tuple(gradients)
 
 
 # Checking the arguments
@@ -143,20 +143,20 @@ def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
-    for place, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
+    for position, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
         edge = edge_of(root) if isinstance(root, TensorBase) else None
         if edge is None:
             raise AutogradError(
-                f"element {place} of tensors does not require grad and does not have a grad_fn",
+                f"element {position} of tensors does not require grad and does not have a grad_fn",
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        first = _first_gradient(root, gradient, place)
+        first = _first_gradient(root, gradient, position)
         found.append((edge, first if create_graph else first._array))
     return found
 
 
-def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
+def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
     """The gradient that a root starts with, checked."""
     shape = root.shape
     if given is None:
@@ -172,13 +172,13 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
         raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
     if given.shape != shape:
         raise ShapeError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape!r} "
-            f"and output[{place}] has a shape of {shape!r}.",
+            f"Mismatch in shape: grad_output[{position}] has a shape of {given.shape!r} "
+            f"and output[{position}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
             a_shape=tuple(given.shape),
             b_shape=tuple(shape),
         )
-    given = copying.at_home(given, root.device, place)
+    given = copying.at_home(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
@@ -209,7 +209,7 @@ class _Run:
 
     def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
-        before = state.grad, state.on_arrays, reports.set(SILENT)
+        before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad, state.on_arrays = self.create_graph, not self.create_graph
         try:
             roots = [edge for edge, _ in starts]
@@ -235,7 +235,7 @@ class _Run:
                     del gradient  # nobody else holds it: see _owned
         finally:
             state.grad, state.on_arrays = before[:2]
-            reports.reset(before[2])
+            warning_state.reset(before[2])
 
     def _run(self, node: Node) -> None:
         """Deliver to the inputs of a node what its formulas make of its gradient."""
@@ -335,9 +335,9 @@ class _Run:
             with enable_grad():
                 leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
         elif have is not None:
-            silently(have._xp.add, have._array, self.found[leaf], out=have._array)
+            without_warnings(have._xp.add, have._array, self.found[leaf], out=have._array)
             storage = base.storage_of(have)
-            storage.version, storage.wrote = storage.version + 1, None
+            storage.version, storage.last_write = storage.version + 1, None
         else:
             gradient = self._owned(leaf)
             if gradient.strides == leaf._array.strides:
@@ -346,7 +346,7 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.place(gradient, strides)
+                leaf._grad = base.with_strides(gradient, strides)
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 

@@ -130,7 +130,7 @@ def written(x: TensorBase, operation: str) -> None:
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
-    storage.wrote = operation, code, frame.f_lasti
+    storage.last_write = operation, code, frame.f_lasti
 
 
 def rebase(x: TensorBase, node: Node) -> None:

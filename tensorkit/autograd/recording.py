@@ -20,7 +20,7 @@ from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.dtypes import DType
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
@@ -50,12 +50,12 @@ class recording:
 
     def __enter__(self) -> Self:
         state.recordings = (*state.recordings, self)
-        silent.close()
+        direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
         state.recordings = tuple([each for each in state.recordings if each is not self])
-        silent.open()
+        direct_path.open()
 
     # The library calls these on the innermost recording.
 
@@ -204,8 +204,8 @@ class _Call:
     def left_before(self) -> tuple[Origin, ...]:
         """What had left the library and may be among the numbers that this call was given."""
         given = self.arguments.values()
-        takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
-        return tuple(state.recordings[-1].left[-MOST_LEFT:]) if takes_numbers else ()
+        accepts_numbers = not self.tensors or any(isinstance(value, float) for value in given)
+        return tuple(state.recordings[-1].left[-MOST_LEFT:]) if accepts_numbers else ()
 
 
 _BETTER_NAMES = {

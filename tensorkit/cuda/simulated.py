@@ -22,7 +22,7 @@ from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
 from tensorkit.errors import NotSupportedError, message
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT, _TOTAL = 512, 16 * 2**30
@@ -124,7 +124,7 @@ class Array:
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         """A method of NumPy's arrays."""
         if name in _TO_HOST:
-            return silently(getattr(self._waited(name), name), *args, **options)
+            return without_warnings(getattr(self._waited(name), name), *args, **options)
         if name in ("take", "compress"):
             _refuse_lists(*args[:1])
         function = {"take": _take, "dot": partial(_product, np.dot)}.get(name)
@@ -152,7 +152,7 @@ class Array:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[position] for position in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         return self.memory.backend.run("getitem", _read, (self, index), {})
@@ -162,7 +162,7 @@ class Array:
         backend = self.memory.backend
         index, value = _on_host((index, value), backend)
         index = _inside(index, self.shape)
-        silently(self._host.__setitem__, index, value)
+        without_warnings(self._host.__setitem__, index, value)
         backend.clock.launch("setitem", self._host[index].nbytes)
 
     def _waited(self, name: str) -> Any:
@@ -288,9 +288,9 @@ class _Ufunc:
         name = {"add": "sum", "multiply": "prod"}[self.name]
         return self._backend.run(name, self._ufunc.reduce, args, options)
 
-    def at(self, total: Any, places: Any, values: Any) -> None:
+    def at(self, total: Any, indices: Any, values: Any) -> None:
         """Compute with elements that may be named more than once."""
-        host, index, added = _on_host((total, places, values), self._backend)
+        host, index, added = _on_host((total, indices, values), self._backend)
         self._ufunc.at(host, _inside(index, host.shape), added)
         self._backend.clock.launch("scatter_add", values.nbytes)
 
@@ -348,7 +348,7 @@ class Simulated(CudaBackend):
         host = _on_host(args, self)
         named = {key: _on_host(value, self) for key, value in options.items()}
         try:
-            result = silently(function, *host, **named)
+            result = without_warnings(function, *host, **named)
         except MemoryError as error:
             shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", np.dtype(np.uint8))
             raise self.out_of_memory(math.prod(shape) * dtype.itemsize, _IN_THE_HOST) from None
@@ -357,14 +357,14 @@ class Simulated(CudaBackend):
             self.clock.launch(name, given[0].nbytes)
             return None
         if isinstance(result, (tuple, list)):
-            made: Any = type(result)(self._wrapped(name, each, given) for each in result)
+            made: Any = type(result)(self._as_device_array(name, each, given) for each in result)
         else:
-            made = self._wrapped(name, result, given)
+            made = self._as_device_array(name, result, given)
         if name in _OF_UNKNOWN_SIZE:
             self.wait("mask" if name == "compress" or given[0].dtype == bool else name)
         return made
 
-    def _wrapped(self, name: str, result: Any, given: list[Array]) -> Array:
+    def _as_device_array(self, name: str, result: Any, given: list[Array]) -> Array:
         """A NumPy result as an array of this device."""
         for each in given:
             if each._host is result:  # out=, or in place; asarray of an array does nothing

@@ -12,8 +12,8 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
-from tensorkit.errstate import silently
-from tensorkit.ops import writing
+from tensorkit.errstate import without_warnings
+from tensorkit.ops import inplace
 from tensorkit.ops.arguments import (
     as_array,
     as_number,
@@ -25,7 +25,7 @@ from tensorkit.ops.arguments import (
     result_type,
 )
 from tensorkit.ops.copying import together
-from tensorkit.ops.writing import in_place
+from tensorkit.ops.inplace import in_place
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
@@ -44,17 +44,17 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
-    for place, (name, value) in enumerate((("input", input), ("other", other)), 2):
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 2):
         if not is_operand(value):
-            raise must_be("where", name, place, "Tensor or a number", value)
+            raise must_be("where", name, position, "Tensor or a number", value)
     dtype, shape = result_type(input, other), tuple(condition.shape)
     for each in (input, other):
         if isinstance(each, TensorBase):
             shape = layout.broadcast_shapes(shape, tuple(each.shape))
         elif dtype is not dtypes.float16:  # which takes it as inf
             check_value(each, dtype)
-    chosen = [silently(as_array, each, dtype) for each in (input, other)]
-    array = silently(_where.definition.forward, condition._xp, condition._array, *chosen)
+    chosen = [without_warnings(as_array, each, dtype) for each in (input, other)]
+    array = without_warnings(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
     return record(_where.definition.rules[None], base.new(array), values)
 
@@ -127,7 +127,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return _fill_with_tensor(input, mask, value.to(input.dtype))
 
 
-masked_fill_ = writing.in_place(masked_fill)
+masked_fill_ = inplace.in_place(masked_fill)
 
 
 def _filled(xp: Any, input: Any, mask: Any, value: Any) -> Any:

@@ -28,8 +28,8 @@ from tensorkit.errors import (
     sizes,
     type_name,
 )
-from tensorkit.errstate import silently
-from tensorkit.ops import copying, views, writing
+from tensorkit.errstate import without_warnings
+from tensorkit.ops import copying, inplace, views
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
 from tensorkit.ops.comparison import zeros_as
 from tensorkit.ops.copying import moved
@@ -59,7 +59,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return
     picks: Picks = {}
-    target = _viewed(x, index, picks, for_writing=True)
+    target = _viewed(x, index, picks, for_assignment=True)
     if picks:
         _put(target, picks, value)
     elif is_tensor:
@@ -70,7 +70,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
                 value = views.expand(value, target._array.shape)
         copy_(target, value, node)
     else:
-        writing.check_overlap(target)
+        inplace.check_overlap(target)
         _written(target, stored(value, x.dtype), value, "fill", "FillBackward3")
 
 
@@ -82,24 +82,24 @@ def _without_leading_ones(x: Tensor) -> Tensor:
     return views.view(x, shape) if len(shape) < x.ndim else x
 
 
-def _viewed(x: Tensor, index: Any, picks: Picks, for_writing: bool = False) -> Tensor:
+def _viewed(x: Tensor, index: Any, picks: Picks, for_assignment: bool = False) -> Tensor:
     """The view that ``x[index]`` is or picks from; what picks from it is added to ``picks``."""
     parts: Sequence[Any] = index if index.__class__ is tuple else (index,)
     n_others = x._array.ndim - len(parts)
     if n_others < 0 or not _PLAIN.issuperset(map(type, parts)):
         parts, n_others = _read(x, index)
     dim = 0
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if part.__class__ is int:
             size = x._array.shape[dim]
             if not -size <= part < size:
-                refuse_position(part, place, size, f"Valid indices are {-size} to {size - 1}.")
+                refuse_position(part, position, size, f"Valid indices are {-size} to {size - 1}.")
             x = views.part(x, dim, part if part >= 0 else part + size, views.SELECT)
         elif part.__class__ is slice:
             size = x._array.shape[dim]
             start, stop, step = _bounds(part, size)
             # PyTorch makes no view of what is whole
-            if stop - start != size or step > 1 or (len(parts) == 1 and not for_writing):
+            if stop - start != size or step > 1 or (len(parts) == 1 and not for_assignment):
                 x = views.part(x, dim, slice(start, stop, step), views.SLICE)
             dim += 1
         elif part is Ellipsis:
@@ -283,7 +283,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
     values = {"x": x, "value": value, "index": index}
     rule = _INDEX_PUT if tracked else None
     try:
-        writing.write(x, array, "index_put", rule, values, index)
+        inplace.write(x, array, "index_put", rule, values, index)
     except IndexError:
         refuse_index(x, index)
     except ValueError as error:
@@ -334,15 +334,15 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
         alike = input._is_contiguous and input.shape == source.shape
         if alike and source.device is CPU and not tracked and not state.recordings:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
-            array = silently(source._array.astype, input.dtype.numpy, copy=False)
+            array = without_warnings(source._array.astype, input.dtype.numpy, copy=False)
             input.device.backend.write_from_host(input._array, array, "copy_")
             written(input, "copy_")
             return input
         source = moved(source, input.device, "copy_")
     if source is not input:
-        writing.check_overlap(input, source)
+        inplace.check_overlap(input, source)
     own, other = tuple(input.shape), tuple(source.shape)
-    writing.check_output_shape(own, layout.broadcast_shapes(own, other))
+    inplace.check_output_shape(own, layout.broadcast_shapes(own, other))
     return _written(input, source._array, source, "copy", node)
 
 
@@ -375,7 +375,7 @@ def _written(target: Tensor, array: Any, value: Any, operation: str, node: str) 
     """Write an array, that of ``value``, into ``target``."""
     tracked = check_write(target, value)
     rule = _WRITES[node] if tracked else None
-    writing.write(target, array, operation, rule, {"x": target, "y": value})
+    inplace.write(target, array, operation, rule, {"x": target, "y": value})
     return target
 
 

@@ -15,7 +15,7 @@ from tensorkit.devices import is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
 from tensorkit.ops.comparison import kept, where, zeros_as
-from tensorkit.ops.writing import in_place
+from tensorkit.ops.inplace import in_place
 
 _SIZE = 2**15  # elements that stay in the processor's cache from step to step
 

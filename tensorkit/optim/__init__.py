@@ -18,9 +18,9 @@ from tensorkit.autograd.inplace import written
 from tensorkit.base import TensorBase
 from tensorkit.devices import refuse_mix
 from tensorkit.errors import message, refuse_options
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
-from tensorkit.ops import writing
+from tensorkit.ops import inplace
 from tensorkit.overrides import overridable
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
@@ -69,7 +69,7 @@ class Optimizer:
     @overridable
     def step(self) -> None:
         """Change all parameters that have a gradient."""
-        silently(self._step)
+        without_warnings(self._step)
 
     def _step(self) -> None:
         # All is computed before anything is written: where memory runs out, nothing has changed.
@@ -79,7 +79,7 @@ class Optimizer:
             if getattr(param, "_grad", None) is None:
                 continue
             state = self.state.get(param, {})
-            _check_place(param, state)
+            _check_writable(param, state)
             arrays = {name: each._array for name, each in state.items()}
             x, g = param._array, param._grad._array
             change, found = self.change(param._xp, group, arrays, x, g)
@@ -143,9 +143,9 @@ class Optimizer:
         return "\n".join([f"{type(self).__name__} (", "Parameter Group 0", *lines, ")"])
 
 
-def _check_place(param: Tensor, state: dict[str, Any]) -> None:
+def _check_writable(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    writing.check_overlap(param)
+    inplace.check_overlap(param)
     for name, each in state.items():
         if name != "step":
             repair = "optimizer.load_state_dict(optimizer.state_dict())    # it follows"

@@ -41,7 +41,7 @@ LAYERS = [
     "ops.copying",
     "definition",
     "explainer",
-    "ops.writing",
+    "ops.inplace",
     "dispatch",
     "ops.comparison",
     "ops.pointwise",

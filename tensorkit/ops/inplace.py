@@ -13,7 +13,7 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
@@ -50,7 +50,7 @@ def write(
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
-        silently(x._array.__setitem__, at, array)
+        without_warnings(x._array.__setitem__, at, array)
     written(x, f"{operation}_")
     if node is not None:
         rebase(x, node)
