@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import enable_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
-from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
+from tensorkit.autograd.node import Hooks, Node, Outputs, Rule, edge_of, next_order
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
@@ -196,6 +197,24 @@ def backward_order(roots: list[Any], waiting: list[tuple[int, Node]]) -> Iterato
         yield heappop(waiting)[1]
 
 
+class _Start(Rule):
+    """Of the node where a backward starts: it gives the results the gradients of the caller."""
+
+    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
+        return node.saved
+
+
+_START = _Start("", "", (), {})
+
+
+def _start(starts: list[tuple[Any, Any]]) -> Node:
+    """A node whose inputs are the results."""
+    node = object.__new__(Node)
+    node.rule, node.hooks, node.order = _START, None, next_order()
+    node.edges, node.saved = (tuple([pair[at] for pair in starts]) for at in (0, 1))
+    return node
+
+
 class _Run:
     """One backward. With ``create_graph`` the gradients are tensors and every step is recorded."""
 
@@ -212,20 +231,7 @@ class _Run:
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad, state.on_arrays = self.create_graph, not self.create_graph
         try:
-            roots = [edge for edge, _ in starts]
-            needed = None if wanted is None else _leading_to(wanted, roots)
-            for edge, gradient in starts:
-                self.deliver(edge, gradient)
-            for node in backward_order(roots, self.waiting):
-                if node not in self.pending:  # of another order: no gradient has come here
-                    continue
-                is_end = needed is not None and node not in needed
-                # hooks of a wanted node are called here only where the walk ends, else by _run
-                if wanted is not None and node in wanted:
-                    hooks = node.hooks if is_end else None
-                    self.found[node] = self._after_hooks(hooks, self.pending[node])
-                if not is_end:
-                    self._run(node)
+            self._run(_start(starts), wanted)
             for leaf in [each for each in self.pending if each.__class__ is not Node]:
                 if wanted is None or leaf in wanted:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
@@ -237,50 +243,66 @@ class _Run:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
-    def _run(self, node: Node) -> None:
-        """Deliver to the inputs of a node what its formulas make of its gradient."""
-        gradient, rule = self.pending.pop(node), node.rule
-        if node.hooks is not None:
-            gradient = self._after_hooks(node.hooks, gradient)
-        if rule.is_part and not self.create_graph:
-            self._add_to_part(node, gradient)
-        else:
-            try:
-                values = rule.gradients(node, gradient, self.create_graph)
-            except (TypeError, ValueError):
-                _refuse_moved(node)
-                raise
-            del gradient  # its memory can be used again
-            for edge, value in zip(node.edges, values, strict=False):
-                if edge is not None and value is not None:
-                    self.deliver(edge, value)
-        if not self.keep:
-            node.release()
+    def _run(self, start: Node, wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
+        """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
-    def deliver(self, edge: Any, value: Any) -> None:
-        """Add a gradient to what has arrived at an edge, in the shape and dtype that it has there.
-
-        The first is kept as it is: others may hold it. The second makes an array of this run's
-        own, to which all later ones are added.
+        All in one loop: calls of functions would take as long as all the rest of it.
         """
-        pending, is_node = self.pending, edge.__class__ is Node
-        model = edge if is_node else edge._array
-        if value.__class__ is not _ndarray or (
-            value.dtype is not model.dtype or value.shape != model.shape
-        ):
-            value = self._as_needed(value, model)
-        have = pending.get(edge)
-        if have is None:
-            pending[edge] = value
-            if is_node:
-                heappush(self.waiting, (-edge.order, edge))
-        elif edge in self.private:
-            have += value
-        else:
-            total = have + value
-            pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
-            if total.__class__ is not Outputs and not self.create_graph:
-                self.private.add(edge)
+        pending, waiting, private = self.pending, self.waiting, self.private
+        needed = None if wanted is None else _leading_to(wanted, [start])
+        pending[start] = None
+        for node in chain((start,), backward_order([*start.edges], waiting)):
+            if node not in pending:  # of another order: no gradient has come here
+                continue
+            gradient = pending.pop(node)
+            if wanted is not None:
+                is_end = node not in needed  # type: ignore[operator]
+                # hooks of a wanted node are called here only where the walk ends, else below
+                if node in wanted:
+                    hooks = node.hooks if is_end else None
+                    self.found[node] = self._after_hooks(hooks, gradient)
+                if is_end:
+                    continue
+            if node.hooks is not None:
+                gradient = self._after_hooks(node.hooks, gradient)
+            if node.rule.is_part and not self.create_graph:
+                values = self._added_to_part(node, gradient)
+            else:
+                try:
+                    values = node.rule.gradients(node, gradient, self.create_graph)
+                except (TypeError, ValueError):
+                    _refuse_moved(node)
+                    raise
+            del gradient  # its memory can be used again
+            for edge, value in zip(node.edges, values):  # noqa: B905 - as in Rule.gradients
+                if edge is None or value is None:
+                    continue
+                is_node = edge.__class__ is Node
+                model = edge if is_node else edge._array
+                if (
+                    value.__class__ is not _ndarray
+                    or value.dtype is not model.dtype
+                    or value.shape != model.shape
+                ):
+                    value = self._as_needed(value, model)
+                have = pending.get(edge)
+                if have is None:  # it is kept as it is: others may hold it
+                    pending[edge] = value
+                    if is_node:
+                        heappush(waiting, (-edge.order, edge))
+                elif edge in private:
+                    have += value
+                else:
+                    pending[edge] = self._sum(edge, have, value)
+            if node.saved and not self.keep:
+                node.release()
+
+    def _sum(self, edge: Any, have: Any, value: Any) -> Any:
+        """The sum of the first two gradients of an edge, to which all others are added."""
+        total = have + value
+        if total.__class__ is not Outputs and not self.create_graph:
+            self.private.add(edge)
+        return np.array(total) if isinstance(total, np.generic) else total
 
     def _as_needed(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
@@ -295,23 +317,25 @@ class _Run:
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
         return value if value.dtype == model.dtype else value.astype(model.dtype)
 
-    def _add_to_part(self, node: Node, gradient: Any) -> None:
-        """Add the gradient of a view to its part of the gradient of the whole.
+    def _added_to_part(self, node: Node, gradient: Any) -> tuple[Any]:
+        """Add the gradient of a view to its part of the gradient of the whole, if there is one.
 
         So the gradients of a hundred rows need one array, not a hundred.
         """
         edge: Any = node.edges[0]
         shape, index = node.saved
-        have: Any = self.pending.get(edge)
-        # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
-        if edge not in self.private or not have.flags.c_contiguous:
-            if have is None:
-                have = backend_of(gradient).xp.zeros(shape, gradient.dtype)
-                self.deliver(edge, have)
-            else:
-                have = self.pending[edge] = have.copy(order="C")
+        whole: Any = self.pending.get(edge)
+        if whole is None:
+            whole = backend_of(gradient).xp.zeros(shape, gradient.dtype)
+            whole[index] = gradient
             self.private.add(edge)
-        have[index] += gradient
+            return (whole,)
+        # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
+        if edge not in self.private or not whole.flags.c_contiguous:
+            whole = self.pending[edge] = whole.copy(order="C")
+            self.private.add(edge)
+        whole[index] += gradient
+        return (None,)
 
     def _after_hooks(self, hooks: Hooks | None, gradient: Any) -> Any:
         """A gradient that has arrived, as the hooks of its tensor leave it."""

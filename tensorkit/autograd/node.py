@@ -79,7 +79,7 @@ class Rule:
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
-        self.places = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
+        self.positions = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
         # for each value that is saved, the inputs whose formulas need it
         self.users = tuple(
             tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
@@ -93,9 +93,20 @@ class Rule:
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: Any = node.values(as_tensors) if node.saved else ()
+        values: list[Any] = []
+        versions = node.versions
+        for at, value in enumerate(node.saved):
+            if isinstance(value, TensorBase):
+                storage = value._storage
+                if storage is not None and storage.version != (versions and versions[at]):
+                    _refuse_stale(node, at, value)
+                value = self.with_history(node, at) if as_tensors else value._array
+            elif value is FREED:
+                _refuse_freed()
+            values.append(value)
         found: list[Any] = []
-        for edge, formula, places in zip(node.edges, self.formulas, self.places, strict=False):
+        # strict= would take a tenth of a node's time
+        for edge, formula, needs in zip(node.edges, self.formulas, self.positions):  # noqa: B905
             if edge is None:
                 found.append(None)
             elif formula is None:
@@ -103,10 +114,10 @@ class Rule:
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
-            elif len(places) == 1:
-                found.append(formula(g, values[places[0]]))
+            elif len(needs) == 1:
+                found.append(formula(g, values[needs[0]]))
             else:
-                found.append(formula(g, *[values[place] for place in places]))
+                found.append(formula(g, *map(values.__getitem__, needs)))
         return found
 
     def with_history(self, node: "Node", at: int) -> Any:
