@@ -5,8 +5,8 @@ from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
-from tensorkit.autograd.node import Rule
-from tensorkit.base import TensorBase
+from tensorkit.autograd.node import Rule, record, recorder
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 
 # NumPy's letters of the dtypes of a category.
@@ -55,8 +55,8 @@ class Definition:
         self.defaults = {
             each.name: each.default for each in parameters if each.default is not each.empty
         }
-        several = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
-        self.several = several[0] if several else ""
+        variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
+        self.variadic = variadic[0] if variadic else ""
         if self.ufunc and not forward.__code__.co_names:  # it has no body
             self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
@@ -76,15 +76,21 @@ class Definition:
         self.names_dims = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
-        # two tensors or numbers, and nothing else by position
-        self.is_operator = (
-            self.promote
-            and self.tensors == 2
+        # two tensors of one dtype, or one and a number, and nothing else by position
+        self.is_of_two = (
+            self.tensors == 2
+            and not (self.view or self.outputs or names[0] in self.defaults)
+            and isinstance(self.dtypes, str)
             and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
         )
         self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
         self.rules: dict[str | None, Rule] = {}
         self.plain: Rule | None = None
+        # what gives a result its node, called with the result and the tensors; like the rules, by
+        # the name of an operand that is a number
+        self.recorders: dict[str | None, Callable[..., object]] = dict.fromkeys(
+            (None, *self.inputs), _record_nothing
+        )
 
     @property
     def compute(self) -> Callable[..., Any]:
@@ -115,26 +121,46 @@ class Definition:
         )
         options = self.options if self.view else ()
         name = node or f"{camel}Backward0"
-        self.rules[number] = Rule(self.name, name, inputs, formulas, options)
+        self.rules[number] = rule = Rule(self.name, name, inputs, formulas, options)
         if plain is not None:
-            self.plain = Rule(self.name, plain, inputs, formulas, options)
+            self.plain = rule = Rule(self.name, plain, inputs, formulas, options)
+        values = {name: self.defaults.get(name) for name in self.options}
+        short = recorder(rule, self.inputs, values)
+        function = short or (lambda result, *tensors: self.record(result, tensors, {}))
+        names = (None, *self.inputs) if number is None else (number,)
+        self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
 
-    def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
-        """The rule of a call with these arguments; ``values``: its options."""
-        if self.plain is not None:
-            changed = [name for name in self.options if values[name] != self.defaults[name]]
-            return self.rules[None] if changed else self.plain
+    def record(
+        self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
+    ) -> None:
+        """Give the result of a call with these arguments its node."""
+        values = self.options_of(args, options)
+        rule = self.rules.get(None)
+        if self.plain is not None and all(values[x] == self.defaults[x] for x in self.options):
+            rule = self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
-                    return self.rules[name]
-        return self.rules.get(None)
+                    rule = self.rules[name]
+        if rule is not None:
+            values.update(outputs)
+            values.update(zip(self.inputs, args))  # noqa: B905 - as in Rule.gradients
+            values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
+            record(rule, result, values)
+
+    def options_of(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a call by name, with defaults."""
+        values = {**self.defaults, **options}
+        values.update(zip(self.options, args[self.tensors :]))  # noqa: B905
+        if self.variadic:
+            values[self.variadic] = unpacked(args[self.tensors :])
+        return values
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
         options = {OF_NUMPY.get(name, name): value for name, value in options.items()}
-        if self.several in options:
-            args, options = (*args, options.pop(self.several)), options
+        if self.variadic in options:
+            args, options = (*args, options.pop(self.variadic)), options
         try:
             bound = self.signature.bind(*args, **options)
         except TypeError as error:
@@ -144,14 +170,18 @@ class Definition:
         for name in self.options:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
-        if self.several:
-            if not values[self.several]:
-                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
-            values[self.several] = unpacked(values[self.several])
+        if self.variadic:
+            if not values[self.variadic]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.variadic}")
+            values[self.variadic] = unpacked(values[self.variadic])
         return values
 
 
 OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+
+
+def _record_nothing(result: Tensor, *tensors: Any) -> None:
+    """For operations without a gradient."""
 
 
 def _is_tensor(parameter: Any) -> bool:

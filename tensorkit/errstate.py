@@ -19,26 +19,28 @@ class _DirectPath:
     ``run`` raises RuntimeError, and the slow way with ``without_warnings`` takes the call.
     """
 
-    __slots__ = ("_lock", "_n_closed", "_run", "run")
+    __slots__ = ("_lock", "_n_closed", "_run", "is_open", "run")
 
     run: Callable[..., Any]
+    is_open: bool
 
     def __init__(self, context: contextvars.Context) -> None:
         self.run = self._run = context.run
-        self._n_closed = 0
+        self._n_closed, self.is_open = 0, True
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """From now on raise RuntimeError in every thread: all calls then take the slow way."""
         with self._lock:
             self._n_closed += 1
-            self.run = _refuse
+            self.run, self.is_open = _refuse, False
 
     def open(self) -> None:
         """Run functions again, unless somebody else has closed it."""
         with self._lock:
             self._n_closed -= 1
-            self.run = _refuse if self._n_closed else self._run
+            self.is_open = not self._n_closed
+            self.run = self._run if self.is_open else _refuse
 
 
 def _refuse(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:

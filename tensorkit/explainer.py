@@ -115,7 +115,7 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 def _check_options(definition: Any, values: dict[str, Any]) -> None:
     """TypeError for options of another kind than their annotations say."""
     for name in definition.options:
-        if name == definition.several:
+        if name == definition.variadic:
             continue
         value, annotation = values[name], definition.forward.__annotations__.get(name)
         kinds, word = _KINDS.get(annotation, ((object,), ""))

@@ -188,7 +188,8 @@ class _Call:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
         given = {name: found[name] for name in names if name in found}
         if "definition" in found and "args" in given:  # a declared operation has names for them
-            given = found["definition"].bind(given["args"], given["options"])
+            args = (given["input"], *given["args"]) if "input" in given else given["args"]
+            given = found["definition"].bind(args, given["options"])
         for name, value in given.items():
             for key, each in value.items() if isinstance(value, dict) else [(name, value)]:
                 self._take(key, each)

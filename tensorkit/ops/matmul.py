@@ -234,7 +234,7 @@ def operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return matmul(self, other)
+    return mm(self, other) if self._array.ndim == other._array.ndim == 2 else matmul(self, other)
 
 
 @op()
