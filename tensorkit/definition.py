@@ -86,6 +86,7 @@ class Definition:
         self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
         self.rules: dict[str | None, Rule] = {}
         self.plain: Rule | None = None
+        self.short: dict[Rule | None, Callable[..., object] | None] = {}  # see node.recorder
         # what gives a result its node, called with the result and the tensors; like the rules, by
         # the name of an operand that is a number
         self.recorders: dict[str | None, Callable[..., object]] = dict.fromkeys(
@@ -121,30 +122,38 @@ class Definition:
         )
         options = self.options if self.view else ()
         name = node or f"{camel}Backward0"
-        self.rules[number] = rule = Rule(self.name, name, inputs, formulas, options)
+        self.rules[number] = Rule(self.name, name, inputs, formulas, options)
         if plain is not None:
-            self.plain = rule = Rule(self.name, plain, inputs, formulas, options)
+            self.plain = Rule(self.name, plain, inputs, formulas, options)
         values = {name: self.defaults.get(name) for name in self.options}
-        short = recorder(rule, self.inputs, values)
-        function = short or (lambda result, *tensors: self.record(result, tensors, {}))
-        names = (None, *self.inputs) if number is None else (number,)
-        self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
+        for rule in filter(None, (self.rules[number], self.plain)):
+            self.short[rule] = recorder(rule, self.inputs, values)
+            function = self.short[rule] or self._record_plainly
+            names = (None, *self.inputs) if number is None else (number,)
+            self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
+
+    def _record_plainly(self, result: Tensor, *tensors: Any) -> None:
+        self.record(result, tensors, {})
 
     def record(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
     ) -> None:
         """Give the result of a call with these arguments its node."""
         values = self.options_of(args, options)
-        rule = self.rules.get(None)
+        rule, tensors = self.rules.get(None), args[: self.tensors]
         if self.plain is not None and all(values[x] == self.defaults[x] for x in self.options):
             rule = self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
                     rule = self.rules[name]
-        if rule is not None:
+        short = self.short.get(rule)
+        if short is not None and not outputs:
+            x, y = (*tensors, None)[:2]
+            short(result, x, y, tuple([values[name] for name in self.options]))
+        elif rule is not None:
             values.update(outputs)
-            values.update(zip(self.inputs, args))  # noqa: B905 - as in Rule.gradients
+            values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
             record(rule, result, values)
 

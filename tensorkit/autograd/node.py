@@ -407,9 +407,10 @@ def recorder(  # noqa: C901 - without calls
 ) -> Callable[..., object] | None:
     """A shorter ``record`` for an operation of one or two tensors, of which one may be a number.
 
-    It is called with the result and the tensors. ``options`` are those of the call, by name. None
-    where formulas need something else. It does what ``record`` does in a third of the time, which
-    is half of that of a small operation with a gradient; who reads for the idea may skip it.
+    It is called with the result, the tensors and, unless they are those in ``options``, the values
+    of the options. None where formulas need something else. It does what ``record`` does in a third
+    of the time, which is half of that of a small operation with a gradient; who reads for the idea
+    may skip it.
     """
     first, second = (*tensors, "")[:2]
     names, keeps = (first, second, "out", "shape", *options), rule.keeps
@@ -430,7 +431,7 @@ def recorder(  # noqa: C901 - without calls
         *([slice(at, at + 1) for at in indices] if len(keeps) == 1 else indices or [0])
     )
 
-    def record_short(result: Tensor, x: Any, y: Any = None) -> None:
+    def record_short(result: Tensor, x: Any, y: Any = None, given: Any = constants) -> None:
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
@@ -449,7 +450,7 @@ def recorder(  # noqa: C901 - without calls
         node.rule, node.versions, node.hooks, node.device = rule, 0, None, CPU
         node.edges = (left, right) if has_left and has_right else (left,) if has_left else (right,)
         node.saved = unchanged
-        if not is_constant:
+        if not is_constant or given is not constants:
             shape = x._array.shape if keeps_shape else None
             if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
                 x = None
@@ -457,7 +458,7 @@ def recorder(  # noqa: C901 - without calls
                 y = None
             # the result itself would point back to the node
             out = base.same_memory(result) if keeps_result else None
-            node.saved = pick((x, y, out, shape, *constants))
+            node.saved = pick((x, y, out, shape, *given))
             own = x._storage if x.__class__ not in _NO_TENSORS else None
             other = y._storage if y.__class__ not in _NO_TENSORS else None
             if (own is not None and own.version) or (other is not None and other.version):
