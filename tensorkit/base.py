@@ -159,6 +159,13 @@ def on_storage(storage: Storage, layout: Layout) -> Tensor:
     return result
 
 
+def whole_of(storage: Storage) -> Tensor:
+    """The tensor that a storage was made for, without its history."""
+    result = new(storage._array)
+    result._storage, result._offset = storage, 0
+    return result
+
+
 def same_memory(x: TensorBase) -> Tensor:
     """Another tensor on the array and the storage of ``x``, without its history."""
     result = object.__new__(public)

@@ -17,19 +17,19 @@ class Storage:
     __slots__ = ("_array", "last_write", "version")
 
     def __init__(self, array: Any) -> None:
-        self._array = array  # dense: flattened when somebody asks
+        self._array = array  # dense, perhaps of more dimensions than one
         self.version = 0  # how often a tensor on this storage was written to
         self.last_write: tuple[str, Any, int] | None = None  # operation, code and instruction
 
     @property
     def flat(self) -> Any:
-        """The memory as a one-dimensional array; a tensor's own array is flattened when asked."""
+        """The memory as a one-dimensional array."""
         array = self._array
-        if array.ndim != 1:
-            itemsize = array.itemsize
-            strides = tuple([stride // itemsize for stride in array.strides])
-            array = self._array = self.device.backend.flatten(array, strides)
-        return array
+        if array.ndim == 1:
+            return array
+        itemsize = array.itemsize
+        strides = tuple([stride // itemsize for stride in array.strides])
+        return self.device.backend.flatten(array, strides)
 
     @property
     def device(self) -> Device:

@@ -55,7 +55,9 @@ def view(
     result._viewed = x._viewed if origin is VIEW or origin is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
     result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
-    edge = None if origin is None or not state.grad else edge_of(x)
+    edge: Any = None
+    if origin is not None and state.grad:
+        edge = x if origin is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
         saved: tuple[Any, ...] = ()

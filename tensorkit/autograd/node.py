@@ -21,11 +21,14 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tensorkit import base
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
+from tensorkit.storage import Storage
 
 
 class Kind:
@@ -43,7 +46,7 @@ class Kind:
 LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
 FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
 
-_new = object.__new__
+_new, _ndarray = object.__new__, np.ndarray
 _NO_TENSORS = frozenset((type(None), int, float))
 next_order = itertools.count().__next__
 
@@ -97,8 +100,9 @@ class Rule:
         values: list[Any] = []
         versions = node.versions
         for at, value in enumerate(node.saved):
-            if isinstance(value, TensorBase):
-                storage = value._storage
+            is_result = value.__class__ is Storage
+            if is_result or isinstance(value, TensorBase):
+                storage = value if is_result else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(node, at, value)
                 value = self.with_history(node, at) if as_tensors else value._array
@@ -125,7 +129,8 @@ class Rule:
         """A saved tensor with its history; the saved result has none, as it would be a cycle."""
         value = node.saved[at]
         if self.keeps[at] == "out":
-            value = base.same_memory(value)
+            is_whole = isinstance(value, Storage)
+            value = base.whole_of(value) if is_whole else base.same_memory(value)
             value._node = node
         return value
 
@@ -168,7 +173,8 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    saved: tuple[Any, ...]  # by rule.keeps: tensors, numbers, options; None for what is not needed
+    # by rule.keeps: tensors, numbers, options, the storage of the result; None of what nobody needs
+    saved: tuple[Any, ...]
     versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
@@ -181,7 +187,8 @@ class Node:
     ) -> None:
         array = like._array
         self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
-        self.shape, self.dtype, self.device = array.shape, array.dtype, like.device
+        self.shape, self.dtype = array.shape, array.dtype
+        self.device = CPU if array.__class__ is _ndarray else like.device
         self.order, self.hooks = next_order(), None
 
     def values(self, as_tensors: bool, indices: Iterable[int] | None = None) -> list[Any]:
@@ -192,8 +199,9 @@ class Node:
         found, versions = [], self.versions
         for at in range(len(self.saved)) if indices is None else indices:
             value = self.saved[at]
-            if isinstance(value, TensorBase):
-                storage = value._storage
+            is_result = value.__class__ is Storage
+            if is_result or isinstance(value, TensorBase):
+                storage = value if is_result else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
                 value = self.rule.with_history(self, at) if as_tensors else value._array
@@ -390,9 +398,9 @@ def record(  # noqa: C901 - without calls
                 value = None
             if value is not None:
                 refuse_inference(value)
-                if name == "out":  # the tensor would point back to the node
-                    value = base.same_memory(value)
                 version = 0 if value._storage is None else value._storage.version
+                if name == "out":  # the tensor itself would point back to the node
+                    value = base.storage_of(value)
         saved.append(value)
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
@@ -425,13 +433,16 @@ def recorder(  # noqa: C901 - without calls
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
     no_versions = (0,) * (2 + len(options))
     is_constant = min(indices, default=4) >= 4  # all that is saved are options
+    keeps_tensors = min(indices, default=2) < 2
     rule.unchanged = unchanged = tuple(options[name] for name in keeps) if is_constant else ()
     # itemgetter gives a tuple of several indices, or of one slice
     pick = itemgetter(
         *([slice(at, at + 1) for at in indices] if len(keeps) == 1 else indices or [0])
     )
 
-    def record_short(result: Tensor, x: Any, y: Any = None, given: Any = constants) -> None:
+    def record_short(  # noqa: C901 - without calls
+        result: Tensor, x: Any, y: Any = None, given: Any = constants
+    ) -> None:
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
@@ -450,20 +461,21 @@ def recorder(  # noqa: C901 - without calls
         node.rule, node.versions, node.hooks, node.device = rule, 0, None, CPU
         node.edges = (left, right) if has_left and has_right else (left,) if has_left else (right,)
         node.saved = unchanged
-        if not is_constant or given is not constants:
+        if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
-            if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
-                x = None
-            if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
-                y = None
-            # the result itself would point back to the node
-            out = base.same_memory(result) if keeps_result else None
+            # the tensor itself would point back to the node
+            out = base.storage_of(result) if keeps_result else None
+            if keeps_tensors:
+                if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
+                    x = None
+                if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
+                    y = None
+                own = x._storage if x.__class__ not in _NO_TENSORS else None
+                other = y._storage if y.__class__ not in _NO_TENSORS else None
+                if (own is not None and own.version) or (other is not None and other.version):
+                    versions = own.version if own else 0, other.version if other else 0
+                    node.versions = pick((*versions, *no_versions))
             node.saved = pick((x, y, out, shape, *given))
-            own = x._storage if x.__class__ not in _NO_TENSORS else None
-            other = y._storage if y.__class__ not in _NO_TENSORS else None
-            if (own is not None and own.version) or (other is not None and other.version):
-                versions = own.version if own else 0, other.version if other else 0
-                node.versions = pick((*versions, *no_versions))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
         if left.__class__ is Node and left.shape == node.shape:
             node.shape = left.shape  # one tuple for both: a sixth of a node's memory
@@ -498,9 +510,10 @@ def _refuse_freed() -> NoReturn:
 NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
 
 
-def _refuse_stale(node: Node, at: int, x: TensorBase) -> NoReturn:
+def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     """A saved tensor was written to: name the node that saved it and the line that wrote."""
-    storage: Any = x._storage
+    storage = x if isinstance(x, Storage) else x._storage
+    x = base.whole_of(x) if isinstance(x, Storage) else x
     name, version, expected = node.rule.keeps[at], storage.version, node.versions
     expected = expected and expected[at]
     made_by, maker = "", node if name.startswith("out") else x._node

@@ -46,7 +46,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     try:
         if bias is None:
             return matmul(input, t(weight))
-        if input.dim() == 2:
+        if input._array.ndim == 2:
             return addmm(bias, input, t(weight))
         if not input.is_contiguous():
             return matmul(input, t(weight)) + bias
@@ -381,7 +381,7 @@ def cross_entropy(
     need_tensor("cross_entropy_loss", input)
     others.update(weight=weight)
     errors.refuse_options("cross_entropy", "class numbers as target, reduction", others)
-    scores = log_softmax(input, 0 if input.dim() == 1 else 1)
+    scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 
 

@@ -131,7 +131,7 @@ def check_overlap(x: TensorBase, *others: Any) -> None:
     for other in others:
         if not isinstance(other, TensorBase) or other is x or x._storage is None:
             continue
-        if other._storage is None or other._storage.flat is not x._storage.flat:
+        if other._storage is not x._storage:
             continue
         if layout.overlap_partially(own, base.layout_of(other)):
             raise OverlapError(

@@ -131,8 +131,10 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    if dtype is not None or input.dtype.kind != "f":
+    if dtype is not None or input.dtype.char not in "fd":
         input = _summands("sum", xp, input, dtype)
+    elif dim is None and not keepdim:
+        return xp.add.reduce(input, None)
     return total(xp, input, dim, keepdim)
 
 
