@@ -48,7 +48,6 @@ from tensorkit.creation import (
     empty,
     empty_like,
     eye,
-    from_dlpack,
     from_numpy,
     full,
     full_like,
@@ -66,12 +65,10 @@ from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
     can_cast,
-    finfo,
     float16,
     float32,
     float64,
     get_default_dtype,
-    iinfo,
     int8,
     int16,
     int32,

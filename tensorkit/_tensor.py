@@ -21,12 +21,10 @@ from tensorkit import (
     printing,
 )
 from tensorkit.autograd import engine, hooks, inplace
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
-from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
@@ -414,8 +412,6 @@ class Tensor(Methods):
                 repair="x.tolist()",
                 a_shape=tuple(self.shape),
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self._value("item")
 
     def _value(self, why: str) -> Any:
@@ -430,8 +426,6 @@ class Tensor(Methods):
         >>> tk.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "tolist").tolist()
 
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
@@ -460,8 +454,6 @@ class Tensor(Methods):
                 "Writes to the array would not be recorded.",
                 repair="x.detach().numpy()",
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "numpy").view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
@@ -472,20 +464,6 @@ class Tensor(Methods):
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             return without_warnings(array.astype, dtype)
         return array.copy() if copy else array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """The memory of this tensor, for other libraries' ``from_dlpack``."""
-        if self.requires_grad:
-            raise BufferError(
-                message(
-                    "Can't export tensors that require gradient, use tensor.detach()",
-                    repair="x.detach()",
-                )
-            )
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[Any, Any]:
-        return self._array.__dlpack_device__()
 
     # Copies and conversions
 
@@ -609,8 +587,6 @@ class Tensor(Methods):
                     repair="x.tolist()",
                 )
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self._value(why)
 
     def __int__(self) -> _int:
@@ -647,11 +623,6 @@ class Tensor(Methods):
                 )
             )
         return str(self)
-
-    @property
-    def __cuda_array_interface__(self) -> Any:
-        """How CuPy and Numba read the memory of a CUDA tensor; others lack the attribute."""
-        return cuda_array_interface(self)
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in absent.OF_TENSORS]

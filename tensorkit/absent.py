@@ -34,10 +34,11 @@ _FAMILIES = {
     "tk.set_default_dtype": "set_default_tensor_type",
     "(x != 0).sum()": "count_nonzero",
     "x = tk.addmm(x, a, b), or tk.bmm and +": "addmm_ baddbmm baddbmm_",
-    "tk.linalg.inv": "inverse",
+    "tk.linalg.solve(A, tk.eye(n))": "inverse",
     "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
-    "tk.from_dlpack(x)": "to_dlpack",
+    "tk.from_numpy(array) and x.numpy()": "from_dlpack to_dlpack",
+    "numpy.finfo and numpy.iinfo of x.numpy().dtype": "finfo iinfo",
     "tk.arange": "range",
     "tk.zeros(size, dtype=x.dtype, device=x.device) and its like": "new_empty new_zeros new_ones "
     "new_full new_tensor",
@@ -55,7 +56,7 @@ _FAMILIES = {
     "x = x.detach()": "detach_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
-    "tk.asin, acos, atan": "arcsin arccos arctan",
+    "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
     "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
@@ -68,6 +69,15 @@ _FAMILIES = {
 # Left out on purpose: other operations do the same.
 _FAMILIES |= {
     "x.reshape": "unflatten",
+    "tk.exp(x) - 1": "expm1 expm1_",
+    "tk.log(x) / math.log(2)": "log2 log2_",
+    "tk.log(x) / math.log(10)": "log10 log10_",
+    "1 / tk.sqrt(x)": "rsqrt rsqrt_",
+    "tk.sin(x) / tk.cos(x)": "tan tan_",
+    "tk.atan(x / (1 - x * x).sqrt())": "asin asin_ arcsin",
+    "tk.pi / 2 - tk.atan(x / (1 - x * x).sqrt())": "acos acos_ arccos",
+    "(tk.exp(x) - tk.exp(-x)) / 2": "sinh sinh_",
+    "(tk.exp(x) + tk.exp(-x)) / 2": "cosh cosh_",
     "x.repeat": "tile",
     "tk.cat of two slices": "roll",
     "x.diagonal().sum()": "trace",
@@ -117,6 +127,7 @@ _PARTS = {
     "tk.cuda.record() and viz.timeline": "nvtx",
     "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
     "simulate(total_memory=...)": "set_per_process_memory_fraction",
+    "tk.linalg.solve(A, tk.eye(n))": "inv",
     "tk.manual_seed": "seed seed_all",
 }
 

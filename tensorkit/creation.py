@@ -18,16 +18,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.hooks import make_leaf
 from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, as_device, is_array
+from tensorkit.devices import CPU, Device, as_device, device_of_array, is_array
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import (
-    AutogradError,
     DTypeError,
-    NotSupportedError,
     ShapeError,
     message,
     must_be,
@@ -388,8 +385,6 @@ def tensor(options: Options, data: Any) -> Tensor:
 def _numbers(data: Any, found: set[DType]) -> Any:
     """``data`` as nested lists of Python's numbers; ``found`` gets the dtypes they suggest."""
     if isinstance(data, TensorBase):
-        if state.recordings:
-            state.recordings[-1].leaves(data)
         if data._array.size != 1:
             first = "only one element tensors can be converted to Python scalars"
             raise ValueError(message(first, repair="tk.stack(tensors)"))
@@ -457,10 +452,10 @@ def as_tensor(
     True
     """
     wanted = None if dtype is None else as_dtype("as_tensor", dtype)
-    if is_array(data) and data.__class__ is not np.ndarray:  # CuPy's
-        data = from_dlpack(data)
-    if isinstance(data, np.ndarray):
-        return copying.to(_shared(data), wanted, as_device(device))
+    if is_array(data):
+        own = device_of_array(data)
+        where = own if device is None and own is not CPU else as_device(device)
+        return copying.to(_shared(data, own), wanted, where)
     if isinstance(data, TensorBase):
         return copying.to(data, wanted, None if device is None else as_device(device))  # type: ignore[arg-type]
     return tensor(data, dtype=wanted, device=device)
@@ -525,49 +520,6 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     else:
         flat = device.backend.memory_of(array, layout.extent(shape, strides))
     return base.on_storage(Storage(flat), Layout(shape, strides, 0))
-
-
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of an array of another library: writes to one are seen in the other.
-
-    >>> tk.from_dlpack(np.arange(3))
-    tensor([0, 1, 2])
-    """
-    if isinstance(ext_tensor, TensorBase):
-        if ext_tensor.requires_grad:  # type: ignore[attr-defined]
-            ext_tensor.__dlpack__()  # type: ignore[attr-defined]  # raises
-        return ext_tensor.detach()  # type: ignore[attr-defined]
-    kind, number = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()
-    if kind == _CUDA:
-        device = as_device(f"cuda:{number}")
-        return _shared(device.backend.from_dlpack(ext_tensor), device)
-    if kind != 1:
-        raise NotSupportedError(
-            f"tensorkit reads the memory of the CPU and of CUDA devices through DLPack, not "
-            f"that of device type {kind}",
-            repair="tk.tensor(numpy_array, device=...)",
-        )
-    return _shared(np.from_dlpack(ext_tensor))
-
-
-_CUDA = 2  # DLPack's number for memory of CUDA devices
-
-
-def cuda_array_interface(x: Tensor) -> Any:
-    """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
-    if x.device is CPU:
-        raise AttributeError(
-            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {x.type()} If CUDA data "
-            "is required use tensor.cuda() to copy tensor to device memory."
-        )
-    if x.requires_grad:
-        raise AutogradError(
-            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
-            "aren't required, use var.detach() to get Variable that doesn't require grad.",
-            repair="x.detach()",
-        )
-    array: Any = x._array
-    return array.__cuda_array_interface__
 
 
 def is_tensor(obj: Any) -> bool:

@@ -121,7 +121,6 @@ class Backend:
     expect: Callable[[Any, str], None]
     expect_inside: Callable[..., None]
     product: Callable[..., Any]
-    from_dlpack: Callable[[Any], Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp

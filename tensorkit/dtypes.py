@@ -76,7 +76,6 @@ OF_NUMPY = {dtype.numpy: dtype for dtype in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_}
 _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
-_NOT_GIVEN: Any = object()  # an argument that was not given, where None is refused
 _default = float32
 when_default_changes: "list[Callable[[], None]]" = []  # called after `set_default_dtype`
 
@@ -202,62 +201,6 @@ def can_cast(from_: DType, to: DType) -> bool:
     """
     source = _need("can_cast", "from_", 1, from_)
     return source.category <= _need("can_cast", "to", 2, to).category
-
-
-class finfo:
-    """Limits of a floating-point dtype.
-
-    >>> tk.finfo(tk.float32).eps
-    1.1920928955078125e-07
-    """
-
-    def __init__(self, type: DType | type = _NOT_GIVEN) -> None:
-        dtype = _default if type is _NOT_GIVEN else _need("finfo", "type", 1, type)
-        if not dtype.is_floating_point:
-            raise TypeError(
-                "torch.finfo() requires a floating point input type. "
-                "Use torch.iinfo to handle 'torch.finfo'"
-            )
-        limits = np.finfo(dtype.numpy)
-        self.bits = dtype.itemsize * 8
-        self.dtype = dtype.name
-        self.eps = float(limits.eps)
-        self.max = float(limits.max)
-        self.min = float(limits.min)
-        self.smallest_normal = self.tiny = float(limits.smallest_normal)
-        self.resolution = 10.0**-limits.precision
-
-    def __repr__(self) -> str:
-        fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
-        values = ", ".join(f"{field}={getattr(self, field):g}" for field in fields)
-        return f"finfo({values}, dtype={self.dtype})"
-
-
-class iinfo:
-    """Limits of an integer dtype.
-
-    >>> tk.iinfo(tk.int8)
-    iinfo(min=-128, max=127, dtype=int8)
-    """
-
-    def __init__(self, type: DType | type) -> None:
-        dtype = _need("iinfo", "type", 1, type)
-        if dtype is bool_:
-            raise TypeError("torch.bool is not supported by torch.iinfo")
-        if dtype.is_floating_point:
-            raise TypeError(
-                "torch.iinfo() requires an integer input type. "
-                "Use torch.finfo to handle 'torch.iinfo'"
-            )
-        limits = np.iinfo(dtype.numpy)
-        self.bits = dtype.itemsize * 8
-        self.dtype = dtype.name
-        self.max = int(limits.max)
-        self.min = int(limits.min)
-
-    def __repr__(self) -> str:
-        # PyTorch prints them as floating-point numbers: min=-2.14748e+09
-        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def limits(dtype: DType) -> tuple[int, int]:

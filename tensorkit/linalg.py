@@ -1,5 +1,5 @@
 """Linear algebra, as ``tk.linalg``; the definitions stand in ``tensorkit.ops``."""
 
-from tensorkit.ops.matmul import LinAlgError, inv, solve
+from tensorkit.ops.matmul import LinAlgError, solve
 
-__all__ = ["LinAlgError", "inv", "solve"]
+__all__ = ["LinAlgError", "solve"]

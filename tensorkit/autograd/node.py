@@ -97,18 +97,7 @@ class Rule:
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: list[Any] = []
-        versions = node.versions
-        for at, value in enumerate(node.saved):
-            is_result = value.__class__ is Storage
-            if is_result or isinstance(value, TensorBase):
-                storage = value if is_result else value._storage
-                if storage is not None and storage.version != (versions and versions[at]):
-                    _refuse_stale(node, at, value)
-                value = self.with_history(node, at) if as_tensors else value._array
-            elif value is FREED:
-                _refuse_freed()
-            values.append(value)
+        values: Any = node.values(as_tensors) if node.saved else ()
         found: list[Any] = []
         # strict= would take a tenth of a node's time
         for edge, formula, needs in zip(node.edges, self.formulas, self.positions):  # noqa: B905

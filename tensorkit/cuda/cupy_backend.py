@@ -42,10 +42,6 @@ class Gpu(CudaBackend):
         """A flat array on the memory of an array, from its first element on."""
         return self.xp.ndarray((count,), array.dtype, array.data)
 
-    def from_dlpack(self, array: Any) -> Any:
-        """An array on the memory of another library's."""
-        return self.xp.from_dlpack(array)
-
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""
         if sys.getrefcount(array) > most:

@@ -14,14 +14,14 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
-from tensorkit.errors import NotSupportedError, message
+from tensorkit.errors import NotSupportedError
 from tensorkit.errstate import without_warnings
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
@@ -35,11 +35,6 @@ _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
 
 _IN_THE_HOST = "The simulated memory lies in this computer's, which has not so much left."
-_NO_DEVICE_MEMORY = message(
-    "A tensor on a simulated CUDA device has no memory on a GPU to share",
-    "Its numbers are in the host's memory.",
-    repair="x.cpu()",
-)
 
 
 class Pool:
@@ -115,8 +110,6 @@ class Array:
     def __getattr__(self, name: str) -> Any:
         if name in _ATTRIBUTES:
             return getattr(self._host, name)
-        if name == "__cuda_array_interface__":
-            raise AttributeError(_NO_DEVICE_MEMORY)
         if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
             raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
         return partial(self._call, name)
@@ -141,12 +134,6 @@ class Array:
             "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to "
             "construct a NumPy array explicitly."
         )
-
-    def __dlpack__(self, **_: Any) -> NoReturn:
-        raise BufferError(_NO_DEVICE_MEMORY)
-
-    def __dlpack_device__(self) -> NoReturn:
-        raise BufferError(_NO_DEVICE_MEMORY)
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -387,13 +374,6 @@ class Simulated(CudaBackend):
         """A result as an array; formulas may give a number."""
         return (
             value if isinstance(value, Array) else self.xp.full((), value, np.asarray(value).dtype)
-        )
-
-    def from_dlpack(self, array: Any) -> NoReturn:
-        """Refuse: a simulated device cannot see a GPU's memory."""
-        raise NotSupportedError(
-            "A simulated CUDA device cannot share the memory of a GPU",
-            repair="the other library's copy on the CPU",
         )
 
     def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:

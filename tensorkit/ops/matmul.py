@@ -420,20 +420,3 @@ solve.grad(
     A=lambda g, A, out: _slope_of_matrix(A, solve(transpose(A, -2, -1), g), out),
     B=lambda g, A: solve(transpose(A, -2, -1), g),
 )
-
-
-@op(name="linalg.inv", dtypes="floating")
-def inv(xp: Any, A: Any) -> Any:
-    """The inverse of each matrix; A: (..., n, n). Raises LinAlgError if there is none.
-
-    >>> tk.linalg.inv(tk.tensor([[2., 0.], [0., 4.]]))
-    tensor([[0.5000, 0.0000],
-            [0.0000, 0.2500]])
-    """
-    return _computed(xp, xp.linalg.inv, A)
-
-
-inv.grad(
-    node="LinalgInvExBackward0",
-    A=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
-)
