@@ -93,7 +93,6 @@ from tensorkit.printing import set_printoptions
 from tensorkit.random import (
     Generator,
     default_generator,
-    get_rng_state,
     initial_seed,
     manual_seed,
     rand,
@@ -103,7 +102,6 @@ from tensorkit.random import (
     randn_like,
     randperm,
     seed,
-    set_rng_state,
 )
 
 if typing.TYPE_CHECKING:
@@ -130,9 +128,7 @@ __all__ = [
     if "_" not in (name[0], name[-1]) and not isinstance(offered, types.ModuleType)
 ]
 
-_OF_TENSORS = (
-    "detach get_device is_complex is_floating_point is_inference is_nonzero is_signed numel"
-)
+_OF_TENSORS = "detach is_floating_point is_inference numel"
 globals().update({name: getattr(Tensor, name) for name in _OF_TENSORS.split()})
 
 

@@ -138,26 +138,10 @@ class Tensor(Methods):
         """
         return self.shape.numel()
 
-    nelement = numel
-    ndimension = dim
-
     @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
         return self.device.type == "cuda"
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the elements are in the memory of the CPU."""
-        return self.device is CPU
-
-    def get_device(self) -> int:
-        """The number of the CUDA device; -1 on the CPU.
-
-        >>> tk.ones(2).get_device()
-        -1
-        """
-        return -1 if self.device is CPU else self.device.index or 0
 
     @property
     def itemsize(self) -> int:
@@ -188,22 +172,6 @@ class Tensor(Methods):
         False
         """
         return self.dtype.is_floating_point
-
-    def is_complex(self) -> bool:
-        """False: tensorkit has no complex numbers.
-
-        >>> tk.ones(2).is_complex()
-        False
-        """
-        return False
-
-    def is_signed(self) -> bool:
-        """Whether the elements may be negative.
-
-        >>> tk.tensor(3).is_signed()
-        True
-        """
-        return self.dtype.is_signed
 
     # Where it lies
 
@@ -270,21 +238,12 @@ class Tensor(Methods):
             raise ShapeError(
                 "tensor.mT is only supported on matrices or batches of matrices. "
                 f"Got {len(self.shape)}-D tensor.",
-                a_shape=tuple(self.shape),
             )
         return views.transpose(self, -2, -1)
 
     def view_as(self, other: "Tensor") -> "Tensor":
         """View in the shape of ``other``."""
         return views.view(self, _shape_of("view_as", other))
-
-    def reshape_as(self, other: "Tensor") -> "Tensor":
-        """The same elements in the shape of ``other``."""
-        return views.reshape(self, _shape_of("reshape_as", other))
-
-    def expand_as(self, other: "Tensor") -> "Tensor":
-        """View repeated to the shape of ``other``."""
-        return views.expand(self, _shape_of("expand_as", other))
 
     # Gradients
 
@@ -410,7 +369,6 @@ class Tensor(Methods):
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
                 f"Its shape is {tuple(self.shape)}.",
                 repair="x.tolist()",
-                a_shape=tuple(self.shape),
             )
         return self._value("item")
 
@@ -492,28 +450,6 @@ class Tensor(Methods):
         where = None if device is None else as_device(device)
         return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
 
-    def type(self, dtype: Any = None) -> Any:
-        """The type's name, or with an argument the tensor converted to that dtype.
-
-        >>> tk.zeros(2).type()
-        'torch.FloatTensor'
-        """
-        if dtype is None:
-            return f"torch.{'cuda.' if self.is_cuda else ''}{self.dtype.word}Tensor"
-        if isinstance(dtype, str):
-            device = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
-            for known in dtypes.ALL:
-                if dtype.replace(".cuda.", ".") == f"torch.{known.word}Tensor":
-                    return self.to(self.device if self.device.type == device else device, known)
-            raise ValueError(f"invalid type: '{dtype}'")
-        if not isinstance(dtype, DType):
-            raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
-        return self.to(dtype)
-
-    def type_as(self, other: "Tensor") -> "Tensor":
-        """This tensor with the dtype of ``other``, and where that is."""
-        return self.to(other)
-
     def cpu(self) -> "Tensor":
         """This tensor on the CPU; itself if it is there already."""
         return self.to(CPU)
@@ -559,14 +495,6 @@ class Tensor(Methods):
         same = element == self if isinstance(element, TensorBase) else self == element
         return bool(reductions.any(same)._value("in"))
 
-    def is_nonzero(self) -> _bool:
-        """Whether the only element is not zero: another name for ``bool(x)``.
-
-        >>> tk.tensor(3).is_nonzero()
-        True
-        """
-        return self.__bool__()
-
     def __bool__(self) -> Any:
         if self._array.size != 1:
             how_many = "more than one value" if self._array.size else "no values"
@@ -574,7 +502,6 @@ class Tensor(Methods):
                 f"Boolean value of Tensor with {how_many} is ambiguous",
                 f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
                 repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
-                a_shape=tuple(self.shape),
             )
         return self._value("if") != 0
 

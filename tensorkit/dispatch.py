@@ -24,7 +24,7 @@ backward do, an operation computes on arrays.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
 from tensorkit.autograd.node import record
-from tensorkit.base import Tensor, TensorBase
+from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of, is_array
 from tensorkit.errors import TensorkitError
@@ -46,26 +46,14 @@ _asarray, _new_array = np.asarray, np.array
 _new = object.__new__
 
 
-class Operation(Protocol):
-    """What ``@op`` makes of a forward function."""
+def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Define an operation; ``Definition`` lists what can be declared of it.
 
-    definition: Definition
-    grad: Callable[..., None]  # see Definition.grad
-    inplace: Callable[..., Tensor]
-    operator: Callable[[Any, Any], Any]  # of a tensor and a tensor or number: ``x + y``
-    reflected: Callable[[Any, Any], Any]  # the same for ``2 - x``
+    It has ``definition``, ``grad`` (see ``Definition.grad``) and ``inplace``, one of two tensors
+    also ``operator``, for ``x + y``, and ``reflected``, for ``2 - x``.
+    """
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Apply the operation to tensors and numbers."""
-
-    def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
-        """An operation in the body of a class is a method, as every function is."""
-
-
-def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
-    """Define an operation; ``Definition`` lists what can be declared of it."""
-
-    def define(forward: Callable[..., Any]) -> Operation:
+    def define(forward: Callable[..., Any]) -> Any:
         definition = Definition(forward, **declared)
         if definition.is_of_two:
             call: Any = _of_two(definition)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.errors import NotSupportedError, message, must_be
+from tensorkit.errors import NotSupportedError, message
 
 BOOL, INTEGER, FLOATING = 0, 1, 2
 
@@ -30,16 +30,6 @@ class DType:
         self.numpy = np.dtype(name)
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOATING
-        self.is_signed = self.numpy.kind not in "ub"
-
-    @property
-    def is_complex(self) -> bool:
-        """False: tensorkit has no complex numbers."""
-        return False
-
-    def to_real(self) -> "DType":
-        """The dtype itself: all dtypes of tensorkit are real."""
-        return self
 
     @property
     def whole_name(self) -> str:
@@ -125,14 +115,6 @@ def as_dtype(function: str, value: Any) -> DType:
     )
 
 
-def _need(function: str, argument: str, position: int, value: Any) -> DType:
-    """The DType given as a positional argument: a DType, or Python's float, int, bool."""
-    found = _OF_PYTHON.get(value) if isinstance(value, type) else value
-    if not isinstance(found, DType):
-        raise must_be(function, argument, position, "torch.dtype", value)
-    return found
-
-
 def refuse(name: str) -> NoReturn:
     """Raise: the dtype ``name`` exists in PyTorch and not here."""
     have = ", ".join(dtype.name for dtype in ALL)
@@ -168,8 +150,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
     >>> tk.promote_types(tk.uint8, tk.int8), tk.promote_types(tk.int64, tk.float16)
     (torch.int16, torch.float16)
     """
-    first = _need("promote_types", "type1", 1, type1)
-    return promote(first, _need("promote_types", "type2", 2, type2))
+    return promote(as_dtype("promote_types", type1), as_dtype("promote_types", type2))
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -199,8 +180,7 @@ def can_cast(from_: DType, to: DType) -> bool:
     >>> tk.can_cast(tk.float64, tk.float16), tk.can_cast(tk.float32, tk.int64)
     (True, False)
     """
-    source = _need("can_cast", "from_", 1, from_)
-    return source.category <= _need("can_cast", "to", 2, to).category
+    return as_dtype("can_cast", from_).category <= as_dtype("can_cast", to).category
 
 
 def limits(dtype: DType) -> tuple[int, int]:

@@ -100,7 +100,6 @@ def _check_ndim(definition: Any, values: dict[str, Any]) -> None:
         raise ShapeError(
             f"{called} must be {word}",
             f"It has {len(x.shape)} dimensions: its shape is {tuple(x.shape)}.",
-            a_shape=tuple(x.shape),
         )
 
 
@@ -177,7 +176,5 @@ def _check_dims(definition: Any, values: dict[str, Any]) -> None:
         for dim in given if isinstance(given, tuple) else () if given is None else (given,):
             position = layout.wrap_dim(dim, n_dims)
             if position in found:
-                raise ShapeError(
-                    f"dim {position} appears multiple times in the list of dims", dim=position
-                )
+                raise ShapeError(f"dim {position} appears multiple times in the list of dims")
             found.append(position)

@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import enable_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
-from tensorkit.autograd.node import Hooks, Node, Outputs, Rule, edge_of, next_order
+from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
@@ -110,7 +109,6 @@ def grad(
                 "the graph. Set allow_unused=True if this is the desired behavior.",
                 "No path leads from the outputs to this input.",
                 repair="allow_unused=True gives None, materialize_grads=True gives zeros",
-                index=position,
             )
     return tuple(gradients)
 
@@ -176,8 +174,6 @@ def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
             f"Mismatch in shape: grad_output[{position}] has a shape of {given.shape!r} "
             f"and output[{position}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
-            a_shape=tuple(given.shape),
-            b_shape=tuple(shape),
         )
     given = copying.at_home(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
@@ -197,24 +193,6 @@ def backward_order(roots: list[Any], waiting: list[tuple[int, Node]]) -> Iterato
         yield heappop(waiting)[1]
 
 
-class _Start(Rule):
-    """Of the node where a backward starts: it gives the results the gradients of the caller."""
-
-    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
-        return node.saved
-
-
-_START = _Start("", "", (), {})
-
-
-def _start(starts: list[tuple[Any, Any]]) -> Node:
-    """A node whose inputs are the results."""
-    node = object.__new__(Node)
-    node.rule, node.hooks, node.order = _START, None, next_order()
-    node.edges, node.saved = (tuple([pair[at] for pair in starts]) for at in (0, 1))
-    return node
-
-
 class _Run:
     """One backward. With ``create_graph`` the gradients are tensors and every step is recorded."""
 
@@ -231,7 +209,9 @@ class _Run:
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad, state.on_arrays = self.create_graph, not self.create_graph
         try:
-            self._run(_start(starts), wanted)
+            for edge, gradient in starts:
+                self.pending[edge] = self._sum(edge, self.pending.get(edge), gradient)
+            self._run([edge for edge, _ in starts], wanted)
             for leaf in [each for each in self.pending if each.__class__ is not Node]:
                 if wanted is None or leaf in wanted:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
@@ -243,15 +223,15 @@ class _Run:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
-    def _run(self, start: Node, wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
+    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
         """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
-        needed = None if wanted is None else _leading_to(wanted, [start])
-        pending[start] = None
-        for node in chain((start,), backward_order([*start.edges], waiting)):
+        needed = None if wanted is None else _leading_to(wanted, roots)
+        waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
+        for node in backward_order(roots, waiting):
             if node not in pending:  # of another order: no gradient has come here
                 continue
             gradient = pending.pop(node)
@@ -299,6 +279,8 @@ class _Run:
 
     def _sum(self, edge: Any, have: Any, value: Any) -> Any:
         """The sum of the first two gradients of an edge, to which all others are added."""
+        if have is None:
+            return value
         total = have + value
         if total.__class__ is not Outputs and not self.create_graph:
             self.private.add(edge)

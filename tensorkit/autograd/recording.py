@@ -171,7 +171,7 @@ class _Call:
         self.tensors: list[Any] = []
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]:
-            value = found.get(name)
+            value: Any = found.get(name)
             for each in value.values() if isinstance(value, dict) else (value,):
                 if callable(getattr(type(each), "parameters", None)):  # a module takes them, too
                     each = tuple(each.parameters())

@@ -21,7 +21,6 @@ import numpy as np
 from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
-from tensorkit.errors import NotSupportedError
 from tensorkit.errstate import without_warnings
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
@@ -467,11 +466,7 @@ class simulate:
     tensor([2., 2.], device='cuda:0')
     """
 
-    def __init__(self, devices: int = 1, total_memory: int = _TOTAL) -> None:
-        if devices != 1:
-            raise NotSupportedError(
-                "tensorkit computes on one CUDA device", repair="tk.cuda.simulate()"
-            )
+    def __init__(self, total_memory: int = _TOTAL) -> None:
         self.backend = Simulated(int(total_memory))
         self._before = register_device("cuda", lambda: self.backend)
 

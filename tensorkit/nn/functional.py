@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import absent, creation, errors, layout
 from tensorkit._tensor import Tensor
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import Operation, op
+from tensorkit.dispatch import op
 from tensorkit.layout import Ints
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
@@ -77,7 +77,7 @@ def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
         detail = f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}."
-        raise errors.IndexRangeError("index out of range in self", detail, size=len(weight))
+        raise errors.IndexRangeError("index out of range in self", detail)
     return weight.take(indices, axis=0)
 
 
@@ -233,10 +233,10 @@ def _explain(input: Tensor, target: Tensor, reduction: str) -> None:
         raise ValueError(errors.message(first, repair="target.view_as(input)"))
 
 
-def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Operation]:
+def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Any]:
     """Declare a loss by the number for each item; the slopes are its derivatives by x and y."""
 
-    def define(item: Any) -> Operation:
+    def define(item: Any) -> Any:
         def forward(xp: Any, input: Any, target: Any, reduction: str = "mean") -> Any:
             if input.shape != target.shape:
                 raise ValueError

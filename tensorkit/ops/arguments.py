@@ -64,7 +64,7 @@ def as_scalar(value: Any) -> Number | None:
 def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
     """PyTorch's sentence for a dtype that an operation does not work on."""
     first = f"\"{kernel}\" not implemented for '{dtype.word}'"
-    return NotSupportedError(first, repair=repair, dtype=dtype)
+    return NotSupportedError(first, repair=repair)
 
 
 def kind_of(value: Any) -> str:
@@ -90,8 +90,6 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         raise ConversionError(
             f"value cannot be converted to type {name or dtype.c_name} without overflow",
             f"The value is {value}. {range_}".strip(),
-            value=value,
-            dtype=dtype,
         )
 
 

@@ -183,9 +183,6 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
         raise IndexRangeError(
             f"too many indices for tensor of dimension {n_dims}",
             f"The index names {n_named} dimensions. One `...` stands for all others.",
-            index=n_named,
-            dim=n_dims,
-            size=n_dims,
         )
     return parts, n_dims - n_named
 
@@ -248,9 +245,6 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
                 raise IndexRangeError(
                     f"The shape of the mask {sizes(pick.shape)} at index {at} does not "
                     f"match the shape of the indexed tensor {sizes(shape)} at index {dim + at}",
-                    index=at,
-                    dim=dim + at,
-                    size=shape[dim + at],
                 )
         one_mask = is_mask and one_number and len(picks) == 1
         for at, each in enumerate(pick.nonzero() if is_mask and not one_mask else (pick,)):

@@ -105,9 +105,6 @@ def refuse_position(
     raise error(
         f"index {position} is out of bounds for dimension {dim} with size {size}",
         (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
-        index=position,
-        dim=dim,
-        size=size,
     ) from None
 
 
