@@ -16,6 +16,7 @@ from tensorkit import (
     absent,
     base,
     dtypes,
+    errors,
     layout,
     pickling,
     printing,
@@ -27,26 +28,13 @@ from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dtypes import DType
-from tensorkit.errors import (
-    AutogradError,
-    DTypeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-)
 from tensorkit.errstate import without_warnings
 from tensorkit.ops import (
+    arguments,
     copying,
     joining,
     reductions,
     views,
-)
-from tensorkit.ops.arguments import (
-    as_number,
-    conversion,
-    need_tensor,
-    without_flags,
 )
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage
@@ -80,7 +68,7 @@ class Tensor(Methods):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse: PyTorch's old constructor means data or sizes, depending on its argument."""
         raise TypeError(
-            message(
+            errors.message(
                 "Tensor() is not a way to make a tensor in tensorkit",
                 repair="tk.tensor(data), tk.empty(sizes) or tk.zeros(sizes)",
             )
@@ -110,7 +98,7 @@ class Tensor(Methods):
 
     def _dim(self, function: str, dim: Any) -> int:
         if isinstance(dim, (bool, float)) or not hasattr(dim, "__index__"):
-            raise must_be(function, "dim", 1, "int", dim)
+            raise errors.must_be(function, "dim", 1, "int", dim)
         return layout.wrap_dim(dim.__index__(), len(self.shape))
 
     @property
@@ -235,7 +223,7 @@ class Tensor(Methods):
         torch.Size([5, 3, 2])
         """
         if len(self.shape) < 2:
-            raise ShapeError(
+            raise errors.ShapeError(
                 "tensor.mT is only supported on matrices or batches of matrices. "
                 f"Got {len(self.shape)}-D tensor.",
             )
@@ -338,7 +326,7 @@ class Tensor(Methods):
     def _version(self) -> int:
         """How often the memory of this tensor was written to."""
         if self._node is INFERENCE:
-            raise AutogradError("Inference tensors do not track version counter.")
+            raise errors.AutogradError("Inference tensors do not track version counter.")
         return version_of(self)
 
     def is_inference(self) -> bool:
@@ -365,7 +353,7 @@ class Tensor(Methods):
         3.5
         """
         if self._array.size != 1:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
                 f"Its shape is {tuple(self.shape)}.",
                 repair="x.tolist()",
@@ -399,14 +387,14 @@ class Tensor(Methods):
         """
         if not force and self.device is not CPU:
             raise TypeError(
-                message(
+                errors.message(
                     f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                     "copy the tensor to host memory first.",
                     repair="x.cpu().numpy()",
                 )
             )
         if not force and self._node is not None and edge_of(self) is not None:
-            raise AutogradError(
+            raise errors.AutogradError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead.",
                 "Writes to the array would not be recorded.",
@@ -445,8 +433,8 @@ class Tensor(Methods):
         tensor([ 1, -1])
         """
         _only_contiguous_format("to", memory_format)
-        args, flags = without_flags(args)
-        dtype, device = conversion(args, dtype, device)
+        args, flags = arguments.without_flags(args)
+        dtype, device = arguments.conversion(args, dtype, device)
         where = None if device is None else as_device(device)
         return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
 
@@ -477,15 +465,15 @@ class Tensor(Methods):
 
     def __iter__(self) -> Iterator["Tensor"]:
         if not self.shape:
-            raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
+            raise TypeError(errors.message("iteration over a 0-d tensor", repair="x.item()"))
         return iter(views.unbind(self))
 
     def __reversed__(self) -> "Tensor":
         return joining.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
-        if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
-            raise DTypeError(
+        if not isinstance(element, (TensorBase, complex)) and arguments.as_number(element) is None:
+            raise errors.DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."
             )
@@ -498,7 +486,7 @@ class Tensor(Methods):
     def __bool__(self) -> Any:
         if self._array.size != 1:
             how_many = "more than one value" if self._array.size else "no values"
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"Boolean value of Tensor with {how_many} is ambiguous",
                 f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
                 repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
@@ -508,7 +496,7 @@ class Tensor(Methods):
     def _only(self, why: str) -> Any:
         if self._array.size != 1:
             raise ValueError(
-                message(
+                errors.message(
                     "only one element tensors can be converted to Python scalars",
                     f"This one has shape {tuple(self.shape)}.",
                     repair="x.tolist()",
@@ -522,13 +510,10 @@ class Tensor(Methods):
     def __float__(self) -> _float:
         return _float(self._only("float"))
 
-    def __complex__(self) -> complex:
-        return complex(self._only("complex"))
-
     def __index__(self) -> _int:
         if self._array.size != 1 or self.dtype.is_floating_point:
             raise TypeError(
-                message(
+                errors.message(
                     "only integer tensors of a single element can be converted to an index",
                     f"This one has shape {tuple(self.shape)} and dtype {self.dtype}.",
                 )
@@ -543,7 +528,7 @@ class Tensor(Methods):
             return format(self.item(), format_spec)
         if format_spec:
             raise TypeError(
-                message(
+                errors.message(
                     "unsupported format string passed to Tensor.__format__",
                     "A format such as .4f needs a single number, a 0-d tensor.",
                     repair='f"{x[0]:.4f}", or tk.set_printoptions(precision=...)',
@@ -569,7 +554,7 @@ class Tensor(Methods):
 
 def _only_contiguous_format(function: str, memory_format: Any) -> None:
     if memory_format is not None:
-        raise NotSupportedError(
+        raise errors.NotSupportedError(
             f"{function}(): tensorkit has no memory formats",
             "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
             repair="leave memory_format= out",
@@ -577,7 +562,7 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
 
 
 def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
-    need_tensor(function, other, "other", 1)
+    arguments.need_tensor(function, other, "other", 1)
     return tuple(other.shape)
 
 

@@ -16,6 +16,9 @@ _FAMILIES = {
     "tk.int16 or tk.int64": "uint16 uint32 uint64",
     "dense tensors (there are no sparse ones)": "sparse sparse_coo_tensor sparse_csr_tensor "
     "to_sparse to_sparse_csr to_dense coalesce sparse_mask",
+    "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
+    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
+    "get_float32_matmul_precision",
     "x.half() (there is no autocast)": "autocast amp GradScaler",
     "tk.nn.Linear on flattened windows (there is no convolution)": "conv1d conv2d conv3d "
     "convolution conv_transpose1d conv_transpose2d max_pool1d max_pool2d avg_pool1d batch_norm",
@@ -28,7 +31,7 @@ _FAMILIES = {
     "tk.set_default_dtype": "set_default_tensor_type",
     "(x != 0).sum()": "count_nonzero",
     "x = tk.addmm(x, a, b), or tk.bmm and +": "addmm_ baddbmm baddbmm_",
-    "tk.linalg.solve(A, tk.eye(n))": "inverse",
+    "tk.linalg.inv": "inverse",
     "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_numpy(array) and x.numpy()": "from_dlpack to_dlpack",
@@ -59,7 +62,7 @@ _FAMILIES = {
     "bool(x)": "is_nonzero",
     "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
     "x.numel() and x.dim()": "nelement ndimension",
-    "tk.manual_seed(0)": "get_rng_state set_rng_state get_rng_state_all set_rng_state_all",
+    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
 }
 # Left out on purpose: other operations do the same.
@@ -111,10 +114,11 @@ _PARTS = {
     "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_ "
     "xavier_normal_ xavier_uniform_ calculate_gain",
+    "memory_allocated and memory_reserved": "memory_stats memory_summary "
+    "memory_snapshot max_memory_reserved",
     "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
-    "tk.linalg.solve(A, tk.eye(n))": "inv",
     "tk.manual_seed": "seed seed_all",
 }
 

@@ -17,19 +17,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, dtypes, errors, layout
 from tensorkit.autograd.hooks import make_leaf
 from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, device_of_array, is_array
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import (
-    DTypeError,
-    ShapeError,
-    message,
-    must_be,
-    type_name,
-)
 from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
@@ -60,7 +53,7 @@ class Options(NamedTuple):
         try:
             return base.new(as_device(self.device).backend.xp.empty(shape, numpy))
         except (ValueError, MemoryError) as error:  # sizes that no array has
-            raise ShapeError(f"{self.function}(): {error}") from None
+            raise errors.ShapeError(f"{self.function}(): {error}") from None
 
     def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
@@ -106,7 +99,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def need_sizes(function: str, size: Any) -> Any:
     """A size that can only be given as a sequence: TypeError for a single number."""
     if not isinstance(size, (tuple, list)):
-        raise must_be(function, "size", 1, "tuple of ints", size)
+        raise errors.must_be(function, "size", 1, "tuple of ints", size)
     return size
 
 
@@ -122,11 +115,11 @@ def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
     except TypeError:
         got = ", ".join(type(each).__name__ for each in sizes) or "nothing"
         first = f"{function}(): size must be ints or a tuple of ints, not {got}"
-        raise TypeError(message(first, repair=f"tk.{function}(2, 3)")) from None
+        raise TypeError(errors.message(first, repair=f"tk.{function}(2, 3)")) from None
     for each in shape:
         if each < 0:
             first = f"Trying to create tensor with negative dimension {each}: {list(shape)}"
-            raise ShapeError(first)
+            raise errors.ShapeError(first)
         if each >= 2**63:
             raise ValueError("Overflow when unpacking long long")
     return shape
@@ -286,19 +279,21 @@ def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
     for value in (first, last, gap):
         check_value(value, wide)
     if not (math.isfinite(first) and math.isfinite(last)):
-        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
+        raise errors.DTypeError(f"unsupported range: {first:g} -> {last:g}")
     number = int if dtype is dtypes.int64 else float
     first, last, gap = number(first), number(last), number(gap)
     if not (gap > 0 or gap < 0):
-        raise DTypeError("step must be nonzero")
+        raise errors.DTypeError("step must be nonzero")
     if (last - first) * gap < 0:
-        raise DTypeError(
+        raise errors.DTypeError(
             "upper bound and lower bound inconsistent with step sign",
             f"From {first}, steps of {gap} never reach {last}.",
         )
     n = -((first - last) // gap) if dtype is dtypes.int64 else (last - first) / gap
     if n >= 2**63:
-        raise DTypeError("invalid size, possible overflow?", f"From {first} to {last} by {gap}.")
+        raise errors.DTypeError(
+            "invalid size, possible overflow?", f"From {first} to {last} by {gap}."
+        )
     return math.ceil(n)
 
 
@@ -387,7 +382,7 @@ def _numbers(data: Any, found: set[DType]) -> Any:
     if isinstance(data, TensorBase):
         if data._array.size != 1:
             first = "only one element tensors can be converted to Python scalars"
-            raise ValueError(message(first, repair="tk.stack(tensors)"))
+            raise ValueError(errors.message(first, repair="tk.stack(tensors)"))
         data = data.device.backend.to_host(data._array, "tensor").reshape(())
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.of_numpy(data.dtype))
@@ -399,12 +394,12 @@ def _numbers(data: Any, found: set[DType]) -> Any:
             return list(data)
         return [_numbers(each, found) for each in data]
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+        raise TypeError(f"new(): invalid data type '{errors.type_name(data)}'")
     if isinstance(data, complex):
         dtypes.refuse("complex64")
     if not isinstance(data, (bool, int, float)):
         first = f"Could not infer dtype of {type(data).__name__}"
-        raise DTypeError(first, "A tensor is made of numbers, or lists of numbers.")
+        raise errors.DTypeError(first, "A tensor is made of numbers, or lists of numbers.")
     found.add(dtypes.of_number(data))
     return data
 
@@ -429,14 +424,14 @@ def _refuse_lists(numbers: Any) -> NoReturn:
         for each in level:
             if len(each) != len(level[0]):
                 raise ValueError(
-                    message(
+                    errors.message(
                         f"expected sequence of length {len(level[0])} at dim {dim} "
                         f"(got {len(each)})",
                         "All lists on one level must have the same length.",
                     )
                 ) from None
         level, dim = [part for each in level for part in each], dim + 1
-    raise TypeError(message("not a sequence", "A number stands beside a list.")) from None
+    raise TypeError(errors.message("not a sequence", "A number stands beside a list.")) from None
 
 
 def as_tensor(
@@ -476,8 +471,8 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(
-            message(
-                f"expected np.ndarray (got {type_name(ndarray)})",
+            errors.message(
+                f"expected np.ndarray (got {errors.type_name(ndarray)})",
                 repair="tk.tensor(...) copies lists and numbers",
             )
         )
@@ -497,7 +492,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     """A tensor on the memory of an array of ``device``, without the warning."""
     if not array.dtype.isnative:
         raise ValueError(
-            message(
+            errors.message(
                 "given numpy array has byte order different from the native byte order. "
                 "Conversion between byte orders is currently not supported.",
                 repair='array.astype(array.dtype.newbyteorder("="))',
@@ -506,7 +501,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     dtypes.of_numpy(array.dtype)  # raises for those that tensors do not have
     if any(stride < 0 or stride % array.itemsize for stride in array.strides):
         raise ValueError(
-            message(
+            errors.message(
                 "At least one stride in the given numpy array is negative, and tensors with "
                 "negative strides are not currently supported. (You can probably work around this "
                 "by making a copy of your array  with array.copy().) ",

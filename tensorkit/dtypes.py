@@ -5,7 +5,6 @@ first compares categories and only then widths. NumPy's promotion is never asked
 supplies ``numpy``, the dtype in which the elements are stored.
 """
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -67,7 +66,6 @@ _OF_PYTHON = {float: float64, int: int64, bool: bool_}
 _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
 _default = float32
-when_default_changes: "list[Callable[[], None]]" = []  # called after `set_default_dtype`
 
 
 def get_default_dtype() -> DType:
@@ -95,8 +93,6 @@ def set_default_dtype(d: DType) -> None:
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default = d
-    for tell in when_default_changes:
-        tell()
 
 
 def as_dtype(function: str, value: Any) -> DType:

@@ -1,7 +1,5 @@
 """Linear algebra, as ``tk.linalg``; the definitions stand in ``tensorkit.ops``."""
 
-from tensorkit import absent
-from tensorkit.ops.matmul import LinAlgError, solve
+from tensorkit.ops.matmul import LinAlgError, inv, solve
 
-__all__ = ["LinAlgError", "solve"]
-__getattr__ = absent.missing("torch.linalg")
+__all__ = ["LinAlgError", "inv", "solve"]

@@ -19,21 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes, layout
+from tensorkit import base, dtypes, errors, layout
 from tensorkit.base import Tensor
 from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dtypes import DType, float16, float32, float64
-from tensorkit.errors import (
-    ConversionError,
-    DeviceMismatchError,
-    DTypeError,
-    NotSupportedError,
-    message,
-)
 from tensorkit.ops.arguments import check_value, no_kernel
 
 _one_thread = threading.Lock()
+_STATE = np.dtype([("seed", "u8"), ("words", "u4", 624), ("next", "i8"), ("normal", "f8")])
 
 
 class Generator:
@@ -47,7 +41,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         if as_device(device) is not CPU:
-            raise NotSupportedError(
+            raise errors.NotSupportedError(
                 "Generators of tensorkit draw on the CPU; what they draw is sent to the device",
                 repair="tk.Generator()",
             )
@@ -85,6 +79,36 @@ class Generator:
         3
         """
         return self._seed
+
+    def get_state(self) -> Tensor:
+        """Where the stream stands, as bytes for ``set_state``.
+
+        >>> generator = tk.Generator().manual_seed(0)
+        >>> state = generator.get_state()
+        >>> tk.rand(2, generator=generator), tk.rand(2, generator=generator.set_state(state))
+        (tensor([0.4963, 0.7682]), tensor([0.4963, 0.7682]))
+        """
+        stream = self._stream().state["state"]
+        record = np.zeros(1, _STATE)
+        record[0] = self._seed, stream["key"], stream["pos"], self._spare_normal
+        return base.new(record.view(np.uint8))
+
+    def set_state(self, new_state: Tensor) -> "Generator":
+        """Go on from where ``get_state`` stood.
+
+        >>> _ = tk.set_rng_state(tk.get_rng_state())
+        """
+        array = np.asarray(new_state)
+        if array.dtype != np.uint8 or array.size != _STATE.itemsize:
+            raise errors.NotSupportedError(
+                "This state is not tensorkit's own", repair="tk.manual_seed(0)"
+            )
+        record = np.frombuffer(array.tobytes(), _STATE)[0]
+        stream = {"key": record["words"], "pos": int(record["next"])}
+        self._start(int(record["seed"]))
+        self._stream().state = {"bit_generator": "MT19937", "state": stream}
+        self._spare_normal = float(record["normal"])
+        return self
 
     def _stream(self) -> Any:
         with _one_thread:
@@ -166,6 +190,7 @@ default_generator = Generator()
 default_generator._seed = int.from_bytes(os.urandom(8), "little") >> 1
 manual_seed, initial_seed = default_generator.manual_seed, default_generator.initial_seed
 seed = default_generator.seed
+get_rng_state, set_rng_state = default_generator.get_state, default_generator.set_state
 
 # Random tensors. All functions take ``generator``. Numbers are drawn on the CPU and sent to the
 # device of their tensor, whose memory is asked for first: where there is none, nothing is drawn.
@@ -177,13 +202,13 @@ def _source(generator: Any, x: Tensor) -> Generator:
         return default_generator
     if not isinstance(generator, Generator):
         raise TypeError(
-            message(
+            errors.message(
                 f"generator must be a tk.Generator, not {type(generator).__name__}",
                 repair="generator=tk.Generator().manual_seed(0)",
             )
         )
     if x.device is not CPU:
-        raise DeviceMismatchError(
+        raise errors.DeviceMismatchError(
             f"Expected a '{x.device.type}' device type for generator but found 'cpu'",
             repair=f"draw without device=, then .to('{x.device.type}')",
         )
@@ -212,7 +237,7 @@ def _uniform(x: Tensor, low: float, high: float, generator: Any, why: str) -> Te
     for bound in (low, high):
         check_value(bound, x.dtype)
     if low > high:
-        raise DTypeError(
+        raise errors.DTypeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     precision = float64 if x.dtype is float64 else float32
@@ -228,7 +253,7 @@ def _normal(
 ) -> Tensor:
     _need_floating(x.dtype, "normal_kernel_cpu")
     if not std >= 0:
-        raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
+        raise errors.DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     source, count = _source(generator, x), x.numel()
     # PyTorch draws one after the other what it cannot write in blocks
     values = source.normal(count, x.dtype) if in_blocks else np.array(source.pairs(count))
@@ -244,7 +269,7 @@ def _scaled(values: Any, scale: float, shift: float) -> Any:
 
 def _integers(x: Tensor, low: int, high: int, generator: Any, why: str) -> Tensor:
     if low >= high:
-        raise DTypeError(
+        raise errors.DTypeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
             "'to' itself is never drawn.",
         )
@@ -262,7 +287,7 @@ def _need_range(dtype: DType, low: int, high: int) -> None:
     else:
         least, most = dtypes.limits(dtype)
     if low < least or high > most:
-        raise ConversionError(
+        raise errors.ConversionError(
             f"{dtype} does not hold all integers from {low} to {high}",
             repair="dtype=tk.int64",
         )
@@ -313,7 +338,7 @@ def randint(
         given.insert(0, low)
     if len(given) != 3:
         first = f"randint() takes high and size, or low, high and size, not {len(given)} arguments"
-        raise TypeError(message(first, repair="tk.randint(0, 10, (3,))"))
+        raise TypeError(errors.message(first, repair="tk.randint(0, 10, (3,))"))
     x = options.empty(
         shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
     )
@@ -391,7 +416,7 @@ def bernoulli_(input: Tensor, p: float = 0.5, *, generator: Any = None) -> Tenso
     """
     p = float(p)
     if not 0 <= p <= 1:
-        raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        raise errors.DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     drawn = empty_like(input)
     ones = _source(generator, input).uniform(input.numel(), float64) < p
     return input.copy_(_filled(drawn, ones, "bernoulli"))

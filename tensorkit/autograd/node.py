@@ -436,8 +436,8 @@ def recorder(  # noqa: C901 - without calls
         if not state.grad or array.dtype.kind != "f":
             return
         # to ask None or a number in vain for an attribute takes a tenth of all this
-        left = x._node if x.__class__ not in _NO_TENSORS else None
-        right = y._node if y.__class__ not in _NO_TENSORS else None
+        left = None if x.__class__ in _NO_TENSORS else getattr(x, "_node", None)
+        right = None if y.__class__ in _NO_TENSORS else getattr(y, "_node", None)
         if left.__class__ is Kind or right.__class__ is Kind:
             if left is INFERENCE or right is INFERENCE:
                 record(rule, result, {**options, first: x, second: y})
@@ -459,8 +459,8 @@ def recorder(  # noqa: C901 - without calls
                     x = None
                 if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
                     y = None
-                own = x._storage if x.__class__ not in _NO_TENSORS else None
-                other = y._storage if y.__class__ not in _NO_TENSORS else None
+                own = None if x.__class__ in _NO_TENSORS else getattr(x, "_storage", None)
+                other = None if y.__class__ in _NO_TENSORS else getattr(y, "_storage", None)
                 if (own is not None and own.version) or (other is not None and other.version):
                     versions = own.version if own else 0, other.version if other else 0
                     node.versions = pick((*versions, *no_versions))

@@ -11,23 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, layout
+from tensorkit import base, errors, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import check_write, view, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
 from tensorkit.dtypes import DType, bool_, float16
-from tensorkit.errors import (
-    DeviceMismatchError,
-    DTypeError,
-    IndexRangeError,
-    ShapeError,
-    message,
-    must_be,
-    sizes,
-    type_name,
-)
 from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops import copying, inplace, views
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
@@ -152,7 +142,7 @@ def _bounds(part: slice, size: int) -> tuple[int, int, int]:
     start, stop, step = part.indices(size)
     if step < 0:
         raise ValueError(
-            message(
+            errors.message(
                 "step must be greater than zero",
                 f"The step is {step}. A view that runs backwards would need a negative stride, "
                 "which PyTorch's tensors do not have.",
@@ -171,16 +161,18 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     n_named = sum([_dims_named(part) for part in parts])
     if not n_dims and isinstance(index, slice):
         _bounds(index, 0)  # a step of 0 is the first complaint
-        raise IndexError(message("slice() cannot be applied to a 0-dim tensor.", repair="x[None]"))
+        raise IndexError(
+            errors.message("slice() cannot be applied to a 0-dim tensor.", repair="x[None]")
+        )
     is_bare = not isinstance(index, (tuple, TensorBase))
     if not n_dims and is_bare and parts[0].__class__ is int:
-        raise IndexRangeError(
+        raise errors.IndexRangeError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
             repair="x.item()",
         )
     if n_named > n_dims or sum([part is Ellipsis for part in parts]) > 1:
-        raise IndexRangeError(
+        raise errors.IndexRangeError(
             f"too many indices for tensor of dimension {n_dims}",
             f"The index names {n_named} dimensions. One `...` stands for all others.",
         )
@@ -200,7 +192,7 @@ def _as_part(part: Any) -> Any:
         except TypeError:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
-                f"are valid indices (got {type_name(part).removeprefix('numpy.')})"
+                f"are valid indices (got {errors.type_name(part).removeprefix('numpy.')})"
             ) from None
     if part.dtype == bool or part.dtype == np.uint8:
         return part.astype(bool, copy=False)
@@ -208,7 +200,7 @@ def _as_part(part: Any) -> Any:
         return int(backend_of(part).item(part, "index"))
     if part.dtype.kind != "i" or part.itemsize < 4:
         raise IndexError(
-            message(
+            errors.message(
                 "tensors used as indices must be long, int, byte or bool tensors",
                 f"This one is {part.dtype}.",
                 repair="index.long()",
@@ -234,7 +226,7 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
     found: Picks = {}
     for dim, pick in picks.items():
         if pick.__class__ is not np.ndarray and backend_of(pick) is not device.backend:
-            raise DeviceMismatchError(
+            raise errors.DeviceMismatchError(
                 "indices should be either on cpu or on the same device as the indexed tensor "
                 f"({device})",
                 repair=f"x[index.to('{device}')]",
@@ -242,9 +234,10 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
         is_mask = pick.dtype == bool
         for at, size in enumerate(pick.shape if is_mask else ()):
             if size != shape[dim + at]:
-                raise IndexRangeError(
-                    f"The shape of the mask {sizes(pick.shape)} at index {at} does not "
-                    f"match the shape of the indexed tensor {sizes(shape)} at index {dim + at}",
+                raise errors.IndexRangeError(
+                    f"The shape of the mask {errors.sizes(pick.shape)} at index {at} does not "
+                    f"match the shape of the indexed tensor {errors.sizes(shape)} at index "
+                    f"{dim + at}",
                 )
         one_mask = is_mask and one_number and len(picks) == 1
         for at, each in enumerate(pick.nonzero() if is_mask and not one_mask else (pick,)):
@@ -299,7 +292,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
         value = copying.to(value, dtype, None)
         array = value._array
     else:
-        raise DTypeError(
+        raise errors.DTypeError(
             "Index put requires the source and destination dtypes match, got "
             f"{dtype.word} for the destination and {value.dtype.word} for the source.",
             repair=f"x[index] = value.to(tk.{dtype.name})",
@@ -313,7 +306,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
     except IndexError:
         refuse_index(x, index)
     except ValueError as error:
-        raise ShapeError(str(error).replace("array", "tensor")) from None
+        raise errors.ShapeError(str(error).replace("array", "tensor")) from None
 
 
 def _checked_number(dtype: DType, value: Any) -> Any:
@@ -322,8 +315,8 @@ def _checked_number(dtype: DType, value: Any) -> Any:
         value = int(value)
     if not isinstance(value, (bool, int, float)):
         repair = "x[...] = tk.from_numpy(array)" if is_array(value) else "x[...] = tk.tensor(...)"
-        first = f"can't assign a {type_name(value)} to a torch.{dtype.word}Tensor"
-        raise TypeError(message(first, repair=repair))
+        first = f"can't assign a {errors.type_name(value)} to a torch.{dtype.word}Tensor"
+        raise TypeError(errors.message(first, repair=repair))
     if not isinstance(value, float) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if dtype is not float16:
@@ -339,7 +332,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     shape = layout.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     if mask.dtype is not bool_:
-        raise DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
+        raise errors.DTypeError("masked_select: expected BoolTensor for mask", repair="mask.bool()")
     return getitem(views.expand(input, shape), views.expand(mask, shape))
 
 
@@ -381,7 +374,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element of ``input`` to one value: a number or a 0-d tensor."""
     if isinstance(value, TensorBase):
         if value.shape:
-            raise ShapeError(
+            raise errors.ShapeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{len(value.shape)} dimensions.",
                 repair="x.copy_(value)",
@@ -391,7 +384,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         return _written(input, value._array, value, "fill", "FillBackward3")
     number = as_number(value)
     if number is None:
-        raise must_be("fill_", "value", 1, "Tensor or a number", value)
+        raise errors.must_be("fill_", "value", 1, "Tensor or a number", value)
     if input.dtype is not float16 or input._array.size != 1:  # PyTorch's shortcut
         check_value(number, input.dtype)
     return _written(input, stored(number, input.dtype), number, "fill", "FillBackward2")

@@ -23,7 +23,7 @@ import tensorkit as tk
 # Approximations: NumPy and PyTorch agree up to the last digits of a dtype.
 RTOL = {"float16": 2e-3, "float64": 1e-11}
 APPROXIMATE = """
-    exp expm1 log log2 log10 log1p sqrt rsqrt sin cos asin acos atan sinh cosh tanh sigmoid erf
+    exp log log1p sqrt sin cos atan tanh sigmoid erf
     relu
 """.split()  # noqa: SIM905
 EXACT = """
