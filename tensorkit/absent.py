@@ -62,7 +62,6 @@ _FAMILIES = {
     "bool(x)": "is_nonzero",
     "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
     "x.numel() and x.dim()": "nelement ndimension",
-    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
 }
 # Left out on purpose: other operations do the same.
@@ -116,6 +115,7 @@ _PARTS = {
     "xavier_normal_ xavier_uniform_ calculate_gain",
     "memory_allocated and memory_reserved": "memory_stats memory_summary "
     "memory_snapshot max_memory_reserved",
+    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
     "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",

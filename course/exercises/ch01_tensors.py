@@ -14,7 +14,7 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
 @exercise("what-shape", points=1, difficulty=1, minutes=4)
@@ -303,8 +303,8 @@ class Checkerboard(Exercise):
 
     Slices with a step do it in a few lines, without a loop.
 
-    What stands behind `:` and `->` in the first line says which kind of value is meant; leave it as
-    it is.
+    The words after `:` and `->` in the first line name the type of each value; leave them as
+    they are.
     """
 
     hints = (
@@ -897,7 +897,7 @@ def _still_an_array(array: np.ndarray) -> np.ndarray:
 class PrivateCopy(Exercise):
     """A copy of your own
 
-    A camera writes every new frame into the same NumPy array. Whoever keeps a frame needs a copy:
+    A camera writes every new frame into the same NumPy array. To keep a frame you need a copy:
     with the code below, yesterday's frame changes when today's arrives. Repair it.
 
     **Input:** `array`, a NumPy array of any shape and dtype.

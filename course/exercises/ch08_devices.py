@@ -14,8 +14,8 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 
 def some_cuda() -> AbstractContextManager[Any]:
@@ -72,7 +72,7 @@ class AsArray(Exercise):
     # array([1., 2.], dtype=float32)
     ```
 
-    The check's words "on cuda" mean a simulated GPU where there is no other.
+    In the check, "on cuda" means a simulated GPU if you have no other.
     """
 
     hints = (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 
 def trained_line(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
@@ -453,7 +453,7 @@ def _numbered(start: int, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
 
 
 def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
-    """The mean over the samples of minus the log of the share of the right class."""
+    """The mean over the samples of minus the log probability of the right class."""
     shifted = logits - logits.amax(dim=1, keepdim=True)
     log_total = shifted.exp().sum(dim=1).log()
     own = shifted[tk.arange(len(labels)), labels]
@@ -556,8 +556,8 @@ class CrossEntropyByHand(Exercise):
         ),
         "log of stable shares": (
             _log_of_stable_shares,
-            "Where the right class gets nearly nothing, its share is rounded to 0, and the log of "
-            "0 is `-inf`. Never compute the share: take the log of the sum, and subtract.",
+            "If the probability of the right class is very small, it is rounded to 0, and the log "
+            "of 0 is `-inf`. Do not compute it: take the log of the sum, and subtract.",
         ),
         "one maximum for all rows": (
             _one_maximum_for_all,
@@ -567,8 +567,8 @@ class CrossEntropyByHand(Exercise):
         ),
         "wrong sign": (
             _wrong_sign,
-            "The sign is wrong. A share is at most 1 and its log at most 0; the loss is minus that "
-            "log.",
+            "The sign is wrong. A probability is at most 1, so its log is at most 0. The loss is "
+            "minus this log.",
         ),
         "the sum": (
             _sum_of_samples,
@@ -1197,8 +1197,8 @@ def _as_shares(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
 class AnotherAnswerEachTime(Exercise):
     """Another answer each time
 
-    This program loads a trained network and uses it. Asked twice about the same photo it gives two
-    different answers, and each answer drags a graph behind it. Repair both.
+    This program loads a trained network and uses it. For the same photo it gives a different
+    answer each time, and each answer keeps its graph. Repair both.
 
     **Input:** `state`, the saved state of a network with 8 hidden units: a dictionary from the
     names of its parameters to tensors; `x`, a float tensor of shape `[samples, inputs]`.
@@ -1231,8 +1231,8 @@ class AnotherAnswerEachTime(Exercise):
         ),
         "as shares": (
             _as_shares,
-            "You return shares that add up to 1. Return the scores as the network gives them, "
-            "without a softmax.",
+            "You return probabilities, whose sum is 1. Return the scores as the network gives "
+            "them, without a softmax.",
         ),
     }
 

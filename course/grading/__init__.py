@@ -1,23 +1,28 @@
 """Grading: from a folder that a learner handed in to points in nbgrader's gradebook.
 
-    intake       reads what was handed in, and repairs it by the instructor's notebook
-    sandbox      what a learner's process may see and do: namespaces, landlock, seccomp, limits
-    warm         the program that has imported everything and forks one process per submission
-    learner      runs in that process: the learner's cells, and the calls that checks ask for
-    wire         messages between the two sides: JSON and raw memory, bounded
-    values       what they say of values, and how these are rebuilt
-    session      the checker's end of the wire: start, ask, kill, start again
-    remote       an answer as the checker holds it
-    judge        plays a notebook against a session and decides, with the notebook's own checks
+A submission's way, in the order of the code:
+
+    batch        many submissions: which are new, retries, progress
+    intake       takes the bytes of a notebook out of a folder
+    workers      the worker processes of this machine; `worker` is their program
+    cluster      workers on other machines, by way of dask.distributed
+    judge        grades one submission; decides at each check
+    cells        runs its cells in sandboxed processes
+    session      the checker's side of a sandbox: start, ask, kill, start again
+    remote       an answer as the checker holds it; `asserts` are an instructor's plain checks
     result       what came out, as JSON
     clean        makes a learner's text and pictures harmless for whoever opens them
-    writer       the one writer of gradebook and autograded notebooks
-    batch        many submissions: workers, retries, progress
-    cluster      the same with workers on other machines, by way of dask.distributed
+    writer       the one writer of results, autograded notebooks and `gradebook`
+
+Around it:
+
+    agreement    whether definitions, notebooks and gradebook have the same points
+    nbgrader_way the same grading where nbgrader is asked: commands and buttons
     feedback     the pages that learners get back
-    overview     the report about a class, with `overview_page` and `similar`
+    class_report the report about a class, with `class_page`, `class_files` and `similar`
+    comments     one comment for all answers that are wrong in the same way
+    export       grades for Canvas, Moodle and Gradescope
     server       what a machine has for grading
 
-Only `warm`, `learner` and what they import run beside learners' code; definitions, expected values
-and seeds stay on this side of the wire.
+Learners' code runs in the folder `sandbox`; definitions, expected values and seeds stay here.
 """

@@ -9,21 +9,23 @@ points. So nobody is graded until all four agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
-from course import exercise
-from course.errors import CourseError
-from course.grading import intake
-from course.grading.intake import Source
+from course.grading import asserts
+from course.notebook import exercise, matching
+from course.notebook.matching import Source
+from course.shared.errors import CourseError
 
 MOST_NAMED = 5
 """Cells that differ which are named."""
+REFUSED = "Nothing was graded, because grades would be wrong. Run:"
 
 
-def points_in(notebook: Mapping[str, list[intake.Cell]]) -> dict[str, float]:
+def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
     """The graded cells of a notebook and their points, tasks that a person reads included."""
     found: dict[str, float] = {}
     for cell in notebook["cells"]:
-        name, marks = intake.grade_id(cell), cell["metadata"].get("nbgrader", {})
+        name, marks = matching.grade_id(cell), cell["metadata"].get("nbgrader", {})
         if name is not None and (marks.get("grade") or marks.get("task")):
             found[name] = float(marks.get("points", 0))
     return found
@@ -32,10 +34,12 @@ def points_in(notebook: Mapping[str, list[intake.Cell]]) -> dict[str, float]:
 def check_notebooks(source: Source) -> None:
     """Raises CourseError unless the notebooks have the exercises and points of the definitions.
 
+    The answer cells and the checks are also compared: their order, their kind, their names.
+
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
     released, solved = points_in(source.released), points_in(source.solved)
-    asked = {f"check-{intake.checked_exercise(it)}" for it in source.solved["cells"]}
+    asked = {f"check-{matching.checked_exercise(it)}" for it in source.solved["cells"]}
     called = {name: points for name, points in solved.items() if name in asked}
     defined = {
         f"check-{id}": float(it.points)
@@ -45,6 +49,49 @@ def check_notebooks(source: Source) -> None:
     command = f"course build {source.chapter}, then nbgrader generate_assignment {source.chapter}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
+    differ = _first_difference(_marked_cells(source.solved), _marked_cells(source.released))
+    if differ is not None:
+        raise CourseError(
+            f"The notebook with the answers and the released one do not agree on the cell "
+            f"{differ}: its place, its kind or the check in it. {REFUSED} {command}"
+        )
+    for id, it in exercise.load(source.chapter).items():
+        if f"check-{id}" in asked and not _has_answer_cell(source.solved, id, it.name):
+            raise CourseError(
+                f"The notebook with the answers has no cell {id} above its check that defines "
+                f"`{it.name}`, as its definition asks. {REFUSED} {command}"
+            )
+
+
+def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[str, ...]]:
+    """The cells that nbgrader has names for, in order: name, kind, which exercise is checked."""
+    return [
+        (
+            name,
+            cell["cell_type"],
+            str(matching.is_answer(cell)),
+            str(matching.checked_exercise(cell)),
+        )
+        for cell in notebook["cells"]
+        if (name := matching.grade_id(cell)) is not None
+    ]
+
+
+def _first_difference(one: list[tuple[str, ...]], other: list[tuple[str, ...]]) -> str | None:
+    """The name of the first cell in which two lists of cells differ; None if they are the same."""
+    pairs = zip_longest(one, other)
+    return next(((mine or its)[0] for mine, its in pairs if mine != its), None)
+
+
+def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
+    """Whether the answer cell of an exercise stands above its check and defines its name."""
+    for cell in notebook["cells"]:
+        if matching.grade_id(cell) == f"check-{id}":
+            return False
+        if matching.grade_id(cell) == id:
+            is_code = cell["cell_type"] == "code" and matching.is_answer(cell)
+            return is_code and name in matching.defined_names(cell["source"])
+    return False
 
 
 def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:
@@ -55,6 +102,35 @@ def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:
     command = f"nbgrader generate_assignment {source.chapter}"
     released = points_in(source.released)
     _same("The released notebook", released, "the gradebook", graded, command)
+
+
+def check_definitions(source: Source) -> None:
+    """Raises CourseError if a chapter's checks cannot be trusted.
+
+    That is if more than a tenth of the points hang on what only the learner's own process can see,
+    or if an instructor's plain check could be answered by other names than those of answers.
+    """
+    known = exercise.load(source.chapter)
+    points = sum(it.points for it in known.values())
+    inside = sum(it.points for it in known.values() if it.witness == "inside")
+    if inside > points / 10:
+        raise CourseError(
+            f"{inside:g} of {points:g} points of {source.chapter} are witnessed inside the "
+            f"learner's process, where they can be forged; a tenth may be."
+        )
+    for cell in source.released["cells"]:
+        if matching.is_check(cell) and matching.checked_exercise(cell) not in known:
+            _check_asserts(cell, source)
+
+
+def _check_asserts(cell: matching.Cell, source: Source) -> None:
+    solved = {cell["id"]: cell for cell in source.solved["cells"]}
+    try:
+        asserts.read(solved.get(cell["id"], cell)["source"], source.solved["cells"])
+    except asserts.Broken as problem:
+        raise CourseError(
+            f"The check {matching.grade_id(cell)} of {source.chapter} cannot be graded: {problem}."
+        ) from None
 
 
 def _same(
@@ -75,8 +151,7 @@ def _same(
     ]
     more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
     raise CourseError(
-        f"{one} and {other} do not agree on {', '.join(named)}{more}. Nothing was graded, because "
-        f"grades would be wrong. Run: {command}"
+        f"{one} and {other} do not agree on {', '.join(named)}{more}. {REFUSED} {command}"
     )
 
 

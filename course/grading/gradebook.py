@@ -27,7 +27,7 @@ from sqlalchemy import bindparam, func, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
-from course.errors import CourseError
+from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
     it.__table__ for it in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)
@@ -41,7 +41,7 @@ class ChapterEntries:
     """
 
     def __init__(self, root: Path, chapter: str, config: Config) -> None:
-        self._book = _opened(root, config)
+        self._book = opened(root, config)
         late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
         self._late = late(config=config)
         try:
@@ -53,17 +53,19 @@ class ChapterEntries:
                 f"nbgrader generate_assignment {chapter}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
-        self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
-        notebook = next(it for it in assignment.notebooks if it.name == chapter)
+        self._notebooks = {
+            notebook.id: notebook.name == chapter for notebook in assignment.notebooks
+        }
+        notebook = next(notebook for notebook in assignment.notebooks if notebook.name == chapter)
         graded = [*notebook.grade_cells, *notebook.task_cells]
         self.points = {it.name: float(it.max_score) for it in graded}
         """Points that each graded cell is worth."""
         self._graded = {it.id: it.name for it in graded}
         commented = [*notebook.solution_cells, *notebook.task_cells]
-        self._commented = {it.id: it.name for it in commented}
+        self._commented = {cell.id: cell.name for cell in commented}
         self.commented = frozenset(self._commented.values())
         """The cells that a person may say something about."""
-        self.tasks = frozenset(it.name for it in notebook.task_cells)
+        self.tasks = frozenset(cell.name for cell in notebook.task_cells)
         """Those of which a person reads what learners made elsewhere in the notebook."""
         self._book.db.commit()
 
@@ -147,7 +149,7 @@ class ChapterEntries:
             elif moment != before:
                 run(update(_ASSIGNMENT).where(_ASSIGNMENT.c.id == made).values(timestamp=moment))
         known = {} if found is None else dict(tuple(it) for it in run(_NOTEBOOKS, {"id": made}))
-        missing = [it for it in self._notebooks if it not in known]
+        missing = [notebook for notebook in self._notebooks if notebook not in known]
         for it in missing:
             row = {"notebook_id": it, "assignment_id": made}
             known[it] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]
@@ -206,11 +208,11 @@ def roster(root: Path, config: Config) -> list[str]:
     file = url.removeprefix("sqlite:///")
     if file != url and not Path(file).is_file():
         return []  # to ask would make one
-    with _opened(root, config) as book:
+    with opened(root, config) as book:
         return sorted(book.db.execute(select(_STUDENT.c.id)).scalars())
 
 
-def _opened(root: Path, config: Config) -> Gradebook:
+def opened(root: Path, config: Config) -> Gradebook:
     """The gradebook. Raises CourseError if it is locked, damaged or of another program."""
     url = _url(root, config)
     try:

@@ -1,8 +1,8 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
-The configuration puts `Unread`, `Intake` and `Judged` in the places of nbgrader's exporter and
-preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange. A button gives the
-points of `course grade`.
+The configuration puts `ReleasedNotebook`, `CheckSubmission` and `GradeInSandbox` in the places of
+nbgrader's exporter and preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange.
+A button gives the points of `course grade`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course import extras, files, paths
-from course.errors import CourseError
-from course.grading import agreement, batch, intake, judge
-from course.grading.batch import Hand, Job
+from course.grading import agreement, batch, intake, judge, workers
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Handed, Refused, Source
+from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import remove
+from course.grading.workers import Job, Worker
 from course.grading.writer import autograded, result_file, stored
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
+from course.sandbox.profiles import Limits
+from course.shared import extras, files, paths
+from course.shared.errors import CourseError
 
 _log = logging.getLogger("nbgrader")
 SECRET = "submission_secret.txt"
@@ -43,13 +45,13 @@ TOLERANCE = timedelta(minutes=5)
 """How far a learner's own note of the time may lie before the moment that the server noted."""
 
 
-class Unread(NotebookExporter):
+class ReleasedNotebook(NotebookExporter):
     """Reads the released notebook in place of a submission, whatever that is: broken, or absent."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **more: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The notebook of this file; `Judged` reads what was handed in."""
+        """The notebook of this file; `GradeInSandbox` reads what was handed in."""
         root = paths.course_root()
         if root / "course" / "submitted" in Path(filename).parents:
             filename = str(paths.notebook_in(paths.notebooks(root), Path(filename).parent.name))
@@ -57,11 +59,11 @@ class Unread(NotebookExporter):
         return found
 
 
-class Intake(NbGraderPreprocessor):
+class CheckSubmission(NbGraderPreprocessor):
     """In the place of all that nbgrader does to a submission before it runs it: nothing is run."""
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The released notebook; `Judged` fills it from the submission itself."""
+        """The released notebook; `GradeInSandbox` fills it from the submission itself."""
         extras.needed("nh3", "teach", "Grading")
         learner, chapter = (str(resources["nbgrader"][it]) for it in ("student", "assignment"))
         why = batch.why_not(paths.course_root() / "course" / "submitted" / learner, chapter)
@@ -69,14 +71,14 @@ class Intake(NbGraderPreprocessor):
             raise CourseError(f"{learner!r} is not graded: {why}.")
         source = _source(chapter)
         agreement.check_notebooks(source)
-        judge.check_definitions(source)
+        agreement.check_definitions(source)
         entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
         with contextlib.closing(entries):
             agreement.check_gradebook(source, entries.points)
         return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
 
 
-class Judged(NbGraderPreprocessor):
+class GradeInSandbox(NbGraderPreprocessor):
     """In the place of nbgrader's Execute: the sandbox and the checker."""
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -95,48 +97,48 @@ class Judged(NbGraderPreprocessor):
 def _result(root: Path, learner: str, chapter: str) -> Result:
     source = _source(chapter)
     folder = root / "course" / "submitted" / learner / chapter
-    handed = batch.taken_in(learner, folder, source)
-    result = handed if isinstance(handed, Result) else _graded(root, source, handed)
+    submission = batch.taken_in(learner, folder, source)
+    result = submission if isinstance(submission, Result) else _graded(root, source, submission)
     files.write(result_file(root, learner, chapter), result.to_json())
     return result
 
 
-def _graded(root: Path, source: Source, handed: Handed) -> Result:
+def _graded(root: Path, source: Source, submission: Submission) -> Result:
     """The result of one submission, from a worker that stays for the next one."""
-    job = Job(handed, judge.seed_of(batch.secret_of(root), handed))
+    job = Job(submission, judge.seed_of(batch.secret_of(root), submission))
     profile = batch.profile_for()
-    earlier = stored(root, handed.learner, handed.chapter)
+    earlier = stored(root, submission.learner, submission.chapter)
     if earlier is not None and batch.is_of(earlier, job, source, profile):
         return earlier
-    result = batch.one(_hand(source.chapter, source.digest, profile), job)
+    result = workers.one(_worker(source.chapter, source.digest, profile), job)
     if result.status == "ungraded":  # nbgrader enters no grade for it
         raise batch.Ungraded([], [result], 0)
     return result
 
 
 @cache
-def _hand(chapter: str, digest: str, profile: str) -> Hand:
-    hand = Hand(0, _source(chapter), profile, Limits())
-    atexit.register(hand.close)
-    return hand
+def _worker(chapter: str, digest: str, profile: str) -> Worker:
+    worker = Worker(0, _source(chapter), profile, Limits())
+    atexit.register(worker.close)
+    return worker
 
 
 def _source(chapter: str) -> Source:
-    return intake.source_of(paths.course_root(), chapter)
+    return matching.source_of(paths.course_root(), chapter)
 
 
 def before(assignment: str, student: str, notebooks: list[str]) -> None:
-    """What nbgrader is told of a submission: no links, and a notebook under the chapter's name."""
+    """What nbgrader sees of a submission: no links, and a notebook under the chapter's name."""
     without_links(assignment, student, notebooks)
-    folders = {Path(it).parent for it in notebooks}
+    folders = {Path(notebook).parent for notebook in notebooks}
     named = [str(it / f"{it.name}.ipynb") for it in folders]
     if not set(named) & set(notebooks):
-        notebooks[:] = named  # nbgrader skips every other name; `Judged` finds it
+        notebooks[:] = named  # nbgrader skips every other name; `GradeInSandbox` finds it
 
 
 def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
     """Remove from the folders of submissions what nbgrader would follow, wait for or fail at."""
-    for folder in {Path(it).parent for it in notebooks}:
+    for folder in {Path(notebook).parent for notebook in notebooks}:
         waiting = [(folder, 0)]
         while waiting:
             path, depth = waiting.pop()
@@ -149,14 +151,7 @@ def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
                 elif not entry.is_file(follow_symlinks=False):
                     _log.warning("%r is a link or no file; it was removed.", entry.path)
                     Path(entry.path).unlink()
-        noted = folder / "timestamp.txt"
-        try:
-            parse_utc(noted.read_text(encoding="utf-8").strip())
-        except FileNotFoundError:
-            pass
-        except Exception:  # whatever dateutil makes of the 30th of February
-            _log.warning("%s names no moment; it was renamed.", noted)
-            noted.rename(noted.with_suffix(".unreadable"))
+        intake.set_aside_timestamp(folder)
 
 
 class Collect(ExchangeCollect):
@@ -172,7 +167,7 @@ class Collect(ExchangeCollect):
     def init_src(self) -> None:
         """Find the submission of each learner that is to be collected."""
         super().init_src()
-        self.src_records = [it for it in self.src_records if it["username"]]
+        self.src_records = [record for record in self.src_records if record["username"]]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         name = Path(path).name
@@ -182,7 +177,7 @@ class Collect(ExchangeCollect):
 
     def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Of the submissions in one learner's name those that are the learner's, newest first."""
-        own = [it for it in records if self._is_own(it)]
+        own = [record for record in records if self._is_own(record)]
         found: list[dict[str, Any]] = super()._sort_by_timestamp(own)
         return found or [{**records[0], "username": ""}]
 
@@ -249,11 +244,11 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         super().copy_files()
         for page in pages:
             secret = (page.parent / SECRET).read_text(encoding="ascii")
-            handed = page.parents[3] / "submitted" / page.parts[-3] / chapter
+            submitted = page.parents[3] / "submitted" / page.parts[-3] / chapter
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"
             )
-            for other in sorted(handed.glob("*.ipynb"))[: intake.MOST_NAMED]:
+            for other in sorted(submitted.glob("*.ipynb"))[: intake.MOST_NAMED]:
                 if other.stem != chapter and released.is_file():
                     name = notebook_hash(secret=secret, notebook_id=other.stem)
                     shutil.copy(released, released.with_name(f"{name}.html"))

@@ -29,31 +29,29 @@ from typing import Any
 import numpy as np
 
 import tensorkit
-from course.errors import CourseError
-from course.grading import sandbox
-from course.grading.wire import Closed, Message, Wire, WireError
+from course.sandbox import profiles
+from course.sandbox.wire import Closed, Message, Wire, WireError
+from course.shared.errors import CourseError
 
 COURSE_FILES = (
-    "errors.py",
-    "plain.py",
-    "limited.py",
-    "quiet.py",
-    "history.py",
-    "tracebacks.py",
-    "engine_parts.py",  # chapter 10: what its learners' functions call
-)
-GRADING_FILES = (
-    "__init__.py",
-    "linux.py",
-    "seccomp.py",
-    "landlock.py",
-    "namespaces.py",
-    "sandbox.py",
-    "wire.py",
-    "values.py",
-    "shell.py",
-    "learner.py",
-    "warm.py",
+    "shared/errors.py",
+    "notebook/plain.py",
+    "notebook/limited.py",
+    "notebook/quiet.py",
+    "notebook/history.py",
+    "notebook/tracebacks.py",
+    "engine/__init__.py",  # chapter 10: what its learners' parts stand among
+    "engine/assembly.py",
+    "sandbox/linux.py",
+    "sandbox/seccomp.py",
+    "sandbox/landlock.py",
+    "sandbox/namespaces.py",
+    "sandbox/profiles.py",
+    "sandbox/wire.py",
+    "sandbox/values.py",
+    "sandbox/shell.py",
+    "sandbox/learner.py",
+    "sandbox/warm.py",
 )
 """What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
 
@@ -85,9 +83,9 @@ class Warm:
     """
 
     def __init__(
-        self, profile: str, limits: sandbox.Limits | None = None, *, number: int = 0
+        self, profile: str, limits: profiles.Limits | None = None, *, number: int = 0
     ) -> None:
-        self.profile, self.limits = profile, limits or sandbox.Limits()
+        self.profile, self.limits = profile, limits or profiles.Limits()
         _sweep()
         self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
@@ -95,7 +93,11 @@ class Warm:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()  # what it wrote may be why there is no room
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -118,7 +120,7 @@ class Warm:
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         begin = (
             f"import sys; sys.path.insert(0, {str(stage)!r}); "
-            "from course.grading.warm import main; main()"
+            "from course.sandbox.warm import main; main()"
         )
         with (self.folder / "warm.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -156,12 +158,13 @@ class Warm:
 
         Raises MachineFault unless it says that it runs under the limits it is given.
         """
+        self._check_room()
         for is_last in (False, True):
             if self._process is None:
                 self.start()
             mine, its = socket.socketpair()
             home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
-            if os.getuid() == 0 and self.profile == sandbox.LANDLOCK:
+            if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
                 os.chown(home, FIRST_UID + self._number, -1)
             try:
                 socket.send_fds(self._control, [home.encode()], [its.fileno()])
@@ -178,6 +181,15 @@ class Warm:
             finally:
                 its.close()
         raise AssertionError
+
+    def _check_room(self) -> None:
+        """Raises MachineFault where a learner's write could fail for want of room on this disk."""
+        has_own_size = self.profile == profiles.NAMESPACES
+        if not has_own_size and shutil.disk_usage(self.folder).free < self.limits.written:
+            raise MachineFault(
+                f"{self.folder.parent} has less room than the {self.limits.written >> 20} MB that "
+                "a submission may write. Make room there, or set TMPDIR to a folder elsewhere"
+            )
 
     @property
     def is_gone(self) -> bool:
@@ -271,7 +283,7 @@ class Session:
         self.warm, self.pid, self.home = warm, pid, home
         self.deadline = float("inf")
         """When the submission's time is up, by the monotonic clock."""
-        has_no_size = warm.profile != sandbox.NAMESPACES
+        has_no_size = warm.profile != profiles.NAMESPACES
         self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
         self._asked = int.from_bytes(os.urandom(6), "big")
         self._ended_for_memory = ended_for_memory()
@@ -282,7 +294,7 @@ class Session:
         said: Message = {}
         with contextlib.suppress(Closed, WireError, TimeoutError):
             said, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
-        wrong = said.get("problem") or sandbox.refused_hello(
+        wrong = said.get("problem") or profiles.refused_hello(
             said, self.warm.profile, self.warm.limits
         )
         if wrong is not None:
@@ -339,7 +351,7 @@ class Session:
         except (Closed, WireError):
             is_gone = self.warm.is_gone
             status = self.end()
-            if is_gone and self.warm.profile != sandbox.UNSAFE:  # there learners can do that
+            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can do that
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
@@ -438,14 +450,12 @@ def _why(problem: OSError) -> str:
 
 def _lay_out(stage: Path) -> None:
     """The packages `tensorkit` and `course` as they exist in the sandbox."""
-    here = Path(__file__).parent
-    (stage / "course" / "grading").mkdir(parents=True)
+    course = Path(__file__).parents[1]
     shutil.copytree(Path(tensorkit.__path__[0]), stage / "tensorkit")
-    shutil.copy2(here / "sandboxed.py", stage / "course" / "__init__.py")
     for name in COURSE_FILES:
-        shutil.copy2(here.parent / name, stage / "course" / name)
-    for name in GRADING_FILES:
-        shutil.copy2(here / name, stage / "course" / "grading" / name)
+        (stage / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(course / name, stage / "course" / name)
+    shutil.copy2(course / "sandbox" / "sandboxed.py", stage / "course" / "__init__.py")
     for path in (stage, *stage.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -454,12 +464,12 @@ def _lay_out(stage: Path) -> None:
 def environment() -> tuple[str, ...]:
     """The files and folders of this machine that the sandbox shows: Python and its libraries."""
     found = [entry for folder in _standard_library() for entry in _entries(folder)]
-    found += [str(it) for it in _distributions()]
+    found += [str(distribution) for distribution in _distributions()]
     found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
     shared = Path(sys.base_prefix, "lib")
     if shared.is_dir():
-        found += [str(it) for it in shared.glob("*.so*")]
-    return tuple(dict.fromkeys(it for it in found if Path(it).exists()))
+        found += [str(path) for path in shared.glob("*.so*")]
+    return tuple(dict.fromkeys(path for path in found if Path(path).exists()))
 
 
 def _standard_library() -> list[Path]:
@@ -471,7 +481,7 @@ def _standard_library() -> list[Path]:
 def _entries(folder: Path) -> list[str]:
     """What lies in a folder of the standard library; its site-packages may hold this course."""
     left_out = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3")
-    return [str(it) for it in sorted(folder.iterdir()) if it.name not in left_out]
+    return [str(path) for path in sorted(folder.iterdir()) if path.name not in left_out]
 
 
 @cache
@@ -488,15 +498,15 @@ def _distributions() -> list[Path]:
         except importlib.metadata.PackageNotFoundError:
             continue  # needed elsewhere, or under another Python
         tops = {Path(it.parts[0]) for it in distribution.files or ()}
-        found += [Path(str(distribution.locate_file(it))) for it in tops if it.name != ".."]
+        found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
         needed = [it for it in distribution.requires or () if "extra ==" not in it]
         wanted += [re.split(r"[^\w.-]", it, maxsplit=1)[0] for it in needed]
     left_out = ("bin", "__pycache__", "share", "include")
-    return sorted({it for it in found if it.name not in left_out})
+    return sorted({path for path in found if path.name not in left_out})
 
 
 def _import_path() -> list[str]:
     """`sys.path` in the sandbox: the standard library and the environment, no current folder."""
     standard = [it / name for it in _standard_library() for name in ("", "lib-dynload")]
-    packages = [it.parent for it in _distributions()]
+    packages = [distribution.parent for distribution in _distributions()]
     return list(dict.fromkeys(str(it) for it in [*standard, *packages]))

@@ -25,11 +25,12 @@ from typing import Any
 
 from traitlets.config import Config
 
-from course import files
-from course.errors import CourseError
 from course.grading import agreement, clean, intake
-from course.grading.intake import Cell, Source
 from course.grading.result import Graded, Result
+from course.notebook import matching
+from course.notebook.matching import Cell, Source
+from course.shared import files
+from course.shared.errors import CourseError
 
 
 def graded_folder(root: Path) -> Path:
@@ -85,17 +86,21 @@ class Writer:
         text = result.to_json()
         file = result_file(self.root, result.learner, result.chapter)
         return (
-            _holds(self._marker(result), _hash(text))
+            _holds(self._marker(result), _hash(text) + self._page_hash(result))
             and _holds(file, text)  # it may have been damaged since
-            and self._notebook_file(result).is_file()
             and self._is_entered(result)
         )
+
+    def _page_hash(self, result: Result) -> str:
+        file = self._notebook_file(result)
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
     def _is_entered(self, result: Result) -> bool:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
         found = self._entries.scores.get(result.learner, {})
         return all(
-            it.cell in found and found[it.cell] == it.report.score for it in result.exercises
+            exercise.cell in found and found[exercise.cell] == exercise.report.score
+            for exercise in result.exercises
         )
 
     def apply(self, result: Result) -> None:
@@ -109,7 +114,7 @@ class Writer:
             files.write(beside, json.dumps({k: round(v, 4) for k, v in result.timings.items()}))
         self._write_notebook(result)
         self._grade(result)
-        files.write(self._marker(result), _hash(text))
+        files.write(self._marker(result), _hash(text) + self._page_hash(result))
 
     def _marker(self, result: Result) -> Path:
         return result_file(self.root, result.learner, result.chapter).with_suffix(".applied")
@@ -143,16 +148,18 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {intake.grade_id(it): it for it in result.notebook.get("cells", [])}
-        graded = {it.cell: it.report.score for it in result.exercises}
+        cells = {matching.grade_id(it): it for it in result.notebook.get("cells", [])}
+        graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
         names = {*entries.points, *entries.commented}
-        unchanged = {it for it in names if self._is_unchanged(cells.get(it))}
+        unchanged = {name for name in names if self._is_unchanged(cells.get(name))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
-        scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.points}
+        scores = {
+            name: graded.get(name, 0.0 if name in unchanged else None) for name in entries.points
+        }
         silent = unchanged if result.status == "graded" else set()
-        comments = {it: "No response." if it in silent else None for it in entries.commented}
+        comments = {cell: "No response." if cell in silent else None for cell in entries.commented}
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
@@ -182,12 +189,12 @@ def autograded(result: Result, source: Source) -> str:
 
 def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: ours where it is ours, clean where it is the learner's."""
-    graded = {it.cell: it for it in result.exercises}
+    graded = {exercise.cell: exercise for exercise in result.exercises}
     theirs = result.notebook.get("cells", [])
     if result.status != "graded":
-        theirs = [dict(it) for it in source.released["cells"]]
+        theirs = [dict(cell) for cell in source.released["cells"]]
     room = clean.Room()
-    cells = [_written(it, source, graded, room) for it in theirs]
+    cells = [_written(cell, source, graded, room) for cell in theirs]
     note = _note(result)
     return {
         "cells": ([note] if note else []) + cells,
@@ -225,7 +232,7 @@ def _outputs(
     graded: Mapping[str, Graded],
     room: clean.Room,
 ) -> list[clean.Output]:
-    found = graded.get(str(intake.grade_id(cell)))
+    found = graded.get(str(matching.grade_id(cell)))
     if found is not None:
         data = {"text/plain": repr(found.report), "text/html": found.report.html()}
         return [

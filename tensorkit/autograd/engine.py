@@ -5,7 +5,8 @@ it will ever receive come from younger ones, so they have arrived. What is under
 dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a backward inside a hook
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
-A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded.
+A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded. While
+a mode is on, or a kernel of the user's is registered, formulas get tensors, so that both see all.
 Gradients of leaves are collected until the end and only then added to ``.grad``.
 """
 
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.autograd.grad_mode import enable_grad, state
+from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
-from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
+from tensorkit.autograd.node import OUTPUT, Hooks, Node, Outputs, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
+from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
@@ -199,6 +201,8 @@ class _Run:
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
+        # gradients are arrays all the same, and tensors while an operation runs
+        self.shows = not create_graph and computes_on_tensors()
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
         self.private: set[Any] = set()  # those whose sum is an array of this run's own
@@ -207,7 +211,8 @@ class _Run:
     def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
-        state.grad, state.on_arrays = self.create_graph, not self.create_graph
+        state.grad = self.create_graph
+        state.on_arrays = not (self.create_graph or self.shows)
         try:
             for edge, gradient in starts:
                 self.pending[edge] = self._sum(edge, self.pending.get(edge), gradient)
@@ -245,11 +250,12 @@ class _Run:
                     continue
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
-            if node.rule.is_part and not self.create_graph:
+            if node.rule.is_part and not (self.create_graph or self.shows):
                 values = self._added_to_part(node, gradient)
             else:
+                gradients = self._shown_gradients if self.shows else node.rule.gradients
                 try:
-                    values = node.rule.gradients(node, gradient, self.create_graph)
+                    values = gradients(node, gradient, self.create_graph)
                 except (TypeError, ValueError):
                     _refuse_moved(node)
                     raise
@@ -270,18 +276,28 @@ class _Run:
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private:
+                elif edge in private and not self.shows:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not self.keep:
                 node.release()
 
+    def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
+        """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
+        if gradient.__class__ is Outputs or node.rule is OUTPUT:
+            return node.rule.gradients(node, gradient, as_tensors)
+        found = node.rule.gradients(node, _as_tensor(gradient), True)
+        return [x._array if isinstance(x, TensorBase) else x for x in found]
+
     def _sum(self, edge: Any, have: Any, value: Any) -> Any:
         """The sum of the first two gradients of an edge, to which all others are added."""
         if have is None:
             return value
-        total = have + value
+        if self.shows and value.__class__ is not Outputs:
+            total = (_as_tensor(have) + _as_tensor(value))._array
+        else:
+            total = have + value
         if total.__class__ is not Outputs and not self.create_graph:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
@@ -293,7 +309,9 @@ class _Run:
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
-            value = reductions.sum_to_shape(value, to=model.shape)
+            x = _as_tensor(value) if self.shows else value
+            x = reductions.sum_to_shape(x, to=model.shape)
+            value = x._array if self.shows else x
         if self.create_graph:
             dtype = of_numpy(model.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
@@ -332,7 +350,7 @@ class _Run:
         if self.create_graph:
             return self.found[edge]
         gradient = self._owned(edge)
-        return base.new(base.contiguous(gradient, device_of_array(gradient)))
+        return _as_tensor(gradient)
 
     def accumulate(self, leaf: Tensor) -> None:
         """Add what was found to the ``.grad`` of a leaf, and call the hooks that wait for it."""
@@ -340,6 +358,9 @@ class _Run:
         if self.create_graph:
             with enable_grad():
                 leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
+        elif have is not None and self.shows:
+            with no_grad():
+                have += _as_tensor(self.found[leaf])
         elif have is not None:
             without_warnings(have._xp.add, have._array, self.found[leaf], out=have._array)
             storage = base.storage_of(have)
@@ -367,6 +388,11 @@ class _Run:
 
 
 _ndarray = np.ndarray
+
+
+def _as_tensor(gradient: Any) -> Tensor:
+    """A gradient for an operation on tensors."""
+    return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:

@@ -19,6 +19,7 @@ from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
+from tensorkit.dispatch_mode import PASSES_ON
 from tensorkit.errstate import direct_path
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
@@ -92,7 +93,7 @@ class Origin:
         if call is not None:
             self.operation, self.file, self.line = call.operation, call.file, call.line
             self._inputs = tuple([_noted(x)._used(x) for x in inputs])
-            self._why = _why_untracked(self.operation, inputs, tensor)
+            self._why = why_untracked(self.operation, inputs, tensor)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -154,7 +155,8 @@ def _user_frame() -> tuple[FrameType, FrameType]:
     """The innermost frame of the user's code, and that of the function it called."""
     callee = frame = sys._getframe(1)
     while frame.f_back is not None and is_ours(frame):
-        if not frame.f_code.co_name.startswith("<"):  # a comprehension belongs to its function
+        code = frame.f_code  # a comprehension belongs to its function
+        if not (code.co_name.startswith("<") or code is PASSES_ON):
             callee = frame
         frame = frame.f_back
     return frame, callee
@@ -204,7 +206,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     return _BETTER_NAMES.get(plain, plain)
 
 
-def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
+def why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
     if operation in ("detach", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):

@@ -17,6 +17,7 @@ from tensorkit.autograd.inplace import check_write, view, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops import copying, inplace, views
@@ -35,14 +36,20 @@ _VIEWS = frozenset((int, slice, type(None), type(...)))
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
     found = _view_at_once(x, index)
-    if found is not None:
-        return found
+    return _read_slowly(x, index) if found is None else found
+
+
+def _slowly(x: Tensor, index: Any) -> Tensor:
     picks: Picks = {}
     target = _viewed(x, index, picks)
     if picks:
         arrays = _as_arrays(target, picks)
         return take(target, index=arrays if target._node is None else _own(arrays))
     return views.alias(x) if target is x else target
+
+
+_slowly.__name__ = "getitem"  # as modes call it
+_read_slowly = seen_by_modes(_slowly)
 
 
 def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
@@ -73,6 +80,7 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
     return view(x, shown, rule, values)
 
 
+@seen_by_modes
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
     is_tensor = isinstance(value, TensorBase)
@@ -324,6 +332,7 @@ def _checked_number(dtype: DType, value: Any) -> Any:
     return value
 
 
+@seen_by_modes
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector; they broadcast.
 
@@ -339,6 +348,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 # Whole tensors
 
 
+@seen_by_modes
 def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     """Write the values of ``source`` into ``input``; they are broadcast and cast.
 
@@ -365,11 +375,13 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     return _written(input, source._array, source, "copy", node)
 
 
+@seen_by_modes
 def zero_(input: Tensor) -> Tensor:
     """Set every element of ``input`` to zero."""
     return _written(input, stored(0, input.dtype), 0, "zero", "ZeroBackward0")
 
 
+@seen_by_modes
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element of ``input`` to one value: a number or a 0-d tensor."""
     if isinstance(value, TensorBase):

@@ -655,11 +655,6 @@ def test_the_state_of_an_optimizer_whose_parameters_moved_says_how_it_follows():
             assert net.weight.tolist() != before
 
 
-def test_a_type_tells_the_device_too():
-    with tk.cuda.simulate():
-        x, y = tk.ones(1), tk.ones(1, dtype=tk.float64, device="cuda")
-
-
 @pytest.mark.parametrize(
     "args", [("float32", "float64"), ("cpu", "cpu"), ("cpu", "float64", "cpu")]
 )

@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, PIXELS, ROOT, Class, KeptWorker, School, cell_of, put_first
 
-from course import cli
-from course.errors import CourseError
-from course.grading import batch, nbgrader_way, sandbox
+from course.authoring.release import nbgrader_config
+from course.cli import commands
+from course.grading import batch, nbgrader_way, workers
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.writer import Writer, result_file, stored
-from course.release import nbgrader_config
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
-PROFILE = sandbox.best()
+PROFILE = profiles.best()
 pytestmark = [
     pytest.mark.skipif(PROFILE is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
@@ -55,7 +56,16 @@ def test_a_batch_with_everything_in_it_reaches_everybody(
     school.submit("ivy", b"", name="notes.txt")
     (school.submit("jo", honest) / "link").symlink_to("/etc/passwd")
     results = grade(school, workers=2)
-    scores = {"ada": 20, "bob": 6, "eve": 0, "fay": 20, "gil": 20, "hal": 20, "ivy": 0, "jo": 20}
+    scores = {
+        "ada": 20,
+        "bob": PIXELS,
+        "eve": 0,
+        "fay": 20,
+        "gil": 20,
+        "hal": 20,
+        "ivy": 0,
+        "jo": 20,
+    }
     assert {name: it.score for name, it in results.items()} == scores
     assert school.scores() == scores
     assert results["eve"].status == results["ivy"].status == "refused"
@@ -71,7 +81,7 @@ def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: byt
         school.submit(name, half)
     (school.root / "course" / "submitted" / "eve").symlink_to("bob")
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
     sentences = batch.left_out(school.root, CHAPTER)
     assert [it.partition(": ")[2] for it in sentences] == [
         "it is a link.",
@@ -105,10 +115,10 @@ def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
-    def hand(chapter: str, digest: str, profile: str) -> batch.Hand:
-        return batch.Hand(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
+    def worker(chapter: str, digest: str, profile: str) -> workers.Worker:
+        return workers.Worker(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
 
-    monkeypatch.setattr(nbgrader_way, "_hand", hand)
+    monkeypatch.setattr(nbgrader_way, "_worker", worker)
     monkeypatch.setenv("COURSE_ROOT", str(school.root))
     school.submit("ada", honest, name="ada (2).ipynb")
     school.submit("bob", honest[:5000])
@@ -162,7 +172,7 @@ def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
         with pytest.raises(CourseError, match=r"cannot be opened .* locked"):
             grade(school)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
 
 
 def test_a_regrade_gives_the_same_bytes(school: School, half: bytes) -> None:
@@ -213,7 +223,7 @@ def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
         next(it for it in entry.comments if it.name == "pixels").manual_comment = "Well done."
         book.db.commit()
     grade(school, force=True)
-    assert school.scores() == {"bob": 6 + 1 + 4.5}
+    assert school.scores() == {"bob": PIXELS + 1 + 4.5}
     with school.gradebook() as book:
         entry = book.find_submission_notebook(CHAPTER, CHAPTER, "bob")
         assert next(it for it in entry.comments if it.name == "pixels").comment == "Well done."
@@ -283,16 +293,16 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed = []
-    take = KeptHand.take
+    take = KeptWorker.take
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        if job.handed.learner == "bob" and not killed:
-            assert hand._process is not None
-            hand._process.send_signal(signal.SIGKILL)
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        if job.submission.learner == "bob" and not killed:
+            assert worker._process is not None
+            worker._process.send_signal(signal.SIGKILL)
             killed.append(job)
 
-    monkeypatch.setattr(KeptHand, "take", take_and_kill)
+    monkeypatch.setattr(KeptWorker, "take", take_and_kill)
     for name in ("ada", "bob", "eve"):
         school.submit(name, honest)
     grade(school, workers=2)
@@ -303,21 +313,21 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
 def test_a_submission_that_kills_workers_is_set_aside(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = KeptHand.take
+    take = KeptWorker.take
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        if job.handed.learner == "bob":
-            assert hand._process is not None
-            hand._process.send_signal(signal.SIGKILL)
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        if job.submission.learner == "bob":
+            assert worker._process is not None
+            worker._process.send_signal(signal.SIGKILL)
 
-    monkeypatch.setattr(KeptHand, "take", take_and_kill)
+    monkeypatch.setattr(KeptWorker, "take", take_and_kill)
     for name in ("ada", "bob", "eve"):
         school.submit(name, honest)
     results = grade(school)
     assert results["bob"].status == "set aside"
     assert school.scores() == {"ada": 20, "bob": 0, "eve": 20}
-    monkeypatch.setattr(KeptHand, "take", take)
+    monkeypatch.setattr(KeptWorker, "take", take)
     grade(school)  # it is tried again
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
@@ -337,7 +347,7 @@ def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
         with pytest.raises(KeyboardInterrupt):
             grade(school)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
     assert not list((school.root / "course" / "autograded" / "bob").glob(".*"))
 
 
@@ -357,7 +367,7 @@ def test_ctrl_c_is_told_what_is_kept(
 
     monkeypatch.setattr(Writer, "apply", stopped)
     with pytest.raises(CourseError, match=r"Graded and kept: 1 of 2\. The same command goes on\."):
-        cli.app(["grade", CHAPTER], standalone_mode=False)
+        commands.app(["grade", CHAPTER], standalone_mode=False)
 
 
 def test_whom_the_gradebook_did_not_know_is_named(
@@ -367,7 +377,7 @@ def test_whom_the_gradebook_did_not_know_is_named(
         book.add_student("ann")
     for name in ("ann", "amn"):
         school.submit(name, half)
-    cli.app(["grade", CHAPTER], standalone_mode=False)
+    commands.app(["grade", CHAPTER], standalone_mode=False)
     said = capsys.readouterr().out
     assert "New in the gradebook: amn. Is a name mistyped?" in said
     # what stays in autograded/ makes every later generate_feedback fail
@@ -445,7 +455,7 @@ def test_without_a_sandbox_nothing_is_graded(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"No {profile} here.")
+    monkeypatch.setattr(profiles, "why_not", lambda profile: f"No {profile} here.")
     with pytest.raises(CourseError, match="--unsafe"):
         grade(school)
     assert school.scores() == {}
@@ -482,7 +492,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from course.grading import batch
-from course.release import nbgrader_config
+from course.authoring.release import nbgrader_config
 
 root, chapter = {root!r}, {chapter!r}
 it = os.environ

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 import tempfile
 import time
@@ -13,9 +14,10 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
 
-from course import cli, doctor
-from course.grading import linux, sandbox, server
-from course.grading.intake import Source
+from course.cli import commands, doctor
+from course.grading import server
+from course.notebook.matching import Source
+from course.sandbox import linux, profiles
 
 ID = "pixels"
 
@@ -115,6 +117,33 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (f"check-{ID}", "{}"),
+        ("checkerboard", "{}"),
+        ("private-copy", "{}"),
+        (None, "if True:\n    {}"),
+        (None, "{name}: object = None"),
+    ],
+)
+def test_an_answer_that_grading_does_not_find_is_named(
+    klass: Class, source: Source, tmp_path: Path, place: str | None, line: str
+) -> None:
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    written, answer["source"] = answer["source"], source.by_id[answer["id"]]["source"]
+    (name,) = re.findall(r"^def (\w+)", written, re.MULTILINE)
+    text = line.format(written.replace("\n", "\n    ") if "\n" in line else written, name=name)
+    if place is None:
+        notebook = put_first(notebook, text)
+    else:
+        cell_of(notebook, place)["source"] += "\n" + text
+    wrong = [it for it in said(tmp_path, notebook) if it.startswith("wrong")]
+    assert len(wrong) == 1
+    assert f"belongs into the cell {ID}. Move it there" in wrong[0]
+
+
 def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:
     notebook = klass.honest()
     mine = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
@@ -155,16 +184,16 @@ def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
 ) -> None:
     school.submit("ada", klass.honest())
     school.submit("bob", put_first(klass.honest(), "while True: pass"))
-    cli.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
+    commands.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
     assert capsys.readouterr().out == f"{CHAPTER}, ada: nothing is wrong.\n"
-    assert cli.app(["doctor", "--submitted"], standalone_mode=False) == 1
+    assert commands.app(["doctor", "--submitted"], standalone_mode=False) == 1
     told = capsys.readouterr().out
     assert "bob:\n  wrong" in told
     assert told.endswith(f"{CHAPTER}: 2 submissions, 1 with something wrong, 0 with remarks.\n")
     assert "ada" not in told
 
 
-@pytest.mark.skipif(sandbox.best() != sandbox.NAMESPACES, reason="needs namespaces")
+@pytest.mark.skipif(profiles.best() != profiles.NAMESPACES, reason="needs namespaces")
 def test_namespaces_in_which_nothing_can_be_mounted_are_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -173,14 +202,14 @@ def test_namespaces_in_which_nothing_can_be_mounted_are_none(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(linux, "tmpfs", refuses)
-    assert "not permitted" in (sandbox.why_not(sandbox.NAMESPACES) or "")
-    assert sandbox.best() in (sandbox.LANDLOCK, None)
+    assert "not permitted" in (profiles.why_not(profiles.NAMESPACES) or "")
+    assert profiles.best() in (profiles.LANDLOCK, None)
 
 
 def test_a_server_without_namespaces_is_told_what_to_ask_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"The kernel refuses {profile}.")
+    monkeypatch.setattr(profiles, "why_not", lambda profile: f"The kernel refuses {profile}.")
     text = "\n".join(server.examine())
     assert "Nothing is graded on this machine" in text
     assert "Ask your administrator" in text

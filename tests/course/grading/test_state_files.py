@@ -11,17 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, School
+from classroom import CHAPTER, LIMITS, PIXELS, ROOT, School
 
-from course.errors import CourseError
-from course.grading import batch, overview, sandbox
+from course.authoring.release import nbgrader_config
+from course.grading import batch, class_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
-from course.release import nbgrader_config
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 pytestmark = [
-    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
 ]
 
@@ -84,6 +85,16 @@ def test_a_secret_that_is_none_is_refused(
     assert school.scores() == {}
 
 
+def test_a_damaged_autograded_notebook_is_written_again(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    grade(school)
+    file = school.root / "course" / "autograded" / "bob" / CHAPTER / f"{CHAPTER}.ipynb"
+    before = file.read_bytes()
+    noise(file)
+    grade(school)
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize("suffix", [".json", ".applied"])
 @pytest.mark.parametrize("change", [emptied, noise])
 def test_what_is_damaged_is_written_again(
@@ -96,10 +107,10 @@ def test_what_is_damaged_is_written_again(
     change(file)
     if suffix == ".json":
         with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
-            overview.write(school.root, CHAPTER, config=nbgrader_config())
+            class_files.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
 
 
 @pytest.mark.parametrize("suffix", [".json", ".applied"])
@@ -112,20 +123,29 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
     folder(file)
     with pytest.raises(Ungraded, match=rf"learners: bob\..* of bob was not written .*{file.name}"):
         grade(school)
-    assert school.scores() == {"ada": 6, "cem": 6}
+    assert school.scores() == {"ada": PIXELS, "cem": PIXELS}
     shutil.rmtree(file)
     grade(school)
-    assert school.scores() == {"ada": 6, "bob": 6, "cem": 6}
+    assert school.scores() == {"ada": PIXELS, "bob": PIXELS, "cem": PIXELS}
 
 
 @pytest.mark.parametrize(
     "moment", ["2026-02-30 10:00:00 UTC", "0001-01-01 00:00:00 UTC", "now", "\0", "9999-12-31"]
 )
 def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> None:
+    from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_text(moment)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
+    config = nbgrader_config(own=True)
+    listed = NbGraderAPI(CourseDirectory(config=config), config=config).get_submissions(CHAPTER)
+    assert [it["score"] for it in listed] == [6], "Formgrader's list of the class"
+    before = result_file(school.root, "bob", CHAPTER).read_bytes()
+    grade(school)
+    assert result_file(school.root, "bob", CHAPTER).read_bytes() == before
 
 
 def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) -> None:
@@ -150,4 +170,4 @@ def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert school.scores() == {"zoë": 6}
+    assert school.scores() == {"zoë": PIXELS}

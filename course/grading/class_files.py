@@ -1,0 +1,132 @@
+"""`course report`: how a class did in a chapter, as one page and three tables.
+
+    course/reports/CHAPTER/index.html      the page; no script, nothing from elsewhere
+    course/reports/CHAPTER/learners.csv    points by learner and exercise
+    course/reports/CHAPTER/exercises.csv   how each exercise went
+    course/reports/CHAPTER/cases.csv       how each case of each check went
+
+Learners have pseudonyms, the same ones each time; git ignores the folder. All of it is read from
+the results that grading left in `course/graded/`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from course.grading import batch
+from course.grading.class_page import page
+from course.grading.class_report import STATUSES, ClassReport, Name
+from course.grading.result import Result
+from course.shared import files, paths
+from course.shared.errors import CourseError
+
+_FILES = re.compile(r", but '.*'(?=\. )")
+"""What was handed in in place of a notebook: names of files, in which learners write their own."""
+
+
+def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) -> Path:
+    """Write the report of a chapter and say where its page lies.
+
+    names: the learners' own, in place of pseudonyms. config: nbgrader's.
+    Raises CourseError if nothing is graded.
+    """
+    from course.authoring.release import nbgrader_config
+    from course.grading.gradebook import roster  # nbgrader takes a second to import
+
+    known = roster(root, nbgrader_config(own=True) if config is None else config)
+    results = list(stored_results(root, chapter))
+    if not names:
+        results = [replace(result, sentence=_FILES.sub("", result.sentence)) for result in results]
+    report = ClassReport(chapter, results, known, _given_cells(root, chapter))
+    if not report.results:
+        raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
+    secret = batch.secret_of(root)
+
+    def name(learner: str) -> str:
+        return _safe(learner) if names else pseudonym(secret, learner)
+
+    folder = root / "course" / "reports" / chapter
+    for file, rows in (
+        ("learners.csv", _learners(report, name)),
+        ("exercises.csv", _exercises(report)),
+        ("cases.csv", _cases(report)),
+    ):
+        files.write(folder / file, _csv(rows))
+    files.write(folder / "index.html", page(report, name, is_named=names))
+    return folder / "index.html"
+
+
+def _given_cells(root: Path, chapter: str) -> list[str]:
+    """The code cells of the released notebook."""
+    released = paths.notebook_in(paths.notebooks(root), chapter)
+    if not released.is_file():
+        return []
+    cells = json.loads(released.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def pseudonym(secret: bytes, learner: str) -> str:
+    """A name that stays the same for this learner in this course, and tells nothing."""
+    digest = hmac.new(secret, b"pseudonym:" + learner.encode("utf-8", "replace"), hashlib.sha256)
+    return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
+
+
+def stored_results(root: Path, chapter: str) -> Iterator[Result]:
+    """The results of a chapter that grading has left."""
+    for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json")):
+        try:
+            yield Result.from_json(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # damaged, or of an older format; grading writes it again
+
+
+def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
+    ids = [exercise.id for exercise in report.exercises]
+    yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
+    for result in report.results:
+        points = {
+            exercise.report.exercise_id: exercise.report.score for exercise in result.exercises
+        }
+        row = [points.get(id, "") for id in ids]
+        rest = [len(result.troubles), len(result.repaired), result.source[:12]]
+        yield [name(result.learner), result.status, result.score, result.possible, *row, *rest]
+    for learner in report.absent:
+        yield [name(learner), "nothing", 0.0, report.possible, *[""] * len(ids), 0, 0, ""]
+
+
+def _exercises(report: ClassReport) -> Iterator[list[object]]:
+    titles = ["exercise", "title", "possible", "mean", *STATUSES]
+    yield [*titles, "commonest mistake", "times", "hints"]
+    for exercise in report.exercises:
+        shares = [round(count / len(exercise.found), 4) for count in exercise.counts.values()]
+        begin = [exercise.id, exercise.title, exercise.possible, round(exercise.mean, 3)]
+        yield [*begin, *shares, *exercise.commonest_mistake, exercise.hints]
+
+
+def _cases(report: ClassReport) -> Iterator[list[object]]:
+    yield ["exercise", "case", "passed", "ran"]
+    for exercise in report.exercises:
+        for label, (passed, ran) in exercise.cases.items():
+            yield [exercise.id, label, passed, ran]
+
+
+def _csv(rows: Iterable[list[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [_safe(value) if isinstance(value, str) else value for value in row] for row in rows
+    )
+    return text.getvalue()
+
+
+def _safe(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

@@ -1,0 +1,160 @@
+"""What ran in this notebook: the cells, in order, and which of them failed.
+
+A check needs it to tell an answer that was never run from one whose last edit did not run. IPython
+reports every cell, those with a SyntaxError too; outside IPython there is no history.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+UNKNOWN = "unknown"
+LONGEST = 20_000
+"""Characters of a cell that is looked into."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of one cell: the number in its brackets, its text, how it ended."""
+
+    number: int
+    source: str
+    cell_id: str | None
+    error: str | None
+    """The name of the exception's class, None if the cell ran to its end, or `UNKNOWN`."""
+    message: str = ""
+    """What the exception said."""
+    bound: frozenset[str] = frozenset()
+    """The names that mean another object after this run than before it."""
+
+    def is_about(self, exercise_id: str, name: str) -> bool:
+        """True if this cell defines `name`, or tried to, or is the exercise's answer cell."""
+        if self.cell_id == exercise_id:
+            return True
+        if name not in self.source:
+            return False
+        # no part of it reaches past its line: what is tried at every line costs the square of them
+        head = rf"[ \t]*(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b"
+        pattern = rf"^(?:{head}|{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=))"
+        return re.search(pattern, self.source, re.MULTILINE) is not None
+
+    def defines(self) -> list[str]:
+        """The functions, classes and names that this cell defines at its top level."""
+        names: list[str] = []
+        for statement in self._statements():
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                names.append(statement.name)
+            elif isinstance(statement, ast.Assign):
+                names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        return names
+
+    def leaves_out(self, name: str) -> bool:
+        """True if nothing in this cell binds `name`; False where that cannot be told."""
+        nodes = [node for statement in self._statements() for node in ast.walk(statement)]
+        names: set[str] = set()
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.alias):
+                names.add(node.asname or node.name)
+        return bool(nodes) and name not in names and "*" not in names
+
+    def _statements(self) -> list[ast.stmt]:
+        if len(self.source) > LONGEST:
+            return []
+        try:
+            return ast.parse(self.source).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deep
+            return []
+
+    @property
+    def place(self) -> str:
+        """Where the learner finds it: `cell [7]`; elsewhere the numbers are not theirs."""
+        return "the cell" if os.environ.get("NBGRADER_EXECUTION") else f"cell [{self.number}]"
+
+
+_runs: list[Run] = []
+_before: dict[str, Any] = {}
+"""What the names of the notebook meant when the cell that runs now began."""
+_running: list[str | None] = []
+"""The id of the cell that runs now."""
+
+
+def is_notebook() -> bool:
+    """True where the value of a cell is shown as HTML."""
+    return hasattr(ipython(), "kernel")
+
+
+def ipython() -> Any:
+    """IPython's shell, None elsewhere."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module is not None else None
+
+
+def runs() -> list[Run]:
+    """Every cell that ran, in order; of those before the course was imported only the text."""
+    return list(_runs)
+
+
+def is_of_this_cell(name: str, value: Any) -> bool:
+    """True if the cell that runs now gave `name` this value."""
+    return bool(_before) and _before.get(name) is not value
+
+
+def running_cell() -> str | None:
+    """The id of the cell that runs now; None where cells have no ids."""
+    return _running[-1] if _running else None
+
+
+def watch() -> None:
+    """Begin to note the cells of this notebook; a second call changes nothing."""
+    shell = ipython()
+    if shell is None or getattr(shell, "_course_watches", False):
+        return
+    shell._course_watches = True
+    for number, source in enumerate(shell.user_ns.get("In", [""])[1:-1], start=1):
+        _runs.append(Run(number, source, None, UNKNOWN))
+    shell.events.register("pre_run_cell", lambda info: _begin(shell, info))
+    shell.events.register("post_run_cell", lambda result: _end(shell, result))
+
+
+def _begin(shell: Any, info: Any) -> None:
+    _before.clear()
+    _before.update(shell.user_ns)
+    _running[:] = [getattr(info, "cell_id", None)]
+
+
+def _end(shell: Any, result: Any) -> None:
+    if result is None or result.info is None or not result.info.store_history:
+        return
+    error = result.error_before_exec or result.error_in_exec
+    bound = (name for name, value in shell.user_ns.items() if _before.get(name) is not value)
+    _runs.append(
+        Run(
+            result.execution_count or 0,
+            # without magics, so that Python can read it
+            getattr(result.info, "transformed_cell", None) or result.info.raw_cell or "",
+            getattr(result.info, "cell_id", None),
+            None if error is None else type(error).__name__,
+            message_of(error),
+            frozenset(bound),
+        )
+    )
+    _before.clear()
+
+
+def message_of(error: BaseException | None) -> str:
+    if isinstance(error, SyntaxError):  # its text ends with the name of a file that is no file
+        return f"{error.msg}, line {error.lineno}"
+    try:
+        lines = str(error).splitlines() if error is not None else []
+    except Exception:  # an exception of the learner's own
+        lines = []
+    return lines[0] if lines else ""

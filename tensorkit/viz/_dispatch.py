@@ -1,0 +1,174 @@
+"""``viz.dispatch``: the layers that a call passes, and the kernel it ends in.
+
+What is shown is what happened: the call is made once, on the slow way, whose layers note what they
+do (``tensorkit.dispatch_layers.Trace``).
+"""
+
+from collections.abc import Callable
+from inspect import unwrap
+from typing import Any, NamedTuple
+
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import requires_grad
+from tensorkit.autograd.recording import why_untracked
+from tensorkit.base import TensorBase
+from tensorkit.dispatch_layers import Trace
+from tensorkit.dtypes import of_number
+from tensorkit.errors import NotSupportedError
+from tensorkit.errstate import direct_path
+from tensorkit.ops.arguments import as_number
+from tensorkit.viz import boxes, drawing
+from tensorkit.viz.boxes import Box
+from tensorkit.viz.drawing import Canvas
+from tensorkit.viz.picture import Picture
+
+MOST_CALLS = 8
+MEANINGS = {
+    drawing.PLAIN: "a layer that the call passes",
+    drawing.FOLDED: "a layer that is skipped",
+    drawing.RESULT: "the kernel",
+}
+
+
+class Layer(NamedTuple):
+    """What a layer did with a call, or why it was skipped."""
+
+    name: str
+    is_passed: bool
+    reason: str
+
+
+class Route(NamedTuple):
+    """The way of one call: its layers from the outside in, and the kernel; None if none ran."""
+
+    operation: str
+    layers: list[Layer]
+    kernel: str | None
+
+    @property
+    def end(self) -> str:
+        """Where the call ends, in words."""
+        return self.kernel or "no kernel: the mode answered"
+
+
+def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Picture:
+    """Picture of the layers that a call passes: autograd, modes, promotion, device, the kernel.
+
+    The call is made, once. Of a function that is made of several operations each is drawn.
+    ``explain.dispatch`` says the same in sentences. Raises what the call raises.
+
+    >>> from tensorkit import viz
+    >>> viz.dispatch(tk.mul, tk.ones(2), tk.tensor([1, 2]))
+    Dispatch of mul: ends in numpy.multiply
+    autograd: skipped, no input requires grad
+    modes: skipped, no mode is on
+    promotion: float32 and int64 become float32
+    device: cpu; the default kernel
+    kernel: numpy.multiply
+    """
+    routes = routes_of("viz.dispatch", operation, args, options)
+    title = f"Dispatch of {', '.join(it.operation for it in routes[:MOST_CALLS])}"
+    title += f": ends in {routes[0].end}" if len(routes) == 1 else ""
+    drawn, edges = list[Box](), list[tuple[int, int]]()
+    for route in routes[:MOST_CALLS]:
+        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
+        for name, is_passed, reason in route.layers:
+            lines = drawing.wrap_text(reason, 26 if len(routes) > 1 else 44)
+            passed, skipped = (name, lines), (name, ["skipped", *lines], drawing.FOLDED)
+            drawn.append(Box(*(passed if is_passed else skipped)))
+        drawn.append(Box(route.operation, drawing.wrap_text(route.end, 40), drawing.RESULT))
+    canvas = Canvas(title)
+    boxes.draw(canvas, drawn, edges)
+    boxes.key(canvas, drawn, MEANINGS)
+    return Picture(title, canvas, "\n".join([title, *sentences(routes)]))
+
+
+def sentences(routes: list[Route]) -> list[str]:
+    """The routes in words."""
+    lines = []
+    for route in routes:
+        lines += [f"{route.operation}:"] if len(routes) > 1 else []
+        lines += [
+            f"{it.name}: {'' if it.is_passed else 'skipped, '}{it.reason}" for it in route.layers
+        ]
+        lines.append(f"kernel: {route.end}")
+    return lines
+
+
+def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
+    """Make the call, and read what its layers noted."""
+    before, state.trace = state.trace, []
+    direct_path.close()
+    try:
+        operation(*args, **options)
+        found = [
+            _route(trace, state.trace[at + 1 :])
+            for at, trace in enumerate(state.trace)
+            if trace.modes == state.modes and not trace.is_part
+        ]
+    finally:
+        state.trace = before
+        direct_path.open()
+    if not found:
+        name = getattr(operation, "__name__", repr(operation))
+        raise NotSupportedError(
+            f"{function}(): {name} calls no operation that has a table of kernels",
+            "Copies, joins, views by an index and new tensors compute by themselves.",
+            repair=f"{function}(tk.add, x, y)",
+        )
+    return found
+
+
+def _route(trace: Trace, later: list[Trace]) -> Route:
+    """The route of a call; below a mode, ``later`` has the call that the mode makes."""
+    name, inner = trace.operation.__name__, trace
+    for it in later:
+        if it.operation is trace.operation and it.modes == inner.modes[:-1] and inner.modes:
+            inner = it
+    result = trace.result[0] if isinstance(trace.result, tuple) else trace.result
+    tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
+    why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
+    why = why if requires_grad(result) else why_untracked(name, tensors, result)
+    called = " and ".join(type(it).__name__ for it in reversed(trace.modes))
+    layers = [Layer("autograd", requires_grad(result), why)]
+    layers.append(Layer("modes", bool(called), called or "no mode is on"))
+    if inner.kernel is None:
+        return Route(name, layers, None)
+    return Route(name, [*layers, _promotion(inner), _device(inner)], _kernel(inner))
+
+
+def _promotion(trace: Trace) -> Layer:
+    if trace.dtype is None:
+        return Layer("promotion", False, "this operation does not promote")
+    operands: Any = [x for x in trace.tensors if x is not None]
+    tensors = [x for x in operands if isinstance(x, TensorBase)]
+    own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
+    shapes = [tuple(x.shape) for x in tensors]
+    changes, name = [], trace.dtype.name
+    if {*own} != {trace.dtype}:
+        changes.append(f"{' and '.join(it.name for it in own)} become {name}")
+    if len({*shapes}) > 1:
+        changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
+    return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")
+
+
+def _device(trace: Trace) -> Layer:
+    kernels = getattr(trace.operation, "definition", trace.operation).kernels
+    is_own = kernels.get(trace.device.type) is trace.kernel
+    which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
+    moves = any(isinstance(x, TensorBase) and x.device is not trace.device for x in trace.tensors)
+    sent = "; a number of the CPU is sent there" if moves else ""
+    return Layer("device", True, f"{trace.device}; {which}{sent}")
+
+
+def _kernel(trace: Trace) -> str:
+    definition = getattr(trace.operation, "definition", None)
+    kernel = unwrap(trace.kernel)
+    name = getattr(kernel, "__name__", repr(kernel))
+    if definition is None or trace.kernel is not definition.forward:
+        return f"{name}(), registered by you"
+    library = trace.device.backend.xp.__name__
+    module = definition.forward.__module__
+    return (
+        f"{library}.{definition.ufunc}" if definition.ufunc else f"{name}() of {module}, {library}"
+    )

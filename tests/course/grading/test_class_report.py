@@ -1,0 +1,334 @@
+"""The report about a class: what it counts, whom it names, what it must not run."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from classroom import CHAPTER
+from nbgrader.api import Gradebook
+from traitlets.config import Config
+
+from course.grading import class_files, class_report, intake, similar
+from course.grading.class_page import groups_of
+from course.grading.result import Graded, Result
+from course.grading.similar import Pair
+from course.grading.writer import result_file
+from course.notebook import exercise, matching
+from course.notebook.report import Report, Row
+from course.shared import files
+from course.shared.errors import CourseError
+
+EXERCISES = exercise.load(CHAPTER)
+
+LONG = """\
+def histogram(values, bins):
+    low, high = min(values), max(values)
+    width = (high - low) / bins or 1
+    counted = [0] * bins
+    for value in values:
+        counted[min(int((value - low) // width), bins - 1)] += 1
+    return [(low + width * at, number) for at, number in enumerate(counted)]
+"""
+RENAMED = re.sub(r"\bcounted\b", "c", LONG.replace("values", "xs")).replace("number", "k")
+OTHER = """\
+def histogram(values, bins):
+    edges = sorted(values)
+    first, step = edges[0], max(edges[-1] - edges[0], 1) / bins
+    result = {}
+    while edges:
+        where = int((edges.pop() - first) / step)
+        result[where] = result.get(where, 0) + 1
+    return [(first + step * where, many) for where, many in sorted(result.items())]
+"""
+ODD = """\
+def histogram(values, bins):
+    left, found = list(values), [[] for _ in range(bins)]
+    left.sort(reverse=True)
+    for position, edge in zip(range(bins, 0, -1), left, strict=False):
+        while left and left[-1] <= edge * position / bins:
+            found[position - 1].append(left.pop())
+    return [(len(part), position) for position, part in enumerate(found)]
+"""
+
+
+def result(learner: str, earned: float, answer: str = "", got: str = "", hints: int = 0) -> Result:
+    passed = earned == 4
+    row = Row("a square", "passed" if passed else "failed", got=got)
+    status = "passed" if passed else "partly" if earned else "failed"
+    mistake = "" if passed or got else "columns first"
+    message = "Rows come first." if mistake else ""
+    one = Report("pixels", "A `title`", status, 4.0, earned, message, rows=(row,))
+    untouched = Report("nothing", "Nothing", "not started", 2.0)
+    cells = [{"cell_type": "code", "source": 'hint("pixels")', "metadata": {}}] * hints
+    cells.append(
+        {
+            "cell_type": "code",
+            "source": answer,
+            "metadata": {"nbgrader": {"grade_id": "pixels", "solution": True}},
+        }
+    )
+    exercises = (
+        Graded("check-pixels", replace(one, mistake=mistake)),
+        Graded("check-nothing", untouched),
+    )
+    return Result(learner, CHAPTER, exercises=exercises, notebook={"cells": cells})
+
+
+def written(root: Path, *results: Result, **options: bool) -> str:
+    for it in results:
+        files.write(result_file(root, it.learner, CHAPTER), it.to_json())
+    page = class_files.write(root, CHAPTER, config=Config(), **options)
+    return page.read_text(encoding="utf-8")
+
+
+CLASS = (
+    result("ada", 4.0),
+    result("bob", 0.0, hints=2),
+    result("cyd", 2.0, got="<script>alert(1)</script>"),
+    result("dan", 2.0, got="<script>alert(1)</script>"),
+    Result("eve", CHAPTER, status="refused", sentence="It is not a notebook."),
+)
+
+
+def rows(root: Path, name: str) -> list[dict[str, str]]:
+    text = (root / "course" / "reports" / CHAPTER / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_tables_count_what_was_graded(tmp_path: Path) -> None:
+    written(tmp_path, *CLASS)
+    first, second = rows(tmp_path, "exercises.csv")
+    assert (first["mean"], first["passed"], first["partly"]) == ("2.0", "0.25", "0.5")
+    assert (first["commonest mistake"], first["times"], first["hints"]) == (
+        "columns first",
+        "1",
+        "2",
+    )
+    assert second["not started"] == "1.0"
+    assert rows(tmp_path, "cases.csv")[0] == {
+        "exercise": "pixels",
+        "case": "a square",
+        "passed": "1",
+        "ran": "4",
+    }
+    assert [it["points"] for it in rows(tmp_path, "learners.csv")] == [
+        "4.0",
+        "0.0",
+        "2.0",
+        "2.0",
+        "0",
+    ]
+
+
+def test_the_page_names_nobody_and_runs_nothing(tmp_path: Path) -> None:
+    page = written(tmp_path, *CLASS)
+    assert not re.search(r"\b(ada|bob|cyd|dan|eve)\b", page)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    assert not re.search(r"https?://", page)
+    assert page == written(tmp_path)  # the same pseudonyms the next time
+
+
+def test_the_names_of_files_are_no_pseudonyms(tmp_path: Path) -> None:
+    (tmp_path / "handed" / "in").mkdir(parents=True)
+    (tmp_path / "handed" / "in" / "Eve Lovelace (1).pdf").touch()
+    with pytest.raises(matching.Refused) as refused:
+        intake.read(tmp_path / "handed" / "in", "eve", CHAPTER)
+    assert "Lovelace" in str(refused.value)
+    eve = Result("eve", CHAPTER, status="refused", sentence=str(refused.value))
+    page = written(tmp_path, eve)
+    assert "There is no notebook" in page
+    assert "Lovelace" not in page
+    assert "Lovelace" in written(tmp_path, names=True)
+
+
+def test_two_learners_have_two_pseudonyms() -> None:
+    for course in range(5):
+        secret = bytes([course]) * 32
+        names = {class_files.pseudonym(secret, f"learner {n}") for n in range(5000)}
+        assert len(names) == 5000
+
+
+def test_names_are_shown_when_they_are_asked_for(tmp_path: Path) -> None:
+    assert "bob" in written(tmp_path, *CLASS, names=True)
+
+
+def test_wrong_answers_are_grouped_with_who_gave_them_and_one_of_them() -> None:
+    mistaken = result("bob", 0.0, answer="return 1")
+    odd = [result(name, 2.0, answer="return 2", got="<b>") for name in ("cyd", "dan")]
+    found = class_report.ClassReport(CHAPTER, [mistaken, *odd]).exercises[0].wrong
+    assert [(it.reason, it.message, it.learners, it.example) for it in found] == [
+        ("a square: <b>", "", ["cyd", "dan"], "return 2"),
+        ("columns first", "Rows come first.", ["bob"], "return 1"),
+    ]
+
+
+def test_an_answer_on_a_page_without_names_has_no_comment(tmp_path: Path) -> None:
+    bob = result("bob", 0.0, answer="# by Bob B.\nx = 1")
+    page = written(tmp_path, bob)
+    assert "<pre>x = 1</pre>" in page
+    assert "Bob" not in page
+    assert "# by Bob B." in written(tmp_path, names=True)
+
+
+def test_the_first_lines_say_where_most_points_were_lost(tmp_path: Path) -> None:
+    page = written(tmp_path, *CLASS)
+    said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page[page.index("Most points") :]))
+    assert said.startswith("Most points were lost in A title: 2.0 of 4 on average, 3 wrong,")
+
+
+def test_who_needs_help_is_listed_with_the_reason(tmp_path: Path) -> None:
+    found = class_report.ClassReport(CHAPTER, CLASS).need_help
+    assert [(it.learner, why) for it, why in found][:2] == [
+        ("bob", "not started: Nothing; failing: A `title` (columns first)"),
+        ("eve", "It is not a notebook."),
+    ]
+
+
+def test_an_answer_that_did_not_run_is_no_answer_not_started() -> None:
+    broken = Report("pixels", "A `title`", "missing", 4.0, message="It did not run.")
+    untouched = Report("nothing", "Nothing", "not started", 2.0)
+    graded = (Graded("check-pixels", broken), Graded("check-nothing", untouched))
+    found = class_report.ClassReport(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
+    assert found.exercises[0].counts["failed"] == 1
+    assert found.need_help[0][1] == "not started: Nothing; failing: A `title` (not defined)"
+
+
+def test_who_started_nothing_is_told_in_a_word() -> None:
+    graded = tuple(Graded(id, Report(id, id, "not started", 2.0)) for id in ("one", "two"))
+    found = class_report.ClassReport(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
+    assert found.need_help[0][1] == "not started: everything"
+
+
+@pytest.mark.rest
+def test_who_handed_nothing_in_is_named(tmp_path: Path) -> None:
+    (tmp_path / "course").mkdir()
+    with Gradebook(f"sqlite:///{tmp_path}/course/gradebook.db") as book:
+        for name in ("bob", "zoe"):
+            book.add_student(name)
+    page = written(tmp_path, *CLASS, names=True)
+    assert "Submission nothing in: zoe." in page
+    text = (tmp_path / "course" / "reports" / CHAPTER / "learners.csv").read_text()
+    assert "zoe,nothing,0.0" in text
+
+
+def test_a_cell_that_was_stopped_is_listed_whatever_the_points(tmp_path: Path) -> None:
+    page = written(tmp_path, replace(result("ada", 4), troubles=("It did not end.",)), names=True)
+    assert '<th scope="row">ada</th><td>It did not end.</td>' in page
+
+
+def test_every_chart_has_a_text_alternative(tmp_path: Path) -> None:
+    page = written(tmp_path, *CLASS)
+    alternatives = re.findall(r'<img src="data:image/svg[^"]*" alt="([^"]*)">', page)
+    assert alternatives == [
+        "Learners by points. 1 with 0 to 0.6, 2 with 1.8 to 2.4, 1 with 3.6 to 4.2.",
+        "Answers to each exercise. A title: 1 passed, 2 partly, 1 failed; Nothing: 4 not started.",
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 400])
+def test_the_page_stays_short(tmp_path: Path, count: int) -> None:
+    its = [result(f"l{n}", n % 5, got=f"wrong {n}", answer=LONG) for n in range(count)]
+    page = written(tmp_path, *its)
+    assert len(re.sub('data:[^"]*', "", page)) < 30_000
+    assert len(page) < 200_000
+    assert len(rows(tmp_path, "learners.csv")) == count
+
+
+def test_without_results_a_sentence_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="course grade 01_tensors"):
+        class_files.write(tmp_path, CHAPTER)
+
+
+def test_renaming_and_layout_do_not_hide_a_copy() -> None:
+    answers = {"ada": LONG, "bob": RENAMED, "cyd": OTHER}
+    (found,) = similar.pairs("histogram", answers)
+    assert (found.one, found.other, found.likeness) == ("ada", "bob", 1.0)
+
+
+def _renamed(source: str, number: int) -> str:
+    """A program as another learner would write it: the same steps with names of their own."""
+    return re.sub(r"\b(values|bins|low|high|width|counted|number|at)\b", rf"\1_{number}", source)
+
+
+def test_what_everybody_writes_is_no_likeness() -> None:
+    answers = {f"l{n}": _renamed(LONG, n) for n in range(30)}
+    assert list(similar.pairs("histogram", answers)) == []
+
+
+def test_of_a_planted_class_every_copy_is_found_and_nobody_else() -> None:
+    asked = EXERCISES["linspace-by-hand"]
+    codes = [code for hint in asked.hints for code in re.findall("`([^`]+)`", hint)]
+    hinted = f"{asked.released_source}\n    return {max(codes, key=len)}"
+    answers = {f"untouched{n}": asked.released_source for n in range(30)}
+    answers |= {f"solution{n}": asked.solution_source for n in range(25)}
+    answers |= {f"hint{n}": hinted for n in range(5)}
+    answers |= {f"honest{n}": _renamed(LONG, n) for n in range(51)}
+    copies = {f"copy{n}": OTHER for n in range(20)}
+    pair = {"one": ODD, "two": ODD.replace("found", "mine").replace("left", "l")}
+    answers |= copies | pair
+    assert len(answers) == 133
+    found = list(similar.pairs(asked.id, answers, similar.given_code(asked)))
+    groups = {frozenset(who) for _, who, _ in groups_of(found)}
+    assert groups == {frozenset(copies), frozenset(pair)}
+
+
+def test_code_of_the_released_notebook_is_no_likeness() -> None:
+    asked = EXERCISES["linspace-by-hand"]
+    answers = {"ada": OTHER, "bob": OTHER}
+    assert len(list(similar.pairs(asked.id, answers))) == 1
+    assert list(similar.pairs(asked.id, answers, similar.given_code(asked, [OTHER]))) == []
+
+
+def test_short_answers_are_not_compared() -> None:
+    short = "def f(x):\n    return x + 1"
+    assert list(similar.pairs("f", {"ada": short, "bob": short})) == []
+
+
+def test_an_answer_from_the_librarys_source_is_found() -> None:
+    import inspect
+
+    from tensorkit import layout
+
+    source = inspect.getsource(layout.broadcast_shapes)
+    (found,) = similar.from_library("x", {"ada": source, "bob": OTHER})
+    assert found.one == "ada"
+    assert found.likeness > 0.9
+    assert found.other.endswith(": broadcast_shapes")
+
+
+def test_similar_answers_are_listed_by_group_and_not_by_pair() -> None:
+    def pair(one: str, other: str, likeness: float) -> Pair:
+        return Pair("sum", one, other, likeness, 20)
+
+    pairs = [pair("ada", "bob", 1.0), pair("eve", "tk.sum", 0.9), pair("bob", "dan", 0.7)]
+    assert groups_of(pairs) == [
+        ("sum", ["ada", "bob", "dan"], 1.0),
+        ("sum", ["eve", "tk.sum"], 0.9),
+    ]
+
+
+def test_the_half_with_all_points_has_not_more_than_all(tmp_path: Path) -> None:
+    best = result("ada", 4.0)
+    page = written(tmp_path, replace(best, exercises=best.exercises[:1]))
+    assert "<dd>4 <small>of 4 points </small></dd>" in page
+
+
+def test_who_passes_only_what_everybody_has_is_told_so() -> None:
+    bob = result("bob", 0.0)
+    rows = (Row("shown", "passed"), Row("drawn", "failed"))
+    report = replace(bob.exercises[0].report, rows=rows, mistake="")
+    found = class_report.ClassReport(
+        CHAPTER, [replace(bob, exercises=(Graded("check-pixels", report),))]
+    )
+    assert found.need_help[0][1].startswith("failing: A `title` (right only where all have the")
+
+
+def test_the_page_says_how_to_have_names(tmp_path: Path) -> None:
+    assert "pseudonyms" in written(tmp_path, *CLASS)
+    assert "pseudonyms" not in written(tmp_path, *CLASS, names=True)
