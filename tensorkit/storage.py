@@ -21,6 +21,9 @@ class Storage:
         self.version = 0  # how often a tensor on this storage was written to
         self.last_write: tuple[str, Any, int] | None = None  # operation, code and instruction
 
+    def __repr__(self) -> str:
+        return f"<Storage of {self._array!r}>"
+
     @property
     def flat(self) -> Any:
         """The memory as a one-dimensional array."""
