@@ -349,6 +349,11 @@ viz.backward(loss, naive=True)
 # its whole sum, so the first gradient is passed on twice. You could pass on only the new gradient;
 # then the sums are right. But a node that is used twice still runs twice, and so do all nodes after
 # it. With twenty such nodes in a row, the last one runs a million times.
+#
+# Here is a way to find a reverse topological order. First find all nodes that can be reached from
+# the root, and count for each node how often the others use it as an input. Then begin with the
+# root. Each time that a node runs, subtract 1 from the count of each of its inputs. A node whose
+# count has become 0 has all its gradients, so it can run next.
 
 # %% exercise="backward-order"
 

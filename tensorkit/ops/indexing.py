@@ -17,7 +17,7 @@ from tensorkit.autograd.inplace import check_write, view, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
-from tensorkit.dispatch_mode import seen_by_modes
+from tensorkit.dispatch_mode import seen_by_modes, through_modes
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops import copying, inplace, views
@@ -36,20 +36,16 @@ _VIEWS = frozenset((int, slice, type(None), type(...)))
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
     found = _view_at_once(x, index)
-    return _read_slowly(x, index) if found is None else found
-
-
-def _slowly(x: Tensor, index: Any) -> Tensor:
+    if found is not None:
+        return found
+    if state.modes:  # as in seen_by_modes, without its call
+        return through_modes(getitem, (x, index), {}, records=True)
     picks: Picks = {}
     target = _viewed(x, index, picks)
     if picks:
         arrays = _as_arrays(target, picks)
         return take(target, index=arrays if target._node is None else _own(arrays))
     return views.alias(x) if target is x else target
-
-
-_slowly.__name__ = "getitem"  # as modes call it
-_read_slowly = seen_by_modes(_slowly)
 
 
 def _view_at_once(x: Tensor, index: Any) -> Tensor | None:

@@ -9,44 +9,38 @@ size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
 MOST = {
-    "autograd": 1455,
+    "autograd": 1456,
     "cuda": 666,
     "explain": 266,
     "nn": 613,
     "ops": 2723,
     "optim": 166,
-    "tensorkit": 2873,
-    "utils": 106,
-    "viz": 1693,
+    "tensorkit": 2874,
+    "utils": 107,
+    "viz": 1709,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3266, 268
-# What the chapters on dispatch and on kernels have added.
-LATER = {
-    "autograd": 22,
-    "cuda": 832,
-    "explain": 16,
-    "ops": 29,
-    "optim": 2,
-    "tensorkit": 297,
-    "utils": 1,
-    "viz": 251,
-}
-LATER_IN_CORE, LATER_IMPORTS = 94, 18
+MOST_OF_CORE, MOST_IMPORTS = 3269, 268
+# What the chapters on dispatch and on kernels have added. They were to take 100 lines in the core,
+# and 1,000 in all, which they exceed.
+DISPATCH = {"autograd": 22, "ops": 29, "optim": 2, "tensorkit": 292, "viz": 126}
+KERNELS = {"cuda": 832, "explain": 16, "tensorkit": 5, "viz": 94}
+DISPATCH_IN_CORE, DISPATCH_IMPORTS, KERNELS_IN_CORE = 88, 18, 5
+DARK_PICTURES = {"viz": 15}
 
 
 def test_no_room_of_the_library_has_grown():
     lines = Counter()
     for path, count in size.sizes().items():
         lines[size.room_of(path)] += count
-    most = Counter(MOST) + Counter(LATER)
+    most = Counter(MOST) + Counter(DISPATCH) + Counter(KERNELS) + Counter(DARK_PICTURES)
     assert {room: lines[room] for room in most if lines[room] > most[room]} == {}
     assert lines.keys() == MOST.keys()
 
 
 def test_the_core_has_not_grown():
     lines, imports = size.core()
-    assert lines <= MOST_OF_CORE + LATER_IN_CORE
-    assert imports <= MOST_IMPORTS + LATER_IMPORTS
+    assert lines <= MOST_OF_CORE + DISPATCH_IN_CORE + KERNELS_IN_CORE
+    assert imports <= MOST_IMPORTS + DISPATCH_IMPORTS
 
 
 def test_no_file_is_longer_than_400_lines():

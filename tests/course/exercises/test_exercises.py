@@ -59,8 +59,8 @@ def test_an_answer_cannot_return_what_the_check_sees_of_it(it):
     def run(exercise, answer, given, untouched, budget):
         returned = []
 
-        def right(*args: Any) -> Any:
-            returned.append(answer(*args))
+        def right(*args: Any, **options: Any) -> Any:
+            returned.append(answer(*args, **options))
             return returned[-1]
 
         outcome = run_case(exercise, right, given, untouched, budget)
