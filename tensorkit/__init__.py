@@ -14,7 +14,7 @@ The core in the order in which to read it, with minutes:
     ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (10)
     autograd.node             what is recorded of an operation; its formulas                   (25)
     autograd.engine           ``backward()``; ops.reductions.sum_to_shape                      (20)
-    autograd.inplace          views, versions, writes in place; ops.writing                    (20)
+    autograd.inplace          views, versions, writes in place; ops.inplace                    (20)
     ops.views, ops.indexing   ``x.view(2, 3)`` and ``x[index]``                                (15)
     devices, _tensor          where memory is; the class with its methods (ops.methods)        (10)
     cuda.simulated            the GPU that is simulated: how its arrays find NumPy             (15)
@@ -48,7 +48,6 @@ from tensorkit.creation import (
     empty,
     empty_like,
     eye,
-    from_dlpack,
     from_numpy,
     full,
     full_like,
@@ -66,12 +65,10 @@ from tensorkit.dtypes import DType as dtype
 from tensorkit.dtypes import bool_ as bool
 from tensorkit.dtypes import (
     can_cast,
-    finfo,
     float16,
     float32,
     float64,
     get_default_dtype,
-    iinfo,
     int8,
     int16,
     int32,
@@ -134,9 +131,7 @@ __all__ = [
     if "_" not in (name[0], name[-1]) and not isinstance(offered, types.ModuleType)
 ]
 
-_OF_TENSORS = (
-    "detach get_device is_complex is_floating_point is_inference is_nonzero is_signed numel"
-)
+_OF_TENSORS = "detach is_floating_point is_inference numel"
 globals().update({name: getattr(Tensor, name) for name in _OF_TENSORS.split()})
 
 

@@ -16,6 +16,7 @@ from tensorkit import (
     absent,
     base,
     dtypes,
+    errors,
     layout,
     pickling,
     printing,
@@ -26,30 +27,16 @@ from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
-from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
-from tensorkit.errors import (
-    AutogradError,
-    DTypeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-)
-from tensorkit.errstate import silently
+from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops import (
+    arguments,
     copying,
     joining,
     reductions,
     views,
-)
-from tensorkit.ops.arguments import (
-    as_number,
-    conversion,
-    need_tensor,
-    without_flags,
 )
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage
@@ -83,7 +70,7 @@ class Tensor(Methods):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse: PyTorch's old constructor means data or sizes, depending on its argument."""
         raise TypeError(
-            message(
+            errors.message(
                 "Tensor() is not a way to make a tensor in tensorkit",
                 repair="tk.tensor(data), tk.empty(sizes) or tk.zeros(sizes)",
             )
@@ -113,7 +100,7 @@ class Tensor(Methods):
 
     def _dim(self, function: str, dim: Any) -> int:
         if isinstance(dim, (bool, float)) or not hasattr(dim, "__index__"):
-            raise must_be(function, "dim", 1, "int", dim)
+            raise errors.must_be(function, "dim", 1, "int", dim)
         return layout.wrap_dim(dim.__index__(), len(self.shape))
 
     @property
@@ -141,26 +128,10 @@ class Tensor(Methods):
         """
         return self.shape.numel()
 
-    nelement = numel
-    ndimension = dim
-
     @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
         return self.device.type == "cuda"
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the elements are in the memory of the CPU."""
-        return self.device is CPU
-
-    def get_device(self) -> int:
-        """The number of the CUDA device; -1 on the CPU.
-
-        >>> tk.ones(2).get_device()
-        -1
-        """
-        return -1 if self.device is CPU else self.device.index or 0
 
     @property
     def itemsize(self) -> int:
@@ -191,22 +162,6 @@ class Tensor(Methods):
         False
         """
         return self.dtype.is_floating_point
-
-    def is_complex(self) -> bool:
-        """False: tensorkit has no complex numbers.
-
-        >>> tk.ones(2).is_complex()
-        False
-        """
-        return False
-
-    def is_signed(self) -> bool:
-        """Whether the elements may be negative.
-
-        >>> tk.tensor(3).is_signed()
-        True
-        """
-        return self.dtype.is_signed
 
     # Where it lies
 
@@ -250,7 +205,7 @@ class Tensor(Methods):
         torch.Size([3, 2])
         """
         array, n_dims = self._array, self._array.ndim
-        if n_dims == 2 and not state.modes:
+        if n_dims == 2 and (direct_path.is_open or not state.modes):
             return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
         if n_dims == 2:
             return views.permute(self, (1, 0))
@@ -272,24 +227,15 @@ class Tensor(Methods):
         torch.Size([5, 3, 2])
         """
         if len(self.shape) < 2:
-            raise ShapeError(
+            raise errors.ShapeError(
                 "tensor.mT is only supported on matrices or batches of matrices. "
                 f"Got {len(self.shape)}-D tensor.",
-                a_shape=tuple(self.shape),
             )
         return views.transpose(self, -2, -1)
 
     def view_as(self, other: "Tensor") -> "Tensor":
         """View in the shape of ``other``."""
         return views.view(self, _shape_of("view_as", other))
-
-    def reshape_as(self, other: "Tensor") -> "Tensor":
-        """The same elements in the shape of ``other``."""
-        return views.reshape(self, _shape_of("reshape_as", other))
-
-    def expand_as(self, other: "Tensor") -> "Tensor":
-        """View repeated to the shape of ``other``."""
-        return views.expand(self, _shape_of("expand_as", other))
 
     # Gradients
 
@@ -386,7 +332,7 @@ class Tensor(Methods):
     def _version(self) -> int:
         """How often the memory of this tensor was written to."""
         if self._node is INFERENCE:
-            raise AutogradError("Inference tensors do not track version counter.")
+            raise errors.AutogradError("Inference tensors do not track version counter.")
         return version_of(self)
 
     def is_inference(self) -> bool:
@@ -413,14 +359,11 @@ class Tensor(Methods):
         3.5
         """
         if self._array.size != 1:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
                 f"Its shape is {tuple(self.shape)}.",
                 repair="x.tolist()",
-                a_shape=tuple(self.shape),
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self._value("item")
 
     def _value(self, why: str) -> Any:
@@ -435,8 +378,6 @@ class Tensor(Methods):
         >>> tk.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "tolist").tolist()
 
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
@@ -452,21 +393,19 @@ class Tensor(Methods):
         """
         if not force and self.device is not CPU:
             raise TypeError(
-                message(
+                errors.message(
                     f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                     "copy the tensor to host memory first.",
                     repair="x.cpu().numpy()",
                 )
             )
         if not force and self._node is not None and edge_of(self) is not None:
-            raise AutogradError(
+            raise errors.AutogradError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead.",
                 "Writes to the array would not be recorded.",
                 repair="x.detach().numpy()",
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self.device.backend.to_host(self._array, "numpy").view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> "np.ndarray[Any, Any]":
@@ -475,22 +414,8 @@ class Tensor(Methods):
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
-            return silently(array.astype, dtype)
+            return without_warnings(array.astype, dtype)
         return array.copy() if copy else array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """The memory of this tensor, for other libraries' ``from_dlpack``."""
-        if self.requires_grad:
-            raise BufferError(
-                message(
-                    "Can't export tensors that require gradient, use tensor.detach()",
-                    repair="x.detach()",
-                )
-            )
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[Any, Any]:
-        return self._array.__dlpack_device__()
 
     # Copies and conversions
 
@@ -514,32 +439,10 @@ class Tensor(Methods):
         tensor([ 1, -1])
         """
         _only_contiguous_format("to", memory_format)
-        args, flags = without_flags(args)
-        dtype, device = conversion(args, dtype, device)
+        args, flags = arguments.without_flags(args)
+        dtype, device = arguments.conversion(args, dtype, device)
         where = None if device is None else as_device(device)
         return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
-
-    def type(self, dtype: Any = None) -> Any:
-        """The type's name, or with an argument the tensor converted to that dtype.
-
-        >>> tk.zeros(2).type()
-        'torch.FloatTensor'
-        """
-        if dtype is None:
-            return f"torch.{'cuda.' if self.is_cuda else ''}{self.dtype.word}Tensor"
-        if isinstance(dtype, str):
-            place = "cuda" if dtype.startswith("torch.cuda.") else "cpu"
-            for known in dtypes.ALL:
-                if dtype.replace(".cuda.", ".") == f"torch.{known.word}Tensor":
-                    return self.to(self.device if self.device.type == place else place, known)
-            raise ValueError(f"invalid type: '{dtype}'")
-        if not isinstance(dtype, DType):
-            raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
-        return self.to(dtype)
-
-    def type_as(self, other: "Tensor") -> "Tensor":
-        """This tensor with the dtype of ``other``, and where that is."""
-        return self.to(other)
 
     def cpu(self) -> "Tensor":
         """This tensor on the CPU; itself if it is there already."""
@@ -568,15 +471,15 @@ class Tensor(Methods):
 
     def __iter__(self) -> Iterator["Tensor"]:
         if not self.shape:
-            raise TypeError(message("iteration over a 0-d tensor", repair="x.item()"))
+            raise TypeError(errors.message("iteration over a 0-d tensor", repair="x.item()"))
         return iter(views.unbind(self))
 
     def __reversed__(self) -> "Tensor":
         return joining.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
-        if not isinstance(element, (TensorBase, complex)) and as_number(element) is None:
-            raise DTypeError(
+        if not isinstance(element, (TensorBase, complex)) and arguments.as_number(element) is None:
+            raise errors.DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."
             )
@@ -586,36 +489,25 @@ class Tensor(Methods):
         same = element == self if isinstance(element, TensorBase) else self == element
         return bool(reductions.any(same)._value("in"))
 
-    def is_nonzero(self) -> _bool:
-        """Whether the only element is not zero: another name for ``bool(x)``.
-
-        >>> tk.tensor(3).is_nonzero()
-        True
-        """
-        return self.__bool__()
-
     def __bool__(self) -> Any:
         if self._array.size != 1:
             how_many = "more than one value" if self._array.size else "no values"
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"Boolean value of Tensor with {how_many} is ambiguous",
                 f"Its shape is {tuple(self.shape)}; if, while, and, or, not need one answer.",
                 repair="tk.equal(a, b) compares whole tensors; & and | work element by element",
-                a_shape=tuple(self.shape),
             )
         return self._value("if") != 0
 
     def _only(self, why: str) -> Any:
         if self._array.size != 1:
             raise ValueError(
-                message(
+                errors.message(
                     "only one element tensors can be converted to Python scalars",
                     f"This one has shape {tuple(self.shape)}.",
                     repair="x.tolist()",
                 )
             )
-        if state.recordings:
-            state.recordings[-1].leaves(self)
         return self._value(why)
 
     def __int__(self) -> _int:
@@ -624,13 +516,10 @@ class Tensor(Methods):
     def __float__(self) -> _float:
         return _float(self._only("float"))
 
-    def __complex__(self) -> complex:
-        return complex(self._only("complex"))
-
     def __index__(self) -> _int:
         if self._array.size != 1 or self.dtype.is_floating_point:
             raise TypeError(
-                message(
+                errors.message(
                     "only integer tensors of a single element can be converted to an index",
                     f"This one has shape {tuple(self.shape)} and dtype {self.dtype}.",
                 )
@@ -645,18 +534,13 @@ class Tensor(Methods):
             return format(self.item(), format_spec)
         if format_spec:
             raise TypeError(
-                message(
+                errors.message(
                     "unsupported format string passed to Tensor.__format__",
                     "A format such as .4f needs a single number, a 0-d tensor.",
                     repair='f"{x[0]:.4f}", or tk.set_printoptions(precision=...)',
                 )
             )
         return str(self)
-
-    @property
-    def __cuda_array_interface__(self) -> Any:
-        """How CuPy and Numba read the memory of a CUDA tensor; others lack the attribute."""
-        return cuda_array_interface(self)
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in absent.OF_TENSORS]
@@ -676,7 +560,7 @@ class Tensor(Methods):
 
 def _only_contiguous_format(function: str, memory_format: Any) -> None:
     if memory_format is not None:
-        raise NotSupportedError(
+        raise errors.NotSupportedError(
             f"{function}(): tensorkit has no memory formats",
             "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
             repair="leave memory_format= out",
@@ -684,7 +568,7 @@ def _only_contiguous_format(function: str, memory_format: Any) -> None:
 
 
 def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
-    need_tensor(function, other, "other", 1)
+    arguments.need_tensor(function, other, "other", 1)
     return tuple(other.shape)
 
 

@@ -16,19 +16,16 @@ _FAMILIES = {
     "tk.int16 or tk.int64": "uint16 uint32 uint64",
     "dense tensors (there are no sparse ones)": "sparse sparse_coo_tensor sparse_csr_tensor "
     "to_sparse to_sparse_csr to_dense coalesce sparse_mask",
+    "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
+    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
+    "get_float32_matmul_precision",
     "x.half() (there is no autocast)": "autocast amp GradScaler",
     "tk.nn.Linear on flattened windows (there is no convolution)": "conv1d conv2d conv3d "
     "convolution conv_transpose1d conv_transpose2d max_pool1d max_pool2d avg_pool1d batch_norm",
     "nothing: all tensors are strided, in contiguous format": "layout strided is_sparse "
     "contiguous_format preserve_format channels_last memory_format",
-    "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
-    "nothing: each device has one stream": "record_stream",
-    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
-    "get_float32_matmul_precision",
     "one process (nothing is distributed)": "distributed",
-    "nothing: only sums at repeated positions on a GPU vary": "use_deterministic_algorithms",
     "tk.cuda.record() and viz.timeline": "profiler",
-    "tk.autograd.recording()": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
@@ -37,12 +34,12 @@ _FAMILIES = {
     "tk.linalg.inv": "inverse",
     "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
-    "tk.from_dlpack(x)": "to_dlpack",
+    "tk.from_numpy(array) and x.numpy()": "from_dlpack to_dlpack",
+    "numpy.finfo and numpy.iinfo of x.numpy().dtype": "finfo iinfo",
     "tk.arange": "range",
     "tk.zeros(size, dtype=x.dtype, device=x.device) and its like": "new_empty new_zeros new_ones "
     "new_full new_tensor",
     "x.expand(size)": "broadcast_tensors",
-    "tk.atan(y / x), and look at the signs": "atan2 arctan2 atan2_",
     "tk.rand(size) < p": "bernoulli",
     "mean + std * tk.randn(size)": "normal",
     "tk.randint(low, high, x.shape)": "random_ randint_like",
@@ -55,19 +52,30 @@ _FAMILIES = {
     "x = x.detach()": "detach_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
-    "tk.asin, acos, atan": "arcsin arccos arctan",
+    "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
     "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
     "x.reshape, or a new tensor": "resize_ resize_as_ set_",
-    "operations on the whole tensor": "apply_ map_",
-    "x.device.type": "is_xpu is_mps is_meta is_quantized",
+    "x.device.type": "is_xpu is_mps is_meta is_quantized is_cpu get_device",
+    "x.dtype, and x.to(dtype)": "type type_as is_complex is_signed",
+    "bool(x)": "is_nonzero",
+    "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
+    "x.numel() and x.dim()": "nelement ndimension",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
-    "the environment variable OMP_NUM_THREADS": "get_num_threads set_num_threads",
 }
 # Left out on purpose: other operations do the same.
 _FAMILIES |= {
     "x.reshape": "unflatten",
+    "tk.exp(x) - 1": "expm1 expm1_",
+    "tk.log(x) / math.log(2)": "log2 log2_",
+    "tk.log(x) / math.log(10)": "log10 log10_",
+    "1 / tk.sqrt(x)": "rsqrt rsqrt_",
+    "tk.sin(x) / tk.cos(x)": "tan tan_",
+    "tk.atan(x / (1 - x * x).sqrt())": "asin asin_ arcsin",
+    "tk.pi / 2 - tk.atan(x / (1 - x * x).sqrt())": "acos acos_ arccos",
+    "(tk.exp(x) - tk.exp(-x)) / 2": "sinh sinh_",
+    "(tk.exp(x) + tk.exp(-x)) / 2": "cosh cosh_",
     "x.repeat": "tile",
     "tk.cat of two slices": "roll",
     "x.diagonal().sum()": "trace",
@@ -105,18 +113,12 @@ _PARTS = {
     "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_ "
     "xavier_normal_ xavier_uniform_ calculate_gain",
-    "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "memory_allocated and memory_reserved": "memory_stats memory_summary "
     "memory_snapshot max_memory_reserved",
-    "tk.cuda.get_device_properties": "get_device_capability",
+    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
+    "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
-    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
-    "nothing: each operation is a launch of its own": "CUDAGraph graph make_graphed_callables",
-    "nothing: there is one process, and one device": "ipc_collect nccl DataParallel",
-    "tk.cuda.record() and viz.timeline": "nvtx",
-    "the command nvidia-smi": "utilization temperature power_draw list_gpu_processes",
-    "simulate(total_memory=...)": "set_per_process_memory_fraction",
     "tk.manual_seed": "seed seed_all",
 }
 

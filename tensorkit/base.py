@@ -159,6 +159,13 @@ def on_storage(storage: Storage, layout: Layout) -> Tensor:
     return result
 
 
+def whole_of(storage: Storage) -> Tensor:
+    """The tensor that a storage was made for, without its history."""
+    result = new(storage._array)
+    result._storage, result._offset = storage, 0
+    return result
+
+
 def same_memory(x: TensorBase) -> Tensor:
     """Another tensor on the array and the storage of ``x``, without its history."""
     result = object.__new__(public)
@@ -186,7 +193,7 @@ def arranged(array: Any, strides: Ints) -> Any:
     return backend.view(backend.flatten(array, strides), shape, strides, 0)
 
 
-def place(array: Any, strides: Ints) -> Tensor:
+def with_strides(array: Any, strides: Ints) -> Tensor:
     """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
     return new(arranged(array, strides))
 

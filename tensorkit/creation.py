@@ -17,24 +17,14 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
+from tensorkit import base, dtypes, errors, layout
 from tensorkit.autograd.hooks import make_leaf
 from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Device, as_device, is_array
+from tensorkit.devices import CPU, Device, as_device, device_of_array, is_array
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errors import (
-    AutogradError,
-    DTypeError,
-    NotSupportedError,
-    ShapeError,
-    message,
-    must_be,
-    type_name,
-)
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel, stored
@@ -64,7 +54,7 @@ class Options(NamedTuple):
         try:
             return base.new(as_device(self.device).backend.xp.empty(shape, numpy))
         except (ValueError, MemoryError) as error:  # sizes that no array has
-            raise ShapeError(f"{self.function}(): {error}") from None
+            raise errors.ShapeError(f"{self.function}(): {error}") from None
 
     def like(self, x: Any) -> Tensor:
         """The same, in the shape, dtype and order in memory of ``x``, and on its device."""
@@ -110,7 +100,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def need_sizes(function: str, size: Any) -> Any:
     """A size that can only be given as a sequence: TypeError for a single number."""
     if not isinstance(size, (tuple, list)):
-        raise must_be(function, "size", 1, "tuple of ints", size)
+        raise errors.must_be(function, "size", 1, "tuple of ints", size)
     return size
 
 
@@ -126,11 +116,11 @@ def shape_of(function: str, args: tuple[Any, ...], size: Any = None) -> Ints:
     except TypeError:
         got = ", ".join(type(each).__name__ for each in sizes) or "nothing"
         first = f"{function}(): size must be ints or a tuple of ints, not {got}"
-        raise TypeError(message(first, repair=f"tk.{function}(2, 3)")) from None
+        raise TypeError(errors.message(first, repair=f"tk.{function}(2, 3)")) from None
     for each in shape:
         if each < 0:
             first = f"Trying to create tensor with negative dimension {each}: {list(shape)}"
-            raise ShapeError(first)
+            raise errors.ShapeError(first)
         if each >= 2**63:
             raise ValueError("Overflow when unpacking long long")
     return shape
@@ -290,19 +280,21 @@ def _count(first: Any, last: Any, gap: Any, dtype: DType) -> int:
     for value in (first, last, gap):
         check_value(value, wide)
     if not (math.isfinite(first) and math.isfinite(last)):
-        raise DTypeError(f"unsupported range: {first:g} -> {last:g}")
+        raise errors.DTypeError(f"unsupported range: {first:g} -> {last:g}")
     number = int if dtype is dtypes.int64 else float
     first, last, gap = number(first), number(last), number(gap)
     if not (gap > 0 or gap < 0):
-        raise DTypeError("step must be nonzero")
+        raise errors.DTypeError("step must be nonzero")
     if (last - first) * gap < 0:
-        raise DTypeError(
+        raise errors.DTypeError(
             "upper bound and lower bound inconsistent with step sign",
             f"From {first}, steps of {gap} never reach {last}.",
         )
     n = -((first - last) // gap) if dtype is dtypes.int64 else (last - first) / gap
     if n >= 2**63:
-        raise DTypeError("invalid size, possible overflow?", f"From {first} to {last} by {gap}.")
+        raise errors.DTypeError(
+            "invalid size, possible overflow?", f"From {first} to {last} by {gap}."
+        )
     return math.ceil(n)
 
 
@@ -381,7 +373,7 @@ def tensor(options: Options, data: Any) -> Tensor:
     if dtype is None:
         dtype = functools.reduce(dtypes.promote, found) if found else dtypes.get_default_dtype()
     try:
-        return options.holding(silently(_array_of, numbers, dtype))
+        return options.holding(without_warnings(_array_of, numbers, dtype))
     except ValueError:  # NumPy's, of lists that make no rectangle
         _refuse_lists(numbers)
 
@@ -389,11 +381,9 @@ def tensor(options: Options, data: Any) -> Tensor:
 def _numbers(data: Any, found: set[DType]) -> Any:
     """``data`` as nested lists of Python's numbers; ``found`` gets the dtypes they suggest."""
     if isinstance(data, TensorBase):
-        if state.recordings:
-            state.recordings[-1].leaves(data)
         if data._array.size != 1:
             first = "only one element tensors can be converted to Python scalars"
-            raise ValueError(message(first, repair="tk.stack(tensors)"))
+            raise ValueError(errors.message(first, repair="tk.stack(tensors)"))
         data = data.device.backend.to_host(data._array, "tensor").reshape(())
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.of_numpy(data.dtype))
@@ -405,12 +395,12 @@ def _numbers(data: Any, found: set[DType]) -> Any:
             return list(data)
         return [_numbers(each, found) for each in data]
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+        raise TypeError(f"new(): invalid data type '{errors.type_name(data)}'")
     if isinstance(data, complex):
         dtypes.refuse("complex64")
     if not isinstance(data, (bool, int, float)):
         first = f"Could not infer dtype of {type(data).__name__}"
-        raise DTypeError(first, "A tensor is made of numbers, or lists of numbers.")
+        raise errors.DTypeError(first, "A tensor is made of numbers, or lists of numbers.")
     found.add(dtypes.of_number(data))
     return data
 
@@ -435,14 +425,14 @@ def _refuse_lists(numbers: Any) -> NoReturn:
         for each in level:
             if len(each) != len(level[0]):
                 raise ValueError(
-                    message(
+                    errors.message(
                         f"expected sequence of length {len(level[0])} at dim {dim} "
                         f"(got {len(each)})",
                         "All lists on one level must have the same length.",
                     )
                 ) from None
         level, dim = [part for each in level for part in each], dim + 1
-    raise TypeError(message("not a sequence", "A number stands beside a list.")) from None
+    raise TypeError(errors.message("not a sequence", "A number stands beside a list.")) from None
 
 
 def as_tensor(
@@ -458,10 +448,10 @@ def as_tensor(
     True
     """
     wanted = None if dtype is None else as_dtype("as_tensor", dtype)
-    if is_array(data) and data.__class__ is not np.ndarray:  # CuPy's
-        data = from_dlpack(data)
-    if isinstance(data, np.ndarray):
-        return copying.to(_shared(data), wanted, as_device(device))
+    if is_array(data):
+        own = device_of_array(data)
+        where = own if device is None and own is not CPU else as_device(device)
+        return copying.to(_shared(data, own), wanted, where)
     if isinstance(data, TensorBase):
         return copying.to(data, wanted, None if device is None else as_device(device))  # type: ignore[arg-type]
     return tensor(data, dtype=wanted, device=device)
@@ -482,8 +472,8 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(
-            message(
-                f"expected np.ndarray (got {type_name(ndarray)})",
+            errors.message(
+                f"expected np.ndarray (got {errors.type_name(ndarray)})",
                 repair="tk.tensor(...) copies lists and numbers",
             )
         )
@@ -503,7 +493,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     """A tensor on the memory of an array of ``device``, without the warning."""
     if not array.dtype.isnative:
         raise ValueError(
-            message(
+            errors.message(
                 "given numpy array has byte order different from the native byte order. "
                 "Conversion between byte orders is currently not supported.",
                 repair='array.astype(array.dtype.newbyteorder("="))',
@@ -512,7 +502,7 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     dtypes.of_numpy(array.dtype)  # raises for those that tensors do not have
     if any(stride < 0 or stride % array.itemsize for stride in array.strides):
         raise ValueError(
-            message(
+            errors.message(
                 "At least one stride in the given numpy array is negative, and tensors with "
                 "negative strides are not currently supported. (You can probably work around this "
                 "by making a copy of your array  with array.copy().) ",
@@ -526,49 +516,6 @@ def _shared(array: Any, device: Device = CPU) -> Tensor:
     else:
         flat = device.backend.memory_of(array, layout.extent(shape, strides))
     return base.on_storage(Storage(flat), Layout(shape, strides, 0))
-
-
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of an array of another library: writes to one are seen in the other.
-
-    >>> tk.from_dlpack(np.arange(3))
-    tensor([0, 1, 2])
-    """
-    if isinstance(ext_tensor, TensorBase):
-        if ext_tensor.requires_grad:  # type: ignore[attr-defined]
-            ext_tensor.__dlpack__()  # type: ignore[attr-defined]  # raises
-        return ext_tensor.detach()  # type: ignore[attr-defined]
-    kind, number = getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()
-    if kind == _CUDA:
-        device = as_device(f"cuda:{number}")
-        return _shared(device.backend.from_dlpack(ext_tensor), device)
-    if kind != 1:
-        raise NotSupportedError(
-            f"tensorkit reads the memory of the CPU and of CUDA devices through DLPack, not "
-            f"that of device type {kind}",
-            repair="tk.tensor(numpy_array, device=...)",
-        )
-    return _shared(np.from_dlpack(ext_tensor))
-
-
-_CUDA = 2  # DLPack's number for memory of CUDA devices
-
-
-def cuda_array_interface(x: Tensor) -> Any:
-    """What CuPy, Numba and PyTorch read to share the memory of a tensor on a CUDA device."""
-    if x.device is CPU:
-        raise AttributeError(
-            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {x.type()} If CUDA data "
-            "is required use tensor.cuda() to copy tensor to device memory."
-        )
-    if x.requires_grad:
-        raise AutogradError(
-            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
-            "aren't required, use var.detach() to get Variable that doesn't require grad.",
-            repair="x.detach()",
-        )
-    array: Any = x._array
-    return array.__cuda_array_interface__
 
 
 def is_tensor(obj: Any) -> bool:

@@ -5,9 +5,10 @@ from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
-from tensorkit.autograd.node import Rule
-from tensorkit.base import TensorBase
+from tensorkit.autograd.node import Rule, record, recorder
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
+from tensorkit.errstate import direct_path
 
 # NumPy's letters of the dtypes of a category.
 LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
@@ -56,8 +57,8 @@ class Definition:
         self.defaults = {
             each.name: each.default for each in parameters if each.default is not each.empty
         }
-        several = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
-        self.several = several[0] if several else ""
+        variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
+        self.variadic = variadic[0] if variadic else ""
         if self.ufunc and not forward.__code__.co_names:  # it has no body
             self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
@@ -78,15 +79,22 @@ class Definition:
         self.names_dims = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
-        # two tensors or numbers, and nothing else by position
-        self.is_operator = (
-            self.promote
-            and self.tensors == 2
+        # two tensors of one dtype, or one and a number, and nothing else by position
+        self.is_of_two = (
+            self.tensors == 2
+            and not (self.view or self.outputs or names[0] in self.defaults)
+            and isinstance(self.dtypes, str)
             and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
         )
         self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
         self.rules: dict[str | None, Rule] = {}
         self.plain: Rule | None = None
+        self.short: dict[Rule | None, Callable[..., object] | None] = {}  # see node.recorder
+        # what gives a result its node, called with the result and the tensors; like the rules, by
+        # the name of an operand that is a number
+        self.recorders: dict[str | None, Callable[..., object]] = dict.fromkeys(
+            (None, *self.inputs), _record_nothing
+        )
 
     @property
     def compute(self) -> Callable[..., Any]:
@@ -120,23 +128,51 @@ class Definition:
         self.rules[number] = Rule(self.name, name, inputs, formulas, options)
         if plain is not None:
             self.plain = Rule(self.name, plain, inputs, formulas, options)
+        values = {name: self.defaults.get(name) for name in self.options}
+        for rule in filter(None, (self.rules[number], self.plain)):
+            self.short[rule] = recorder(rule, self.inputs, values)
+            function = self.short[rule] or self._record_plainly
+            names = (None, *self.inputs) if number is None else (number,)
+            self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
 
-    def rule_for(self, args: tuple[Any, ...], values: dict[str, Any]) -> Rule | None:
-        """The rule of a call with these arguments; ``values``: its options."""
-        if self.plain is not None:
-            changed = [name for name in self.options if values[name] != self.defaults[name]]
-            return self.rules[None] if changed else self.plain
+    def _record_plainly(self, result: Tensor, *tensors: Any) -> None:
+        self.record(result, tensors, {})
+
+    def record(
+        self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
+    ) -> None:
+        """Give the result of a call with these arguments its node."""
+        values = self.options_of(args, options)
+        rule, tensors = self.rules.get(None), args[: self.tensors]
+        if self.plain is not None and all(values[x] == self.defaults[x] for x in self.options):
+            rule = self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
-                    return self.rules[name]
-        return self.rules.get(None)
+                    rule = self.rules[name]
+        short = self.short.get(rule)
+        if short is not None and not outputs and direct_path.is_open:
+            x, y = (*tensors, None)[:2]
+            short(result, x, y, tuple([values[name] for name in self.options]))
+        elif rule is not None:
+            values.update(outputs)
+            values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
+            values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
+            record(rule, result, values)
+
+    def options_of(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a call by name, with defaults."""
+        values = {**self.defaults, **options}
+        values.update(zip(self.options, args[self.tensors :]))  # noqa: B905
+        if self.variadic:
+            values[self.variadic] = unpacked(args[self.tensors :])
+        return values
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
         options = {OF_NUMPY.get(name, name): value for name, value in options.items()}
-        if self.several in options:
-            args, options = (*args, options.pop(self.several)), options
+        if self.variadic in options:
+            args, options = (*args, options.pop(self.variadic)), options
         try:
             bound = self.signature.bind(*args, **options)
         except TypeError as error:
@@ -146,14 +182,18 @@ class Definition:
         for name in self.options:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
-        if self.several:
-            if not values[self.several]:
-                raise TypeError(f"{self.name}() missing 1 required argument: {self.several}")
-            values[self.several] = unpacked(values[self.several])
+        if self.variadic:
+            if not values[self.variadic]:
+                raise TypeError(f"{self.name}() missing 1 required argument: {self.variadic}")
+            values[self.variadic] = unpacked(values[self.variadic])
         return values
 
 
 OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+
+
+def _record_nothing(result: Tensor, *tensors: Any) -> None:
+    """For operations without a gradient."""
 
 
 def _is_tensor(parameter: Any) -> bool:

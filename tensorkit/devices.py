@@ -17,15 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import layout
-from tensorkit.errors import (
-    AcceleratorError,
-    DeviceError,
-    DeviceMismatchError,
-    DeviceNameError,
-    message,
-    type_name,
-)
+from tensorkit import errors, layout
 
 _NAMES = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
@@ -57,18 +49,22 @@ class Device:
             name, index = "cuda", name
         if not isinstance(name, str):
             repair = 'tk.device("cuda")'
-            raise TypeError(message(f"device() wants a name, not {type_name(name)}", repair=repair))
+            raise TypeError(
+                errors.message(
+                    f"device() wants a name, not {errors.type_name(name)}", repair=repair
+                )
+            )
         kind, colon, number = name.partition(":")
         if not re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]*))?", name):
             first = f"Invalid device string: '{name}'"
-            raise DeviceNameError(first, repair='device="cpu", or device="cuda"')
+            raise errors.DeviceNameError(first, repair='device="cpu", or device="cuda"')
         if kind not in _kinds and kind not in _NAMES.split(", "):
-            raise DeviceNameError(
+            raise errors.DeviceNameError(
                 f"Expected one of {_NAMES} device type at start of device string: {kind}",
                 repair='device="cpu", or device="cuda"',
             )
         if index is not None and (colon or not isinstance(index, int) or index < 0):
-            raise DeviceNameError(f"{index!r} is no number for the device {name!r}")
+            raise errors.DeviceNameError(f"{index!r} is no number for the device {name!r}")
         self = object.__new__(cls)
         self.type, self.index = kind, int(number) if colon else index
         self._backend = None
@@ -122,7 +118,6 @@ class Backend:
     product: Callable[..., Any]
     # What only the backends of CUDA devices have:
     cuda_version: str | None
-    from_dlpack: Callable[[Any], Any]
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
@@ -152,14 +147,14 @@ class Backend:
         """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
         return False  # it is not known
 
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
-        """Add ``values`` to ``total`` at ``places``, an index whose positions may repeat."""
+    def add_at(self, total: Any, indices: Any, values: Any) -> None:
+        """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
         is_host = total.__class__ is np.ndarray
         if is_host and total.ndim > 1 and total.flags.c_contiguous:  # five times as fast
-            places = np.arange(total.size).reshape(total.shape)[places]
-            values = np.broadcast_to(values, places.shape).reshape(-1)
-            total, places = total.reshape(-1), places.reshape(-1)
-        self.xp.add.at(total, places, values)
+            indices = np.arange(total.size).reshape(total.shape)[indices]
+            values = np.broadcast_to(values, indices.shape).reshape(-1)
+            total, indices = total.reshape(-1), indices.reshape(-1)
+        self.xp.add.at(total, indices, values)
 
     def repeated_positions(self, repeats: Any) -> Any:
         """Position 0 as often as the first of ``repeats``, position 1 as often as the second."""
@@ -250,7 +245,7 @@ def _find_cuda() -> Backend | None:
     wanted = os.environ.get("TENSORKIT_SIMULATE_CUDA", "").strip() or "0"
     if wanted not in ("0", "1"):
         raise ValueError(
-            message(
+            errors.message(
                 f"TENSORKIT_SIMULATE_CUDA={wanted!r} does not say whether to simulate a device",
                 repair="TENSORKIT_SIMULATE_CUDA=1, or 0 for the one there is",
             )
@@ -325,7 +320,7 @@ def as_device(value: Any) -> Device:
     device = Device(value)
     backend = find_backend(device.type)
     if backend is None:
-        raise DeviceError(
+        raise errors.DeviceError(
             "Torch not compiled with CUDA enabled"
             if device.type == "cuda"
             else f"tensorkit has no backend for device type {device.type}",
@@ -333,7 +328,7 @@ def as_device(value: Any) -> Device:
             repair='device="cpu", or tk.cuda.simulate() before',
         )
     if device.index and backend is not _NUMPY:
-        raise AcceleratorError(
+        raise errors.AcceleratorError(
             "CUDA error: invalid device ordinal",
             f"tensorkit computes on one {device.type.upper()} device.",
             repair=f".to('{device.type}')",
@@ -345,7 +340,9 @@ def cuda_device(value: Any) -> Device:
     """The device that ``.cuda(value)`` means."""
     device = as_device("cuda" if value is None else value)
     if device.type != "cuda":
-        raise DeviceNameError("Invalid device, must be cuda device", repair=f"x.to('{device}')")
+        raise errors.DeviceNameError(
+            "Invalid device, must be cuda device", repair=f"x.to('{device}')"
+        )
     return device
 
 
@@ -382,7 +379,7 @@ def refuse_mix(*devices: Device, repair: str | None = None, into: Device | None 
             )
             if str(other) == str(devices[0]):
                 why, which = "One of them is from another simulation.", "that one"
-            raise DeviceMismatchError(
+            raise errors.DeviceMismatchError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, {devices[0]} and {other}!",
                 why,

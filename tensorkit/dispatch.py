@@ -16,8 +16,8 @@ would compute something else than is meant. ``Definition`` lists what can be dec
 A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
 accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
 differ. Modes that every operation must see (inference, recordings, overrides, ``DispatchMode``)
-close the direct path (``errstate.silent``): it then raises, and the slow way takes the call. What
-fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name,
+close the direct path (``errstate.direct_path``): it then raises, and the slow way takes the call.
+What fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name,
 NumPy's names of options, numbers, dtypes to be promoted, devices. It has layers, which
 ``tensorkit.dispatch_layers`` lists. Given arrays, which the formulas of a backward do, an operation
 computes on arrays.
@@ -25,53 +25,40 @@ computes on arrays.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
-from tensorkit.autograd.node import has_recorder, recorder
-from tensorkit.base import Tensor, TensorBase
+from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
-from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned, record_call
-from tensorkit.errstate import silent, silently
+from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned
+from tensorkit.errstate import direct_path, without_warnings
 from tensorkit.ops.arguments import as_number, result_type
-from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
+from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
 
 _ndarray = np.ndarray
-_asarray = np.asarray
+_asarray, _new_array = np.asarray, np.array
 _new = object.__new__
 
 
-class Operation(Protocol):
-    """What ``@op`` makes of a forward function."""
+def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Define an operation; ``Definition`` lists what can be declared of it.
 
-    definition: Definition
-    grad: Callable[..., None]  # see Definition.grad
-    inplace: Callable[..., Tensor]
-    operator: Callable[[Any, Any], Any]  # of a tensor and a tensor or number: ``x + y``
-    reflected: Callable[[Any, Any], Any]  # the same for ``2 - x``
+    It has ``definition``, ``grad`` (see ``Definition.grad``) and ``inplace``, one of two tensors
+    also ``operator``, for ``x + y``, and ``reflected``, for ``2 - x``.
+    """
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Apply the operation to tensors and numbers."""
-
-    def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
-        """An operation in the body of a class is a method, as every function is."""
-
-
-def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
-    """Define an operation; ``Definition`` lists what can be declared of it."""
-
-    def define(forward: Callable[..., Any]) -> Operation:
+    def define(forward: Callable[..., Any]) -> Any:
         definition = Definition(forward, **declared)
-        if definition.is_operator:
+        if definition.is_of_two:
             call: Any = _of_two(definition)
         else:
-            is_short = definition.tensors == 1 and not definition.options
-            call = _of_one(definition) if is_short else _of_several(definition)
+            is_of_one = definition.inputs == ("input",) and not definition.variadic
+            call = _of_one(definition) if is_of_one else _of_several(definition)
             call.inplace = in_place(call, definition.name)
         call.__name__ = call.__qualname__ = forward.__name__
         call.__module__, call.__doc__ = forward.__module__, forward.__doc__
@@ -86,29 +73,43 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
 _FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 
 
-def _of_one(definition: Definition) -> Any:
-    """An operation of one tensor without options."""
+def _of_one(definition: Definition) -> Any:  # noqa: C901 - without calls
+    """An operation of one tensor, and options."""
     forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
-    is_simple, contiguous = not (definition.outputs or definition.view), definition.contiguous
-    record: Any = None  # made by _recorder when it is needed first
+    is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
+    bools, counts_as_vector = definition.bools, definition.names_dims
 
-    def call(input: Any) -> Any:
-        nonlocal record
+    def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
-            return forward(input)
+            return forward(input, *args, **options)
         try:
-            array = input._array
+            array, node = input._array, input._node
             if (
                 array.__class__ is _ndarray
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                found = silent.run(forward, array)
-                if not is_simple:
-                    return finish(definition, found, (input,), {})
-                if (
-                    found.__class__ is not _ndarray
-                    or found.base is not None
+                if args or options:
+                    if not array.ndim or [
+                        at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool
+                    ]:
+                        raise TypeError
+                    found = direct_path.run(forward, array, *args, **options)
+                elif array.ndim or not counts_as_vector:
+                    found = direct_path.run(forward, array)
+                else:
+                    raise TypeError
+                if is_view and array.flags.c_contiguous:
+                    values = (
+                        None if node is None else definition.options_of((input, *args), options)
+                    )
+                    return view(input, found, definition.rules.get(None), values)
+                if is_view or has_outputs:
+                    return finish(definition, found, (input, *args), options)
+                if found.__class__ is not _ndarray:  # a number of NumPy's
+                    found = _new_array(found)
+                elif (
+                    found.base is not None
                     or found is array
                     or (contiguous and not found.flags.c_contiguous)
                 ):
@@ -116,39 +117,37 @@ def _of_one(definition: Definition) -> Any:
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
-                if input._node is not None:
-                    if record is None:
-                        record = _recorder(definition)
-                    record(result, input)
+                if node is not None:
+                    if args or options:
+                        definition.record(result, (input, *args), options)
+                    else:
+                        definition.recorders[None](result, input)
                 return result
         except _FAILED:
             pass
-        return call_layers(definition, (input,), {})
+        return call_layers(definition, (input, *args), options)
 
     return call
 
 
 def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
-    """An operation of one or several tensors and options."""
+    """An operation of several tensors, some of which may be None, and options."""
     forward, n = definition.compute, definition.tensors
-    asked = list(zip(definition.letters, definition.ndims, definition.categories, strict=True))
-    first = definition.categories[0]
-    is_simple = not (definition.outputs or definition.view or definition.several)
-    contiguous, bools, is_view = definition.contiguous, definition.bools, definition.view
-    counts_as_vector = definition.names_dims
-    record: Any = None  # made by _recorder when it is needed first
+    requirements = [*zip(definition.letters, definition.ndims, definition.categories, strict=True)]
+    bools, first = definition.bools, definition.categories[0]
+    is_simple = not (definition.outputs or definition.view or definition.variadic)
+    contiguous, counts_as_vector = definition.contiguous, definition.names_dims
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
-        nonlocal record
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
             return forward(*args, **options)
         try:
             arrays: list[Any] = []
             tracked, array = False, args[0]._array
-            dtype = array.dtype
-            if not array.ndim and (counts_as_vector or options or len(args) > n):
+            dtype, is_short = array.dtype, len(args) <= n and not options
+            if not array.ndim and (counts_as_vector or not is_short):
                 raise TypeError
-            for x, (letters, ndim, category) in zip(args, asked, strict=False):
+            for x, (letters, ndim, category) in zip(args, requirements):  # noqa: B905
                 if x is None:
                     arrays.append(None)
                     continue
@@ -163,32 +162,22 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            if len(args) > n:
-                for at in bools:
-                    if args[at:] and args[at].__class__ is not bool:
-                        raise TypeError
-                found = silent.run(forward, *arrays, *args[n:], **options)
-            else:
-                found = silent.run(forward, *arrays, **options)
-            if is_view and not tracked and array.flags.c_contiguous:
-                return view(args[0], found, None)
+            if [at for at in bools if args[at:] and args[at].__class__ is not bool]:
+                raise TypeError
+            found = direct_path.run(forward, *arrays, *args[n:], **options)
             if not is_simple:
                 return finish(definition, found, args, options)
             if found.__class__ is not _ndarray:  # a number of NumPy's
-                found = _asarray(found)
-            elif (
-                found.base is not None
-                or found is array
-                or (contiguous and not found.flags.c_contiguous)
-            ):
+                found = _new_array(found)
+            elif found.base is not None or (contiguous and not found.flags.c_contiguous):
                 found = owned(found, arrays, contiguous)
             result = _new(base.public)
             result._array = found
             result._storage = result._node = None
-            if tracked:
-                if record is None:
-                    record = _recorder(definition)
-                record(result, *args, **options)
+            if tracked and is_short:
+                definition.recorders[None](result, *args)
+            elif tracked:
+                definition.record(result, args, options)
             return result
         except _FAILED:
             pass
@@ -210,7 +199,7 @@ def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
     """
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         raise KeyError
-    array = silently(_asarray, value, dtype)
+    array = without_warnings(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
         if len(known) >= _MOST_NUMBERS:
             known.clear()
@@ -220,41 +209,45 @@ def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
 
 def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
     """An operation of two tensors, one of which may be a number: also operator and in place."""
-    letters, compute = definition.letters[0], definition.compute
+    letters, compute, (first, second) = definition.letters[0], definition.compute, definition.inputs
+    ndim, other_ndim = definition.ndims
     known = {char: table for char, table in _NUMBERS.items() if char in letters}
     numbers: dict[type, dict[str, dict[float, Any]]] = {}  # an int64 and a float give another dtype
-    if definition.numbers:
+    if definition.numbers and definition.promote:
         numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
-    runs_body = definition.ufunc is None
-    record: Any = None  # made by _recorder when it is needed first
+    runs_body, contiguous = definition.ufunc is None, definition.contiguous
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - without calls
-        nonlocal record
         try:
             a = input._array
             dtype, tables = a.dtype, numbers.get(other.__class__)
             if tables is None:
-                b, tracked = other._array, other._node is not None
+                b, tracked, operand = other._array, other._node is not None, None
                 is_here = a.__class__ is b.__class__ is _ndarray
             else:
                 table, tracked, is_here = tables[dtype.char], False, a.__class__ is _ndarray
-                b = table.get(other)
+                b, operand = table.get(other), second
                 if b is None:
                     b = _number(other, dtype, table)
                 if runs_body:  # it tells a number from a tensor, by its class
                     b = b[()]
             # else a GPU, or dtypes that differ: the slow way, below
-            if is_here and dtype is b.dtype and dtype.char in letters:
-                found = silent.run(compute, a, b)
+            if (
+                is_here
+                and dtype is b.dtype
+                and dtype.char in letters
+                and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
+            ):
+                found = direct_path.run(compute, a, b)
                 if found.__class__ is not _ndarray:
-                    found = _asarray(found)
+                    found = _new_array(found)
+                elif contiguous and (found.base is not None or not found.flags.c_contiguous):
+                    found = owned(found, (a, b), contiguous)
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
                 if tracked or input._node is not None:
-                    if record is None:
-                        record = _recorder(definition)
-                    record(result, input, other)
+                    definition.recorders[operand](result, input, other)
                 return result
         except _FAILED:
             pass
@@ -280,9 +273,10 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             if number is None:
                 number = _number(input, array.dtype, table)
             if array.__class__ is _ndarray and array.dtype.char in letters and not runs_body:
-                result = base.new(_asarray(silent.run(compute, number, array)))
+                found = direct_path.run(compute, number, array)
+                result = base.new(found if found.__class__ is _ndarray else _new_array(found))
                 if other._node is not None:
-                    record_call(definition, result, (input, other), {})
+                    definition.recorders[first](result, input, other)
                 return result
         except _FAILED:
             pass
@@ -322,7 +316,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if a.__class__ is not _ndarray:
                         function = _function_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    silent.run(function, a, b, out=a)
+                    direct_path.run(function, a, b, out=a)
                     written(input, name)
                     return input
         except _FAILED:
@@ -357,28 +351,3 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if definition.to_floating and not dtype.is_floating_point:
         dtype = dtypes.get_default_dtype()
     check_output_dtype(dtype, input.dtype)
-
-
-# What the direct path calls
-
-
-def _recorder(definition: Definition) -> Any:
-    """What gives a result its node, called with the result and the arguments of the call."""
-    rule, n, defaults = definition.plain or definition.rules.get(None), definition.tensors, {}
-    if rule is None:
-        return lambda result, *args, **options: None
-    defaults = {name: definition.defaults.get(name) for name in definition.options}
-    starts_alike = rule.inputs == definition.inputs[: len(rule.inputs)]
-    if len(definition.rules) > 1 or not (starts_alike and has_recorder(rule, defaults)):
-        return lambda result, *args, **options: record_call(definition, result, args, options)
-    short, n_inputs = recorder(rule, defaults), len(rule.inputs)
-    if n == n_inputs and (not defaults or definition.is_operator):  # options come by the slow way
-        return short
-
-    def record(result: Any, *args: Any, **options: Any) -> None:
-        if options or len(args) > n:
-            record_call(definition, result, args, options)
-        else:
-            short(result, *args[:n_inputs])
-
-    return record

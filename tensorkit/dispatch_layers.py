@@ -14,13 +14,13 @@ import numpy as np
 from tensorkit import base, explainer
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view
-from tensorkit.autograd.node import record as record_fully
+from tensorkit.autograd.node import record
 from tensorkit.base import TensorBase
-from tensorkit.definition import Definition, unpacked
+from tensorkit.definition import Definition
 from tensorkit.devices import backend_of, is_array
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import promoted
 from tensorkit.ops.copying import together
 from tensorkit.overrides import overridable
@@ -40,8 +40,8 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     tensors = [values[name] for name in definition.inputs]
     others: list[Any] = []
     for name in definition.options:
-        others += [values[name]] if name == definition.several else []
-    named = {name: values[name] for name in definition.options if name != definition.several}
+        others += [values[name]] if name == definition.variadic else []
+    named = {name: values[name] for name in definition.options if name != definition.variadic}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return on_arrays(definition, *tensors, *others, **named)
     explainer.need_tensors(definition, values)
@@ -124,7 +124,7 @@ def _computed(
     trace.dtype, trace.device, trace.kernel = dtype, backend.device, kernel
     kernel = partial(kernel, backend.xp)
     try:
-        return silently(_counted_as_vector, definition, kernel, arrays, others, named)
+        return without_warnings(_counted_as_vector, definition, kernel, arrays, others, named)
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:
@@ -169,11 +169,11 @@ def finish(
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
     new = [_as_result(each, arrays, definition.contiguous) for each in several]
-    results = [record_fully(None, each) for each in new]  # marks them in inference mode
-    outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
+    tensors = [record(None, each) for each in new]  # marks them in inference mode
+    outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
-        more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
-        record_call(definition, results[0], args, options, **more)
+        more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}
+        definition.record(tensors[0], args, options, **more)
     return outputs
 
 
@@ -210,36 +210,7 @@ def _viewed(
         shown, may_be_copy = shown._array, shown.shape.numel()
     if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
-        record_call(definition, result, args, options)
+        definition.record(result, args, options)
         return result
-    values = None if x._node is None else options_of(definition, args, options)
+    values = None if x._node is None else definition.options_of(args, options)
     return view(x, shown, definition.rules.get(None), values)
-
-
-def record_call(
-    definition: Definition,
-    result: Any,
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-    **more: Any,
-) -> None:
-    """Give a result its node."""
-    values = options_of(definition, args, options)
-    rule = definition.rule_for(args, values)
-    if rule is not None:
-        values.update(more)
-        values.update(zip(definition.inputs, args, strict=False))
-        values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
-        record_fully(rule, result, values)
-
-
-def options_of(
-    definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
-) -> dict[str, Any]:
-    """The options of a call by name, with defaults."""
-    n = definition.tensors
-    values = {**definition.defaults, **dict(zip(definition.options, args[n:], strict=False))}
-    values.update(options)
-    if definition.several:
-        values[definition.several] = unpacked(args[n:])
-    return values

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -55,13 +55,13 @@ class DispatchMode:
 
     def __enter__(self) -> Self:
         state.modes = (*state.modes, self)
-        silent.close()
+        direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
         at = len(state.modes) - 1 - state.modes[::-1].index(self)
         state.modes = state.modes[:at] + state.modes[at + 1 :]
-        silent.open()
+        direct_path.open()
 
 
 def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
@@ -88,9 +88,9 @@ def seen_by_modes(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if state.modes:
-            return through_modes(call, args, options, records=True)
-        return function(*args, **options)
+        if direct_path.is_open or not state.modes:
+            return function(*args, **options)
+        return through_modes(call, args, options, records=True)
 
     return call  # type: ignore[return-value]
 

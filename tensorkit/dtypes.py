@@ -5,12 +5,11 @@ first compares categories and only then widths. NumPy's promotion is never asked
 supplies ``numpy``, the dtype in which the elements are stored.
 """
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.errors import NotSupportedError, message, must_be
+from tensorkit.errors import NotSupportedError, message
 
 BOOL, INTEGER, FLOATING = 0, 1, 2
 
@@ -30,16 +29,6 @@ class DType:
         self.numpy = np.dtype(name)
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOATING
-        self.is_signed = self.numpy.kind not in "ub"
-
-    @property
-    def is_complex(self) -> bool:
-        """False: tensorkit has no complex numbers."""
-        return False
-
-    def to_real(self) -> "DType":
-        """The dtype itself: all dtypes of tensorkit are real."""
-        return self
 
     @property
     def whole_name(self) -> str:
@@ -76,9 +65,7 @@ OF_NUMPY = {dtype.numpy: dtype for dtype in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_}
 _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
-_NOT_GIVEN: Any = object()  # an argument that was not given, where None is refused
 _default = float32
-when_default_changes: "list[Callable[[], None]]" = []  # called after `set_default_dtype`
 
 
 def get_default_dtype() -> DType:
@@ -106,8 +93,6 @@ def set_default_dtype(d: DType) -> None:
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default = d
-    for tell in when_default_changes:
-        tell()
 
 
 def as_dtype(function: str, value: Any) -> DType:
@@ -124,14 +109,6 @@ def as_dtype(function: str, value: Any) -> DType:
             repair="dtype=tk.float32",
         )
     )
-
-
-def _need(function: str, argument: str, position: int, value: Any) -> DType:
-    """The DType given as a positional argument: a DType, or Python's float, int, bool."""
-    found = _OF_PYTHON.get(value) if isinstance(value, type) else value
-    if not isinstance(found, DType):
-        raise must_be(function, argument, position, "torch.dtype", value)
-    return found
 
 
 def refuse(name: str) -> NoReturn:
@@ -169,8 +146,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
     >>> tk.promote_types(tk.uint8, tk.int8), tk.promote_types(tk.int64, tk.float16)
     (torch.int16, torch.float16)
     """
-    first = _need("promote_types", "type1", 1, type1)
-    return promote(first, _need("promote_types", "type2", 2, type2))
+    return promote(as_dtype("promote_types", type1), as_dtype("promote_types", type2))
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -200,64 +176,7 @@ def can_cast(from_: DType, to: DType) -> bool:
     >>> tk.can_cast(tk.float64, tk.float16), tk.can_cast(tk.float32, tk.int64)
     (True, False)
     """
-    source = _need("can_cast", "from_", 1, from_)
-    return source.category <= _need("can_cast", "to", 2, to).category
-
-
-class finfo:
-    """Limits of a floating-point dtype.
-
-    >>> tk.finfo(tk.float32).eps
-    1.1920928955078125e-07
-    """
-
-    def __init__(self, type: DType | type = _NOT_GIVEN) -> None:
-        dtype = _default if type is _NOT_GIVEN else _need("finfo", "type", 1, type)
-        if not dtype.is_floating_point:
-            raise TypeError(
-                "torch.finfo() requires a floating point input type. "
-                "Use torch.iinfo to handle 'torch.finfo'"
-            )
-        limits = np.finfo(dtype.numpy)
-        self.bits = dtype.itemsize * 8
-        self.dtype = dtype.name
-        self.eps = float(limits.eps)
-        self.max = float(limits.max)
-        self.min = float(limits.min)
-        self.smallest_normal = self.tiny = float(limits.smallest_normal)
-        self.resolution = 10.0**-limits.precision
-
-    def __repr__(self) -> str:
-        fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
-        values = ", ".join(f"{field}={getattr(self, field):g}" for field in fields)
-        return f"finfo({values}, dtype={self.dtype})"
-
-
-class iinfo:
-    """Limits of an integer dtype.
-
-    >>> tk.iinfo(tk.int8)
-    iinfo(min=-128, max=127, dtype=int8)
-    """
-
-    def __init__(self, type: DType | type) -> None:
-        dtype = _need("iinfo", "type", 1, type)
-        if dtype is bool_:
-            raise TypeError("torch.bool is not supported by torch.iinfo")
-        if dtype.is_floating_point:
-            raise TypeError(
-                "torch.iinfo() requires an integer input type. "
-                "Use torch.finfo to handle 'torch.iinfo'"
-            )
-        limits = np.iinfo(dtype.numpy)
-        self.bits = dtype.itemsize * 8
-        self.dtype = dtype.name
-        self.max = int(limits.max)
-        self.min = int(limits.min)
-
-    def __repr__(self) -> str:
-        # PyTorch prints them as floating-point numbers: min=-2.14748e+09
-        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+    return as_dtype("can_cast", from_).category <= as_dtype("can_cast", to).category
 
 
 def limits(dtype: DType) -> tuple[int, int]:

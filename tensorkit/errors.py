@@ -4,12 +4,12 @@ Most errors of tensorkit are a ``TensorkitError`` and, at the same time, of the 
 PyTorch raises in the same place, so ``except RuntimeError`` means what it means there:
 
     TensorkitError
-        ShapeError          RuntimeError          sizes that do not fit; a_shape, b_shape, dim
+        ShapeError          RuntimeError          sizes that do not fit
         DTypeError          RuntimeError          a dtype that an operation refuses
         OverlapError        RuntimeError          writing where several elements share memory
         AutogradError       RuntimeError          a graph that cannot be walked; node
-        ConversionError     RuntimeError          a value that a dtype cannot hold; value, dtype
-        IndexRangeError     IndexError            index, dim, size
+        ConversionError     RuntimeError          a value that a dtype cannot hold
+        IndexRangeError     IndexError            a position outside of its dimension
         NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
         DeviceError         AssertionError        a device that this process cannot reach
         DeviceNameError     RuntimeError          a string that names no device
@@ -29,7 +29,7 @@ from typing import Any
 
 
 class TensorkitError(Exception):
-    """Base of all errors that tensorkit defines, worded by ``message``; numbers are attributes."""
+    """Base of all errors that tensorkit defines, worded by ``message``."""
 
     def __init__(
         self, first: str, *details: str, repair: str | None = None, **numbers: Any
@@ -40,11 +40,7 @@ class TensorkitError(Exception):
 
 
 class ShapeError(TensorkitError, RuntimeError):
-    """Sizes that do not fit together; of two that do not broadcast it holds them."""
-
-    a_shape: tuple[int, ...]
-    b_shape: tuple[int, ...]
-    dim: int
+    """Sizes that do not fit together."""
 
 
 class DTypeError(TensorkitError, RuntimeError):
@@ -60,11 +56,7 @@ class ConversionError(TensorkitError, RuntimeError):
 
 
 class IndexRangeError(TensorkitError, IndexError):
-    """An index outside its dimension; ``index``, ``dim`` and ``size`` tell which."""
-
-    index: int
-    dim: int
-    size: int
+    """An index outside its dimension."""
 
 
 class AutogradError(TensorkitError, RuntimeError):

@@ -24,14 +24,14 @@ FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, 
 def need_tensors(definition: Any, values: dict[str, Any]) -> None:
     """TypeError unless all tensors are tensors, or None where that is the default."""
     given = [values[name] for name in definition.inputs]
-    takes_numbers = definition.promote and definition.numbers and len(given) > 1
+    accepts_numbers = definition.promote and definition.numbers and len(given) > 1
     is_one = any(isinstance(x, TensorBase) for x in given)
     for position, (name, x) in enumerate(zip(definition.inputs, given, strict=True), 1):
         if isinstance(x, TensorBase) or (x is None and name in definition.defaults):
             continue
         if isinstance(x, np.ndarray) and definition.symbol:
             refuse_array(definition, *given)
-        if not (takes_numbers and is_one and as_number(x) is not None):
+        if not (accepts_numbers and is_one and as_number(x) is not None):
             raise must_be(definition.name, name, position, "Tensor", x)
 
 
@@ -100,7 +100,6 @@ def _check_ndim(definition: Any, values: dict[str, Any]) -> None:
         raise ShapeError(
             f"{called} must be {word}",
             f"It has {len(x.shape)} dimensions: its shape is {tuple(x.shape)}.",
-            a_shape=tuple(x.shape),
         )
 
 
@@ -115,7 +114,7 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 def _check_options(definition: Any, values: dict[str, Any]) -> None:
     """TypeError for options of another kind than their annotations say."""
     for name in definition.options:
-        if name == definition.several:
+        if name == definition.variadic:
             continue
         value, annotation = values[name], definition.forward.__annotations__.get(name)
         kinds, word = _KINDS.get(annotation, ((object,), ""))
@@ -175,9 +174,7 @@ def _check_dims(definition: Any, values: dict[str, Any]) -> None:
         given = values.get(name)
         found = []
         for dim in given if isinstance(given, tuple) else () if given is None else (given,):
-            place = layout.wrap_dim(dim, n_dims)
-            if place in found:
-                raise ShapeError(
-                    f"dim {place} appears multiple times in the list of dims", dim=place
-                )
-            found.append(place)
+            position = layout.wrap_dim(dim, n_dims)
+            if position in found:
+                raise ShapeError(f"dim {position} appears multiple times in the list of dims")
+            found.append(position)

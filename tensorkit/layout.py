@@ -183,9 +183,6 @@ def broadcast_shapes(a: Ints, b: Ints) -> Ints:
                 f"at non-singleton dimension {dim}",
                 _picture(a, b, dim, n_dims),
                 "Shapes are aligned at the right; two sizes fit if they are equal or one is 1.",
-                a_shape=tuple(a),
-                b_shape=tuple(b),
-                dim=dim,
             )
         shape.append(size_b if size_a == 1 else size_a)
     return tuple(reversed(shape))
@@ -195,15 +192,17 @@ def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     """Both shapes, aligned at the right, with a mark below the sizes that do not fit."""
     columns = [""] * n_dims
     for shape in (a, b):
-        for place, size in enumerate(shape, start=n_dims - len(shape)):
-            columns[place] = max(columns[place], str(size), key=len)
+        for position, size in enumerate(shape, start=n_dims - len(shape)):
+            columns[position] = max(columns[position], str(size), key=len)
     widths = [len(column) for column in columns]
 
     def row(shape: Ints) -> str:
         cells = [""] * (n_dims - len(shape)) + [str(size) for size in shape]
         return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
 
-    mark = "  ".join(("^" if place == dim else " ").rjust(w) for place, w in enumerate(widths))
+    mark = "  ".join(
+        ("^" if position == dim else " ").rjust(w) for position, w in enumerate(widths)
+    )
     return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
 
 
@@ -219,8 +218,6 @@ def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
             f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
             f"of sizes provided ({len(to)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({len(shape)})",
-            a_shape=to,
-            b_shape=shape,
         )
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
@@ -228,9 +225,6 @@ def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
                 f"The expanded size of the tensor ({to[dim]}) must match the existing size "
                 f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
                 f"Target sizes: {sizes(asked)}.  Tensor sizes: {sizes(shape)}",
-                a_shape=to,
-                b_shape=shape,
-                dim=dim,
             )
 
 
@@ -245,7 +239,7 @@ def infer_size(shape: Ints, count: int) -> Ints:
     for dim, size in enumerate(shape):
         if size == -1:
             if unknown is not None:
-                raise ShapeError("only one dimension can be inferred", a_shape=shape)
+                raise ShapeError("only one dimension can be inferred")
             unknown = dim
         elif size < 0:
             raise ShapeError(
@@ -257,14 +251,12 @@ def infer_size(shape: Ints, count: int) -> Ints:
         raise ShapeError(
             f"cannot reshape tensor of 0 elements into shape {sizes(shape)} because the "
             "unspecified dimension size -1 can be any value and is ambiguous",
-            a_shape=shape,
         )
     if count != known and (unknown is None or known == 0 or count % known):
         raise ShapeError(
             f"shape '{sizes(shape)}' is invalid for input of size {count}",
             f"The sizes multiply to {known}{'' if unknown is None else ' times the -1'}; "
             f"there are {count} elements.",
-            a_shape=shape,
         )
     if unknown is None:
         return shape
@@ -274,16 +266,11 @@ def infer_size(shape: Ints, count: int) -> Ints:
 def wrap_dim(dim: int, n_dims: int) -> int:
     """A dimension counted from the end (-1 is the last) as one counted from the front."""
     if n_dims == 0:
-        raise IndexRangeError(
-            f"Dimension specified as {dim} but tensor has no dimensions", index=dim, dim=0, size=0
-        )
+        raise IndexRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
     if not -n_dims <= dim < n_dims:
         raise IndexRangeError(
             f"Dimension out of range (expected to be in range of [{-n_dims}, {n_dims - 1}], "
             f"but got {dim})",
-            index=dim,
-            dim=0,
-            size=n_dims,
         )
     return dim % n_dims
 

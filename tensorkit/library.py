@@ -25,7 +25,7 @@ from tensorkit.devices import Device, get_default_device, is_array, refuse_mix
 from tensorkit.dispatch_layers import Trace, find_kernel, registered
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 
 Kernel = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def register_kernel(
         definition.kernels[kind] = kernel
         registered.extend([] if is_custom else [kernel])
         if closes:
-            silent.close()
+            direct_path.close()
     return func
 
 
@@ -97,7 +97,7 @@ def scope() -> Iterator[None]:
             if before is not None:
                 kernels[kind] = before
             if closes:
-                silent.open()
+                direct_path.open()
         devices._kinds.clear()
         devices._kinds.update(kinds)
         while len(state.modes) > n_modes:

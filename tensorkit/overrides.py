@@ -7,7 +7,7 @@ tensor([[2., 2., 2.],
         [2., 2., 2.]])
 
 Outside of such a block nothing is asked: operations take the direct path (see
-``tensorkit.dispatch``), which is closed inside. These functions have a place:
+``tensorkit.dispatch``), which is closed inside. These functions can be replaced:
 
     strides_of(array)               strides in elements
     is_contiguous(shape, strides)   whether elements lie one after the other in row-major order
@@ -25,7 +25,7 @@ from copy import copy
 from functools import update_wrapper
 from typing import Any, TypeVar
 
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _FUNCTIONS: dict[str, Any] = {}
@@ -35,12 +35,12 @@ def overridable(function: _Function) -> _Function:
     """Let ``override`` put another function in this one's place."""
 
     def call(*args: Any, **options: Any) -> Any:
-        return place.current(*args, **options)
+        return replaceable.current(*args, **options)
 
-    place: Any = update_wrapper(call, function)
-    place.current = function
-    _FUNCTIONS[function.__name__] = place
-    return place
+    replaceable: Any = update_wrapper(call, function)
+    replaceable.current = function
+    _FUNCTIONS[function.__name__] = replaceable
+    return replaceable
 
 
 def original(name: str) -> Callable[..., Any]:
@@ -80,9 +80,9 @@ def override_gradient(
 def _replaced(owner: Any, attribute: str, value: Any) -> Iterator[None]:
     own = getattr(owner, attribute)
     setattr(owner, attribute, value)
-    silent.close()
+    direct_path.close()
     try:
         yield
     finally:
         setattr(owner, attribute, own)
-        silent.open()
+        direct_path.open()

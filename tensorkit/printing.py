@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.autograd.node import edge_of
 from tensorkit.base import TensorBase
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 
 
 class Options(NamedTuple):
@@ -106,12 +106,12 @@ class _Format:
         self.whole_numbers, self.scientific = True, False
         values = array.ravel()
         if self.is_floating:
-            values = silently(values.astype, np.float64)
+            values = without_warnings(values.astype, np.float64)
             values = values[np.isfinite(values) & (values != 0)]
         if self.is_floating and values.size:  # else zeros, infinities and nans: the width is 1
             largest, smallest = float(np.abs(values).max()), float(np.abs(values).min())
             self.whole_numbers = bool((values == np.ceil(values)).all())
-            spread = silently(np.divide, largest, smallest)
+            spread = without_warnings(np.divide, largest, smallest)
             self.scientific = bool(spread > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4)
             if _options.sci_mode is not None:
                 self.scientific = _options.sci_mode

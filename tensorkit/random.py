@@ -19,19 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, dtypes, errors, layout
 from tensorkit.base import Tensor
 from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU, Device, as_device
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, float16, float32, float64
-from tensorkit.errors import (
-    ConversionError,
-    DeviceMismatchError,
-    DTypeError,
-    NotSupportedError,
-    message,
-)
 from tensorkit.ops.arguments import check_value, no_kernel
 
 _one_thread = threading.Lock()
@@ -49,7 +42,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         if as_device(device) is not CPU:
-            raise NotSupportedError(
+            raise errors.NotSupportedError(
                 "Generators of tensorkit draw on the CPU; what they draw is sent to the device",
                 repair="tk.Generator()",
             )
@@ -108,7 +101,9 @@ class Generator:
         """
         array = np.asarray(new_state)
         if array.dtype != np.uint8 or array.size != _STATE.itemsize:
-            raise NotSupportedError("This state is not tensorkit's own", repair="tk.manual_seed(0)")
+            raise errors.NotSupportedError(
+                "This state is not tensorkit's own", repair="tk.manual_seed(0)"
+            )
         record = np.frombuffer(array.tobytes(), _STATE)[0]
         stream = {"key": record["words"], "pos": int(record["next"])}
         self._start(int(record["seed"]))
@@ -178,9 +173,9 @@ class Generator:
     def permutation(self, n: int) -> Any:
         """The integers 0 to n - 1 in random order (Fisher-Yates, forwards), as int64."""
         order = list(range(n))
-        for place, word in enumerate(self.words(max(n - 1, 0)).tolist()):
-            other = place + word % (n - place)
-            order[place], order[other] = order[other], order[place]
+        for position, word in enumerate(self.words(max(n - 1, 0)).tolist()):
+            other = position + word % (n - position)
+            order[position], order[other] = order[other], order[position]
         return np.array(order, np.int64)
 
 
@@ -208,13 +203,13 @@ def _source(generator: Any, x: Tensor) -> Generator:
         return default_generator
     if not isinstance(generator, Generator):
         raise TypeError(
-            message(
+            errors.message(
                 f"generator must be a tk.Generator, not {type(generator).__name__}",
                 repair="generator=tk.Generator().manual_seed(0)",
             )
         )
     if x.device is not CPU:
-        raise DeviceMismatchError(
+        raise errors.DeviceMismatchError(
             f"Expected a '{x.device.type}' device type for generator but found 'cpu'",
             repair=f"draw without device=, then .to('{x.device.type}')",
         )
@@ -243,7 +238,7 @@ def _uniform(x: Tensor, low: float, high: float, generator: Any, why: str) -> Te
     for bound in (low, high):
         check_value(bound, x.dtype)
     if low > high:
-        raise DTypeError(
+        raise errors.DTypeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     precision = float64 if x.dtype is float64 else float32
@@ -259,7 +254,7 @@ def _normal(
 ) -> Tensor:
     _need_floating(x.dtype, "normal_kernel_cpu")
     if not std >= 0:
-        raise DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
+        raise errors.DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     source, count = _source(generator, x), x.numel()
     # PyTorch draws one after the other what it cannot write in blocks
     values = source.normal(count, x.dtype) if in_blocks else np.array(source.pairs(count))
@@ -275,7 +270,7 @@ def _scaled(values: Any, scale: float, shift: float) -> Any:
 
 def _integers(x: Tensor, low: int, high: int, generator: Any, why: str) -> Tensor:
     if low >= high:
-        raise DTypeError(
+        raise errors.DTypeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
             "'to' itself is never drawn.",
         )
@@ -293,7 +288,7 @@ def _need_range(dtype: DType, low: int, high: int) -> None:
     else:
         least, most = dtypes.limits(dtype)
     if low < least or high > most:
-        raise ConversionError(
+        raise errors.ConversionError(
             f"{dtype} does not hold all integers from {low} to {high}",
             repair="dtype=tk.int64",
         )
@@ -344,7 +339,7 @@ def randint(
         given.insert(0, low)
     if len(given) != 3:
         first = f"randint() takes high and size, or low, high and size, not {len(given)} arguments"
-        raise TypeError(message(first, repair="tk.randint(0, 10, (3,))"))
+        raise TypeError(errors.message(first, repair="tk.randint(0, 10, (3,))"))
     x = options.empty(
         shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
     )
@@ -425,7 +420,7 @@ def bernoulli_(input: Tensor, p: float = 0.5, *, generator: Any = None) -> Tenso
     """
     p = float(p)
     if not 0 <= p <= 1:
-        raise DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        raise errors.DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     drawn = empty_like(input)
     ones = _source(generator, input).uniform(input.numel(), float64) < p
     return input.copy_(_filled(drawn, ones, "bernoulli"))

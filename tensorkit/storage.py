@@ -14,22 +14,25 @@ class Storage:
     48
     """
 
-    __slots__ = ("_array", "version", "wrote")
+    __slots__ = ("_array", "last_write", "version")
 
     def __init__(self, array: Any) -> None:
-        self._array = array  # dense: flattened when somebody asks
+        self._array = array  # dense, perhaps of more dimensions than one
         self.version = 0  # how often a tensor on this storage was written to
-        self.wrote: tuple[str, Any, int] | None = None  # operation, code and place of the last one
+        self.last_write: tuple[str, Any, int] | None = None  # operation, code and instruction
+
+    def __repr__(self) -> str:
+        return f"<Storage of {self._array!r}>"
 
     @property
     def flat(self) -> Any:
-        """The memory as a one-dimensional array; a tensor's own array is flattened when asked."""
+        """The memory as a one-dimensional array."""
         array = self._array
-        if array.ndim != 1:
-            itemsize = array.itemsize
-            strides = tuple([stride // itemsize for stride in array.strides])
-            array = self._array = self.device.backend.flatten(array, strides)
-        return array
+        if array.ndim == 1:
+            return array
+        itemsize = array.itemsize
+        strides = tuple([stride // itemsize for stride in array.strides])
+        return self.device.backend.flatten(array, strides)
 
     @property
     def device(self) -> Device:
@@ -44,9 +47,9 @@ class Storage:
     @property
     def writer(self) -> tuple[str, str, int] | None:
         """Operation, file and line of the last write; the line takes a while to be found."""
-        if self.wrote is None:
+        if self.last_write is None:
             return None
-        operation, code, at = self.wrote
+        operation, code, at = self.last_write
         lines = [line for begin, end, line in code.co_lines() if begin <= at < end]
         return operation, code.co_filename, lines[0] if lines else code.co_firstlineno
 

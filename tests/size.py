@@ -15,8 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "tensorkit"
 _CORE = (
     "_tensor autograd/ base call_stack definition devices dispatch dispatch_layers dtypes errors "
-    "errstate explainer layout ops/arguments ops/promotion ops/transfer ops/writing overrides "
-    "storage"
+    "errstate explainer layout ops/arguments ops/copying ops/inplace overrides storage"
 )
 _NO_CODE = {
     tokenize.COMMENT,

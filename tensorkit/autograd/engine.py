@@ -29,7 +29,7 @@ from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
-from tensorkit.errstate import SILENT, reports, silently
+from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.ops import copying, reductions
 from tensorkit.overrides import overridable
 
@@ -97,23 +97,22 @@ def grad(
     starts, wanted = _starts(outputs, grad_outputs, create_graph), _wanted(inputs, "grad")
     run = _Run(create_graph, retain_graph)
     run.collect(starts, dict.fromkeys(wanted))
-    results: list[Any] = []
-    for place, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
+    gradients: list[Any] = []
+    for position, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
         if edge in run.found:
-            results.append(run.result(edge))
+            gradients.append(run.result(edge))
         elif materialize_grads:
-            results.append(copying.filled(x, 0))
+            gradients.append(copying.filled(x, 0))
         elif allow_unused:
-            results.append(None)
+            gradients.append(None)
         else:
             raise AutogradError(
-                f"The differentiated Tensor at index {place} appears to not have been used in "
+                f"The differentiated Tensor at index {position} appears to not have been used in "
                 "the graph. Set allow_unused=True if this is the desired behavior.",
                 "No path leads from the outputs to this input.",
                 repair="allow_unused=True gives None, materialize_grads=True gives zeros",
-                index=place,
             )
-    return tuple(results)
+    return tuple(gradients)
 
 
 # Checking the arguments
@@ -145,20 +144,20 @@ def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
-    for place, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
+    for position, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
         edge = edge_of(root) if isinstance(root, TensorBase) else None
         if edge is None:
             raise AutogradError(
-                f"element {place} of tensors does not require grad and does not have a grad_fn",
+                f"element {position} of tensors does not require grad and does not have a grad_fn",
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        first = _first_gradient(root, gradient, place)
+        first = _first_gradient(root, gradient, position)
         found.append((edge, first if create_graph else first._array))
     return found
 
 
-def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
+def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
     """The gradient that a root starts with, checked."""
     shape = root.shape
     if given is None:
@@ -174,13 +173,11 @@ def _first_gradient(root: Tensor, given: Any, place: int) -> Tensor:
         raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
     if given.shape != shape:
         raise ShapeError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape!r} "
-            f"and output[{place}] has a shape of {shape!r}.",
+            f"Mismatch in shape: grad_output[{position}] has a shape of {given.shape!r} "
+            f"and output[{position}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
-            a_shape=tuple(given.shape),
-            b_shape=tuple(shape),
         )
-    given = copying.at_home(given, root.device, place)
+    given = copying.at_home(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
@@ -213,24 +210,13 @@ class _Run:
 
     def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
-        before = state.grad, state.on_arrays, reports.set(SILENT)
+        before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad = self.create_graph
         state.on_arrays = not (self.create_graph or self.shows)
         try:
-            roots = [edge for edge, _ in starts]
-            needed = None if wanted is None else _leading_to(wanted, roots)
             for edge, gradient in starts:
-                self.deliver(edge, gradient)
-            for node in backward_order(roots, self.waiting):
-                if node not in self.pending:  # of another order: no gradient has come here
-                    continue
-                is_end = needed is not None and node not in needed
-                # hooks of a wanted node are called here only where the walk ends, else by _run
-                if wanted is not None and node in wanted:
-                    hooks = node.hooks if is_end else None
-                    self.found[node] = self._after_hooks(hooks, self.pending[node])
-                if not is_end:
-                    self._run(node)
+                self.pending[edge] = self._sum(edge, self.pending.get(edge), gradient)
+            self._run([edge for edge, _ in starts], wanted)
             for leaf in [each for each in self.pending if each.__class__ is not Node]:
                 if wanted is None or leaf in wanted:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
@@ -240,56 +226,78 @@ class _Run:
                     del gradient  # nobody else holds it: see _owned
         finally:
             state.grad, state.on_arrays = before[:2]
-            reports.reset(before[2])
+            warning_state.reset(before[2])
 
-    def _run(self, node: Node) -> None:
-        """Deliver to the inputs of a node what its formulas make of its gradient."""
-        gradient, rule = self.pending.pop(node), node.rule
-        if node.hooks is not None:
-            gradient = self._after_hooks(node.hooks, gradient)
-        if rule.is_part and not (self.create_graph or self.shows):
-            self._add_to_part(node, gradient)
-        else:
-            try:
-                if self.shows and gradient.__class__ is not Outputs and rule is not OUTPUT:
-                    found = rule.gradients(node, _as_tensor(gradient), True)
-                    values = [x._array if isinstance(x, TensorBase) else x for x in found]
-                else:
-                    values = rule.gradients(node, gradient, self.create_graph)
-            except (TypeError, ValueError):
-                _refuse_moved(node)
-                raise
-            del gradient  # its memory can be used again
-            for edge, value in zip(node.edges, values, strict=False):
-                if edge is not None and value is not None:
-                    self.deliver(edge, value)
-        if not self.keep:
-            node.release()
+    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
+        """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
-    def deliver(self, edge: Any, value: Any) -> None:
-        """Add a gradient to what has arrived at an edge, in the shape and dtype that it has there.
-
-        The first is kept as it is: others may hold it. The second makes an array of this run's
-        own, to which all later ones are added.
+        All in one loop: calls of functions would take as long as all the rest of it.
         """
-        pending, is_node = self.pending, edge.__class__ is Node
-        model = edge if is_node else edge._array
-        if value.__class__ is not _ndarray or (
-            value.dtype is not model.dtype or value.shape != model.shape
-        ):
-            value = self._as_needed(value, model)
-        have = pending.get(edge)
+        pending, waiting, private = self.pending, self.waiting, self.private
+        needed = None if wanted is None else _leading_to(wanted, roots)
+        waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
+        for node in backward_order(roots, waiting):
+            if node not in pending:  # of another order: no gradient has come here
+                continue
+            gradient = pending.pop(node)
+            if wanted is not None:
+                is_end = node not in needed  # type: ignore[operator]
+                # hooks of a wanted node are called here only where the walk ends, else below
+                if node in wanted:
+                    hooks = node.hooks if is_end else None
+                    self.found[node] = self._after_hooks(hooks, gradient)
+                if is_end:
+                    continue
+            if node.hooks is not None:
+                gradient = self._after_hooks(node.hooks, gradient)
+            if node.rule.is_part and not (self.create_graph or self.shows):
+                values = self._added_to_part(node, gradient)
+            else:
+                gradients = self._shown_gradients if self.shows else node.rule.gradients
+                try:
+                    values = gradients(node, gradient, self.create_graph)
+                except (TypeError, ValueError):
+                    _refuse_moved(node)
+                    raise
+            del gradient  # its memory can be used again
+            for edge, value in zip(node.edges, values):  # noqa: B905 - as in Rule.gradients
+                if edge is None or value is None:
+                    continue
+                is_node = edge.__class__ is Node
+                model = edge if is_node else edge._array
+                if (
+                    value.__class__ is not _ndarray
+                    or value.dtype is not model.dtype
+                    or value.shape != model.shape
+                ):
+                    value = self._as_needed(value, model)
+                have = pending.get(edge)
+                if have is None:  # it is kept as it is: others may hold it
+                    pending[edge] = value
+                    if is_node:
+                        heappush(waiting, (-edge.order, edge))
+                elif edge in private and not self.shows:
+                    have += value
+                else:
+                    pending[edge] = self._sum(edge, have, value)
+            if node.saved and not self.keep:
+                node.release()
+
+    def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
+        """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
+        if gradient.__class__ is Outputs or node.rule is OUTPUT:
+            return node.rule.gradients(node, gradient, as_tensors)
+        found = node.rule.gradients(node, _as_tensor(gradient), True)
+        return [x._array if isinstance(x, TensorBase) else x for x in found]
+
+    def _sum(self, edge: Any, have: Any, value: Any) -> Any:
+        """The sum of the first two gradients of an edge, to which all others are added."""
         if have is None:
-            pending[edge] = value
-            if is_node:
-                heappush(self.waiting, (-edge.order, edge))
-        elif edge in self.private and not self.shows:
-            have += value
-        else:
-            total = _sum_seen(have, value) if self.shows else have + value
-            pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
-            if total.__class__ is not Outputs and not self.create_graph:
-                self.private.add(edge)
+            return value
+        total = _sum_seen(have, value) if self.shows else have + value
+        if total.__class__ is not Outputs and not self.create_graph:
+            self.private.add(edge)
+        return np.array(total) if isinstance(total, np.generic) else total
 
     def _as_needed(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
@@ -306,23 +314,25 @@ class _Run:
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
         return value if value.dtype == model.dtype else value.astype(model.dtype)
 
-    def _add_to_part(self, node: Node, gradient: Any) -> None:
-        """Add the gradient of a view to its part of the gradient of the whole.
+    def _added_to_part(self, node: Node, gradient: Any) -> tuple[Any]:
+        """Add the gradient of a view to its part of the gradient of the whole, if there is one.
 
         So the gradients of a hundred rows need one array, not a hundred.
         """
         edge: Any = node.edges[0]
         shape, index = node.saved
-        have: Any = self.pending.get(edge)
-        # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
-        if edge not in self.private or not have.flags.c_contiguous:
-            if have is None:
-                have = backend_of(gradient).xp.zeros(shape, gradient.dtype)
-                self.deliver(edge, have)
-            else:
-                have = self.pending[edge] = have.copy(order="C")
+        whole: Any = self.pending.get(edge)
+        if whole is None:
+            whole = backend_of(gradient).xp.zeros(shape, gradient.dtype)
+            whole[index] = gradient
             self.private.add(edge)
-        have[index] += gradient
+            return (whole,)
+        # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
+        if edge not in self.private or not whole.flags.c_contiguous:
+            whole = self.pending[edge] = whole.copy(order="C")
+            self.private.add(edge)
+        whole[index] += gradient
+        return (None,)
 
     def _after_hooks(self, hooks: Hooks | None, gradient: Any) -> Any:
         """A gradient that has arrived, as the hooks of its tensor leave it."""
@@ -349,9 +359,9 @@ class _Run:
             with no_grad():
                 have += _as_tensor(self.found[leaf])
         elif have is not None:
-            silently(have._xp.add, have._array, self.found[leaf], out=have._array)
+            without_warnings(have._xp.add, have._array, self.found[leaf], out=have._array)
             storage = base.storage_of(have)
-            storage.version, storage.wrote = storage.version + 1, None
+            storage.version, storage.last_write = storage.version + 1, None
         else:
             gradient = self._owned(leaf)
             if gradient.strides == leaf._array.strides:
@@ -360,7 +370,7 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.place(gradient, strides)
+                leaf._grad = base.with_strides(gradient, strides)
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 

@@ -114,15 +114,15 @@ class Function:
                 given = cls.forward(*args)
                 cls.setup_context(ctx, args, given)
         several = given if isinstance(given, tuple) else (given,)
-        results = tuple([views.alias(x) if any(x is arg for arg in args) else x for x in several])
-        tensors: Any = [x for x in results if isinstance(x, TensorBase)]
+        outputs = tuple([views.alias(x) if any(x is arg for arg in args) else x for x in several])
+        tensors: Any = [x for x in outputs if isinstance(x, TensorBase)]
         if state.grad and any(ctx.needs_input_grad):
-            Application(cls, ctx, args, several).record(args, results)
+            Application(cls, ctx, args, several).record(args, outputs)
         for x in tensors:
             record(None, x)
             if state.recordings:
                 state.recordings[-1].made(x)
-        return results if isinstance(given, tuple) else results[0]
+        return outputs if isinstance(given, tuple) else outputs[0]
 
 
 class Application(Rule):
@@ -143,14 +143,14 @@ class Application(Rule):
         self.constant = [n for n, x in enumerate(outputs) if any(x is it for it in ctx._constant)]
         self.models: list[Any] = []  # shape, dtype and device of each output
 
-    def record(self, args: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+    def record(self, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Give the results a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
         for x, name in zip(self.ctx._kept, self.keeps, strict=True):  # outputs without a cycle
             values[name] = base.same_memory(x) if name.startswith("output") else x
         memory = {id(base.storage_of(args[n])) for n in self.tensors}
         node = None
-        for number, x in enumerate(results):
+        for number, x in enumerate(outputs):
             self.models.append(None)
             if isinstance(x, TensorBase):
                 self.models[-1] = x._array.shape, x._array.dtype, x.device
@@ -158,7 +158,7 @@ class Application(Rule):
                 x._node = None
                 if x._array.dtype.kind == "f" and number not in self.constant:
                     node = node or record(self, base.same_memory(x), values)._node
-                    x._node = Node(OUTPUT, x, (node,), (number,)) if len(results) > 1 else node
+                    x._node = Node(OUTPUT, x, (node,), (number,)) if len(outputs) > 1 else node
         self.ctx._kept = self.ctx._constant = ()
 
     def with_history(self, node: Node, at: int) -> Any:

@@ -10,7 +10,7 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 from tensorkit.errors import NotSupportedError, must_be
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 
 _IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
 
@@ -94,7 +94,7 @@ def _set(grad: bool, inference: bool | None) -> None:
     state.grad = grad
     if inference is not None and inference != state.inference:
         state.inference = inference
-        silent.close() if inference else silent.open()
+        direct_path.close() if inference else direct_path.open()
 
 
 class no_grad(_Mode):

@@ -87,14 +87,14 @@ def _compare(outputs: Callable[..., Any], varied: list[Any], eps: float, near: A
                 values = [*varied[:number], moved.requires_grad_(), *varied[number + 1 :]]
                 ends.append([_host(y) for y in outputs(*values)])
             differences.append([(up - down) / (2 * eps) for up, down in zip(*ends, strict=True)])
-        for place, y in enumerate(outputs(*varied)):
-            got = _host(analytical[place][number]).reshape(y._array.size, x._array.size).T
-            want = np.array([each[place] for each in differences]).reshape(got.shape)
+        for output, y in enumerate(outputs(*varied)):
+            got = _host(analytical[output][number]).reshape(y._array.size, x._array.size).T
+            want = np.array([each[output] for each in differences]).reshape(got.shape)
             if not requires_grad(y) and want.any():
                 raise GradcheckError("Numerical gradient for function expected to be zero")
             if not np.isclose(got, want, *near).all():
                 raise GradcheckError(
-                    f"Jacobian mismatch for output {place} with respect to input {number},",
+                    f"Jacobian mismatch for output {output} with respect to input {number},",
                     f"numerical: {want.tolist()}",
                     f"analytical: {got.tolist()}",
                     "" if x.dtype is dtypes.float64 else "The input should be float64.",

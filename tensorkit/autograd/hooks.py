@@ -54,7 +54,6 @@ def make_leaf(x: Tensor) -> Tensor:
             "Only Tensors of floating point and complex dtype can require gradients",
             f"This one has dtype {x.dtype}: a small change of an integer is no integer.",
             repair="x.float().requires_grad_()",
-            dtype=x.dtype,
         )
     become_leaf(x)
     return x

@@ -31,6 +31,7 @@ from tensorkit.autograd.node import (
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
+from tensorkit.errstate import direct_path
 
 _new = object.__new__
 
@@ -43,30 +44,28 @@ def view(
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
-    if x._node is None and not state.recordings and not state.inference:  # nearly always
-        result._node = None
-        if array.dtype.kind == "f":
-            result._viewed, result._edge, result._seen = x, None, storage.version
-            result._node = VIEW if state.grad else NO_GRAD_VIEW
-        return result
-    # a view of a normal tensor stays one, also in inference mode
     result._node = origin = x._node
-    if state.recordings:
+    is_in_mode = not direct_path.is_open  # of recording or inference, which is asked then
+    if is_in_mode and state.recordings:
         state.recordings[-1].made(result)
-    if array.dtype.kind == "f" and (
-        not state.inference if origin is None else origin is not INFERENCE
-    ):
-        edge = None if origin is None or not state.grad else edge_of(x)
-        result._viewed = x._viewed if is_view(x) else x
-        result._edge, result._seen = None, storage.version
-        result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
-        if edge is not None:
-            assert rule is not None
-            known = {"shape": x._array.shape, **(values or {})}
-            saved = tuple([known.get(name) for name in rule.keeps])
-            result._edge = Node(rule, result, (edge,), saved)
-            if state.recordings:
-                state.recordings[-1].node(result._edge)
+    if array.dtype.kind != "f" or origin is INFERENCE:
+        return result
+    if is_in_mode and origin is None and state.inference:  # a view of a normal tensor stays one
+        return result
+    result._viewed = x._viewed if origin is VIEW or origin is NO_GRAD_VIEW else x
+    result._edge, result._seen = None, storage.version
+    result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    edge: Any = None
+    if origin is not None and state.grad:
+        edge = x if origin is LEAF else edge_of(x)
+    if edge is not None:
+        assert rule is not None
+        saved: tuple[Any, ...] = ()
+        for name in rule.keeps:
+            saved += (x._array.shape if name == "shape" else values[name],)
+        result._edge = Node(rule, result, (edge,), saved)
+        if is_in_mode and state.recordings:
+            state.recordings[-1].node(result._edge)
     return result
 
 
@@ -130,7 +129,7 @@ def written(x: TensorBase, operation: str) -> None:
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
-    storage.wrote = operation, code, frame.f_lasti
+    storage.last_write = operation, code, frame.f_lasti
 
 
 def rebase(x: TensorBase, node: Node) -> None:

@@ -20,20 +20,16 @@ from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.dispatch_mode import PASSES_ON
-from tensorkit.dtypes import DType
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
-
-MOST_LEFT = 20
 
 
 class recording:
     """Context in which every result carries ``.origin``: operation, inputs, line.
 
-    ``left`` holds an origin for each value that left the library: ``item()``, ``numpy()`` and the
-    like. A recording belongs to a thread, and results keep the memory of their inputs: meant for
-    looking at a program, not for training.
+    A recording belongs to a thread, and results keep the memory of their inputs: meant for looking
+    at a program, not for training.
 
     >>> w = tk.ones(2, requires_grad=True)
     >>> with tk.autograd.recording():
@@ -44,19 +40,16 @@ class recording:
     True
     """
 
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left: list[Origin] = []
+    __slots__ = ()
 
     def __enter__(self) -> Self:
         state.recordings = (*state.recordings, self)
-        silent.close()
+        direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
         state.recordings = tuple([each for each in state.recordings if each is not self])
-        silent.open()
+        direct_path.open()
 
     # The library calls these on the innermost recording.
 
@@ -74,11 +67,6 @@ class recording:
             if before is not None:
                 before._superseded(tensor)
             tensor._origin = origin
-
-    def leaves(self, x: TensorBase) -> None:
-        """The values of ``x`` become Python numbers or an array."""
-        for each in state.recordings:
-            each.left.append(Origin(x, _Call(), (x,)))
 
     def node(self, node: Node) -> None:
         """A node was made: note the line."""
@@ -103,9 +91,7 @@ class Origin:
     def __init__(self, tensor: TensorBase, call: "_Call | None" = None, inputs: Any = ()) -> None:
         self._tensor = weakref.ref(tensor)
         if call is not None:
-            self.operation, self.arguments = call.operation, call.arguments
-            self.file, self.line = call.file, call.line
-            self.left: tuple[Origin, ...] = call.left_before()
+            self.operation, self.file, self.line = call.operation, call.file, call.line
             self._inputs = tuple([_noted(x)._used(x) for x in inputs])
             self._why = why_untracked(self.operation, inputs, tensor)
 
@@ -185,29 +171,14 @@ class _Call:
         self.file, self.line = frame.f_code.co_filename, frame.f_lineno
         self.operation = _name(code, found)
         self.tensors: list[Any] = []
-        self.arguments: dict[str, Any] = {}
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **options
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
-        given = {name: found[name] for name in names if name in found}
-        if "definition" in found and "args" in given:  # a declared operation has names for them
-            given = found["definition"].bind(given["args"], given["options"])
-        for name, value in given.items():
-            for key, each in value.items() if isinstance(value, dict) else [(name, value)]:
-                self._take(key, each)
-
-    def _take(self, name: str, value: Any) -> None:
-        if callable(getattr(type(value), "parameters", None)):  # a module takes them, too
-            value = tuple(value.parameters())
-        several = value if isinstance(value, (tuple, list)) else (value,)
-        self.tensors += [each for each in several if isinstance(each, TensorBase)]
-        if value is not None and len(several) and all(isinstance(x, _PLAIN) for x in several):
-            self.arguments[name] = value
-
-    def left_before(self) -> tuple[Origin, ...]:
-        """What had left the library and may be among the numbers that this call was given."""
-        given = self.arguments.values()
-        takes_numbers = not self.tensors or any(isinstance(value, float) for value in given)
-        return tuple(state.recordings[-1].left[-MOST_LEFT:]) if takes_numbers else ()
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]:
+            value: Any = found.get(name)
+            for each in value.values() if isinstance(value, dict) else (value,):
+                if callable(getattr(type(each), "parameters", None)):  # a module takes them, too
+                    each = tuple(each.parameters())
+                several = each if isinstance(each, (tuple, list)) else (each,)
+                self.tensors += [x for x in several if isinstance(x, TensorBase)]
 
 
 _BETTER_NAMES = {
@@ -217,7 +188,6 @@ _BETTER_NAMES = {
     "operator": "matmul",
     "rtruediv": "div",
 }
-_PLAIN = (bool, int, float, str, DType, slice, type(None), type(...))
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:

@@ -24,11 +24,11 @@ class CudaBackend(Backend):
         self._questions.append((fine.all(), mistake))
 
     def expect_inside(
-        self, places: Any, low: int, high: int, mistake: str, but: int | None = None
+        self, indices: Any, low: int, high: int, mistake: str, but: int | None = None
     ) -> None:
         """The same for integers, which should lie in [low, high) or be ``but``."""
-        fine = (places >= low) & (places < high)
-        self.expect(fine if but is None else fine | (places == but), mistake)
+        fine = (indices >= low) & (indices < high)
+        self.expect(fine if but is None else fine | (indices == but), mistake)
 
     def answer(self) -> None:
         """Raise what a kernel found wrong. The host has waited."""

@@ -42,10 +42,6 @@ class Gpu(CudaBackend):
         """A flat array on the memory of an array, from its first element on."""
         return self.xp.ndarray((count,), array.dtype, array.data)
 
-    def from_dlpack(self, array: Any) -> Any:
-        """An array on the memory of another library's."""
-        return self.xp.from_dlpack(array)
-
     def is_alone(self, array: Any, most: int) -> bool:
         """Whether nobody else sees this memory or holds the array."""
         if sys.getrefcount(array) > most:
@@ -58,19 +54,19 @@ class Gpu(CudaBackend):
         """The address where an array begins."""
         return int(array.data.ptr)
 
-    def add_at(self, total: Any, places: Any, values: Any) -> None:
+    def add_at(self, total: Any, indices: Any, values: Any) -> None:
         """Add to elements that may be named more than once, by atomic additions.
 
         The order of the additions, and so the last digit of the sums, is not the same each time.
         """
         add, kind = self.xp.add.at, total.dtype
         if kind == np.int64:  # bits add alike with and without a sign
-            add(total.view(np.uint64), places, values.view(np.uint64))
+            add(total.view(np.uint64), indices, values.view(np.uint64))
         elif kind.itemsize >= 4 or kind == np.float16:
-            add(total, places, values)
+            add(total, indices, values)
         else:
             sums = self.xp.zeros(total.shape, np.int32)
-            add(sums, places, values.astype(np.int32))
+            add(sums, indices, values.astype(np.int32))
             total += sums.astype(kind)
 
     def repeated_positions(self, repeats: Any) -> Any:

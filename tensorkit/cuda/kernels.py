@@ -23,7 +23,7 @@ from tensorkit.cuda.kernel_run import Run
 from tensorkit.cuda.kernel_source import WORDS, Source, shared
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
@@ -120,7 +120,7 @@ class Kernel:
             hosts = {it: array._host for it, array in arrays.items()}
             with _ONE_AT_A_TIME:
                 run = Run(source, blocks, threads, hosts, starts)
-                log = silently(run.run, dict.fromkeys(wanted) | numbers, initial_seed())
+                log = without_warnings(run.run, dict.fromkeys(wanted) | numbers, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
             self._compiled = self._compiled or _compiled(source)

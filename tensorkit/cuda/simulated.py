@@ -14,15 +14,14 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
-from tensorkit.errors import NotSupportedError, message
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT, _TOTAL = 512, 16 * 2**30
@@ -35,11 +34,6 @@ _OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
 
 _IN_THE_HOST = "The simulated memory lies in this computer's, which has not so much left."
-_NO_DEVICE_MEMORY = message(
-    "A tensor on a simulated CUDA device has no memory on a GPU to share",
-    "Its numbers are in the host's memory.",
-    repair="x.cpu()",
-)
 
 
 class Pool:
@@ -115,8 +109,6 @@ class Array:
     def __getattr__(self, name: str) -> Any:
         if name in _ATTRIBUTES:
             return getattr(self._host, name)
-        if name == "__cuda_array_interface__":
-            raise AttributeError(_NO_DEVICE_MEMORY)
         if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
             raise AttributeError(f"CuPy's arrays, as tensorkit uses them, have no {name!r}")
         return partial(self._call, name)
@@ -124,7 +116,7 @@ class Array:
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         """A method of NumPy's arrays."""
         if name in _TO_HOST:
-            return silently(getattr(self._waited(name), name), *args, **options)
+            return without_warnings(getattr(self._waited(name), name), *args, **options)
         if name in ("take", "compress"):
             _refuse_lists(*args[:1])
         function = {"take": _take, "dot": partial(_product, np.dot)}.get(name)
@@ -142,17 +134,11 @@ class Array:
             "construct a NumPy array explicitly."
         )
 
-    def __dlpack__(self, **_: Any) -> NoReturn:
-        raise BufferError(_NO_DEVICE_MEMORY)
-
-    def __dlpack_device__(self) -> NoReturn:
-        raise BufferError(_NO_DEVICE_MEMORY)
-
     def __len__(self) -> int:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[position] for position in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         return self.memory.backend.run("getitem", _read, (self, index), {})
@@ -162,7 +148,7 @@ class Array:
         backend = self.memory.backend
         index, value = _on_host((index, value), backend)
         index = _inside(index, self.shape)
-        silently(self._host.__setitem__, index, value)
+        without_warnings(self._host.__setitem__, index, value)
         backend.clock.launch("setitem", self._host[index].nbytes)
 
     def _waited(self, name: str) -> Any:
@@ -288,9 +274,9 @@ class _Ufunc:
         name = {"add": "sum", "multiply": "prod"}[self.name]
         return self._backend.run(name, self._ufunc.reduce, args, options)
 
-    def at(self, total: Any, places: Any, values: Any) -> None:
+    def at(self, total: Any, indices: Any, values: Any) -> None:
         """Compute with elements that may be named more than once."""
-        host, index, added = _on_host((total, places, values), self._backend)
+        host, index, added = _on_host((total, indices, values), self._backend)
         self._ufunc.at(host, _inside(index, host.shape), added)
         self._backend.clock.launch("scatter_add", values.nbytes)
 
@@ -348,7 +334,7 @@ class Simulated(CudaBackend):
         host = _on_host(args, self)
         named = {key: _on_host(value, self) for key, value in options.items()}
         try:
-            result = silently(function, *host, **named)
+            result = without_warnings(function, *host, **named)
         except MemoryError as error:
             shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", np.dtype(np.uint8))
             raise self.out_of_memory(math.prod(shape) * dtype.itemsize, _IN_THE_HOST) from None
@@ -357,14 +343,14 @@ class Simulated(CudaBackend):
             self.clock.launch(name, given[0].nbytes)
             return None
         if isinstance(result, (tuple, list)):
-            made: Any = type(result)(self._wrapped(name, each, given) for each in result)
+            made: Any = type(result)(self._as_device_array(name, each, given) for each in result)
         else:
-            made = self._wrapped(name, result, given)
+            made = self._as_device_array(name, result, given)
         if name in _OF_UNKNOWN_SIZE:
             self.wait("mask" if name == "compress" or given[0].dtype == bool else name)
         return made
 
-    def _wrapped(self, name: str, result: Any, given: list[Array]) -> Array:
+    def _as_device_array(self, name: str, result: Any, given: list[Array]) -> Array:
         """A NumPy result as an array of this device."""
         for each in given:
             if each._host is result:  # out=, or in place; asarray of an array does nothing
@@ -387,13 +373,6 @@ class Simulated(CudaBackend):
         """A result as an array; formulas may give a number."""
         return (
             value if isinstance(value, Array) else self.xp.full((), value, np.asarray(value).dtype)
-        )
-
-    def from_dlpack(self, array: Any) -> NoReturn:
-        """Refuse: a simulated device cannot see a GPU's memory."""
-        raise NotSupportedError(
-            "A simulated CUDA device cannot share the memory of a GPU",
-            repair="the other library's copy on the CPU",
         )
 
     def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
@@ -487,11 +466,7 @@ class simulate:
     tensor([2., 2.], device='cuda:0')
     """
 
-    def __init__(self, devices: int = 1, total_memory: int = _TOTAL) -> None:
-        if devices != 1:
-            raise NotSupportedError(
-                "tensorkit computes on one CUDA device", repair="tk.cuda.simulate()"
-            )
+    def __init__(self, total_memory: int = _TOTAL) -> None:
         self.backend = Simulated(int(total_memory))
         self._before = register_device("cuda", lambda: self.backend)
 

@@ -142,8 +142,8 @@ def _tracked(t: Tensor, name: str) -> Answer:
         keep = Repair(f"{name}.retain_grad()    # before backward()", "keep this gradient too")
         return f"{name} is no leaf", [sentence], [leaf, keep]
     named = (x for _, x in words.named_tensors() if x is not t)
-    results = [x for x in named if any(it is t for it in autograd_graph.order(x))]
-    loss = min(results, key=lambda x: x.numel() != 1, default=None)  # numbers first
+    candidates = [x for x in named if any(it is t for it in autograd_graph.order(x))]
+    loss = min(candidates, key=lambda x: x.numel() != 1, default=None)  # numbers first
     if loss is None:
         sentence = (
             f"No tensor with a name here has {name} in its graph. Each was computed before {name} "

@@ -16,7 +16,7 @@ class Excerpt(NamedTuple):
     lines: list[str]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """File and lines in words."""
         return f"{self.file}, lines {self.first} to {self.first + len(self.lines) - 1}"
 
@@ -27,10 +27,12 @@ class Source(NamedTuple):
     excerpts: list[Excerpt]
 
     def __repr__(self) -> str:
-        return "\n\n".join("\n".join([f"# {it.place}", *it.lines]) for it in self.excerpts)
+        return "\n\n".join("\n".join([f"# {it.location}", *it.lines]) for it in self.excerpts)
 
     def _repr_markdown_(self) -> str:
-        parts = [["`" + it.place + "`", "", "```python", *it.lines, "```"] for it in self.excerpts]
+        parts = [
+            ["`" + it.location + "`", "", "```python", *it.lines, "```"] for it in self.excerpts
+        ]
         return "\n\n".join("\n".join(part) for part in parts)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import absent, creation, errors, layout
 from tensorkit._tensor import Tensor
 from tensorkit.devices import CPU, backend_of
-from tensorkit.dispatch import Operation, op
+from tensorkit.dispatch import op
 from tensorkit.layout import Ints
 from tensorkit.ops.activations import gelu as gelu
 from tensorkit.ops.activations import leaky_relu as leaky_relu
@@ -46,7 +46,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     try:
         if bias is None:
             return matmul(input, t(weight))
-        if input.dim() == 2:
+        if input._array.ndim == 2:
             return addmm(bias, input, t(weight))
         if not input.is_contiguous():
             return matmul(input, t(weight)) + bias
@@ -77,7 +77,7 @@ def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
         detail = f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}."
-        raise errors.IndexRangeError("index out of range in self", detail, size=len(weight))
+        raise errors.IndexRangeError("index out of range in self", detail)
     return weight.take(indices, axis=0)
 
 
@@ -233,10 +233,10 @@ def _explain(input: Tensor, target: Tensor, reduction: str) -> None:
         raise ValueError(errors.message(first, repair="target.view_as(input)"))
 
 
-def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Operation]:
+def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Any]:
     """Declare a loss by the number for each item; the slopes are its derivatives by x and y."""
 
-    def define(item: Any) -> Operation:
+    def define(item: Any) -> Any:
         def forward(xp: Any, input: Any, target: Any, reduction: str = "mean") -> Any:
             if input.shape != target.shape:
                 raise ValueError
@@ -381,7 +381,7 @@ def cross_entropy(
     need_tensor("cross_entropy_loss", input)
     others.update(weight=weight)
     errors.refuse_options("cross_entropy", "class numbers as target, reduction", others)
-    scores = log_softmax(input, 0 if input.dim() == 1 else 1)
+    scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 
 

@@ -104,7 +104,8 @@ class Module:
                 what = "module" if isinstance(value, Module) else "parameters"
                 raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         elif value is not None and isinstance(held, (Parameter, Module)):
-            kind = value.type() if isinstance(value, Tensor) else type(value).__name__
+            is_tensor = isinstance(value, Tensor)
+            kind = f"torch.{value.dtype.word}Tensor" if is_tensor else type(value).__name__
             wanted = "Parameter" if isinstance(held, Parameter) else "Module"
             what = "parameter" if isinstance(held, Parameter) else "child module"
             first = (

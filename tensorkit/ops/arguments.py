@@ -13,7 +13,7 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import Device, as_device
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 
 Number = bool | int | float
 
@@ -32,11 +32,11 @@ def need_two(function: str, input: Any, other: Any, name: str = "other") -> None
 
 def need_tensors(values: Any, argument: int) -> None:
     """TypeError with PyTorch's words unless all elements of an argument are tensors."""
-    for place, value in enumerate(values):
+    for position, value in enumerate(values):
         if not isinstance(value, TensorBase):
             kind = type_name(value)
             raise TypeError(
-                f"expected Tensor as element {place} in argument {argument}, but got {kind}"
+                f"expected Tensor as element {position} in argument {argument}, but got {kind}"
             )
 
 
@@ -64,7 +64,7 @@ def as_scalar(value: Any) -> Number | None:
 def no_kernel(kernel: str, dtype: DType, repair: str | None = None) -> NotSupportedError:
     """PyTorch's sentence for a dtype that an operation does not work on."""
     first = f"\"{kernel}\" not implemented for '{dtype.word}'"
-    return NotSupportedError(first, repair=repair, dtype=dtype)
+    return NotSupportedError(first, repair=repair)
 
 
 def kind_of(value: Any) -> str:
@@ -90,8 +90,6 @@ def check_value(value: Number, dtype: DType, name: str | None = None) -> None:
         raise ConversionError(
             f"value cannot be converted to type {name or dtype.c_name} without overflow",
             f"The value is {value}. {range_}".strip(),
-            value=value,
-            dtype=dtype,
         )
 
 
@@ -156,7 +154,7 @@ def promoted(values: list[Any], to_floating: bool) -> tuple[list[Any], DType]:
     dtype = result_type(*[x for x in values if x is not None])
     if to_floating and not dtype.is_floating_point:
         dtype = dtypes.get_default_dtype()
-    return [None if x is None else silently(as_array, x, dtype) for x in values], dtype
+    return [None if x is None else without_warnings(as_array, x, dtype) for x in values], dtype
 
 
 def as_array(value: Any, dtype: DType) -> Any:
@@ -183,4 +181,4 @@ def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
     if dtype.category == 1 and isinstance(number, float):
         number = int(number)
-    return silently(number_array, number, dtype)
+    return without_warnings(number_array, number, dtype)

@@ -13,20 +13,10 @@ from tensorkit.devices import CPU
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
-from tensorkit.errstate import silently
-from tensorkit.ops import writing
-from tensorkit.ops.arguments import (
-    as_array,
-    as_number,
-    check_value,
-    is_operand,
-    need_tensor,
-    need_two,
-    number_array,
-    result_type,
-)
+from tensorkit.errstate import without_warnings
+from tensorkit.ops import arguments, inplace
 from tensorkit.ops.copying import together
-from tensorkit.ops.writing import in_place
+from tensorkit.ops.inplace import in_place
 
 
 @seen_by_modes
@@ -46,17 +36,17 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     condition, input, other = together(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
-    for place, (name, value) in enumerate((("input", input), ("other", other)), 2):
-        if not is_operand(value):
-            raise must_be("where", name, place, "Tensor or a number", value)
-    dtype, shape = result_type(input, other), tuple(condition.shape)
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 2):
+        if not arguments.is_operand(value):
+            raise must_be("where", name, position, "Tensor or a number", value)
+    dtype, shape = arguments.result_type(input, other), tuple(condition.shape)
     for each in (input, other):
         if isinstance(each, TensorBase):
             shape = layout.broadcast_shapes(shape, tuple(each.shape))
         elif dtype is not dtypes.float16:  # which takes it as inf
-            check_value(each, dtype)
-    chosen = [silently(as_array, each, dtype) for each in (input, other)]
-    array = silently(_where.definition.forward, condition._xp, condition._array, *chosen)
+            arguments.check_value(each, dtype)
+    chosen = [without_warnings(arguments.as_array, each, dtype) for each in (input, other)]
+    array = without_warnings(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
     return record(_where.definition.rules[None], base.new(array), values)
 
@@ -95,7 +85,7 @@ def kept(xp: Any, condition: Any, x: Any) -> Any:
 
 
 def _need_mask(function: str, mask: Any, repair: str) -> None:
-    need_tensor(function, mask, "mask", 2)
+    arguments.need_tensor(function, mask, "mask", 2)
     if mask.dtype is not dtypes.bool_:
         raise DTypeError(
             f"{function} expected condition to be a boolean tensor, but got a tensor with dtype "
@@ -110,14 +100,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> tk.masked_fill(tk.tensor([1., 2., 3.]), tk.tensor([True, False, True]), 0)
     tensor([0., 2., 0.])
     """
-    need_tensor("masked_fill", input)
+    arguments.need_tensor("masked_fill", input)
     _need_mask("masked_fill", mask, "mask.bool()")
     layout.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
-    number = as_number(value)
+    number = arguments.as_number(value)
     if number is not None:
-        check_value(number, input.dtype)
-        return _fill_with_number(input, mask, number_array(number, input.dtype)[()])
-    need_tensor("masked_fill", value, "value", 3)
+        arguments.check_value(number, input.dtype)
+        return _fill_with_number(input, mask, arguments.number_array(number, input.dtype)[()])
+    arguments.need_tensor("masked_fill", value, "value", 3)
     if value.shape:
         raise ShapeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -125,11 +115,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             repair="tk.where(mask, value, x)",
         )
     if value.device is CPU and value.dtype is not input.dtype:
-        check_value(value.item(), input.dtype)
+        arguments.check_value(value.item(), input.dtype)
     return _fill_with_tensor(input, mask, value.to(input.dtype))
 
 
-masked_fill_ = writing.in_place(masked_fill)
+masked_fill_ = inplace.in_place(masked_fill)
 
 
 def _filled(xp: Any, input: Any, mask: Any, value: Any) -> Any:
@@ -158,7 +148,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 0],
             [1, 1]])
     """
-    need_tensor("nonzero", input)
+    arguments.need_tensor("nonzero", input)
     array, xp = input._array, input._xp
     found = (array if array.ndim else array.reshape(1)).nonzero()
     if as_tuple:
@@ -276,7 +266,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> tk.equal(tk.tensor([1, 2]), tk.tensor([1, 2]))
     True
     """
-    need_two("equal", input, other)
+    arguments.need_two("equal", input, other)
     return input.shape == other.shape and _all(eq(input, other), "equal")
 
 
@@ -374,18 +364,18 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     >>> tk.clamp(tk.tensor([-2., 0.5, 9.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    need_tensor("clamp", input)
+    arguments.need_tensor("clamp", input)
     limits = [each for each in (min, max) if each is not None]
     if not limits:
         raise DTypeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     for each in limits:
-        if as_number(each) is None:
+        if arguments.as_number(each) is None:
             first = "clamp(): limits must be numbers"
             raise TypeError(message(first, repair="tk.minimum(tk.maximum(x, min), max)"))
-    dtype = result_type(input, *limits)
+    dtype = arguments.result_type(input, *limits)
     for each in limits:
-        check_value(each, dtype)
-    low, high = (None if each is None else as_array(each, dtype) for each in (min, max))
+        arguments.check_value(each, dtype)
+    low, high = (None if each is None else arguments.as_array(each, dtype) for each in (min, max))
     return _clamp(input if input.dtype is dtype else input.to(dtype), min=low, max=high)
 
 

@@ -9,7 +9,7 @@ from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DeviceMismatchError
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
@@ -34,12 +34,12 @@ def together(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def at_home(gradient: Any, device: Device, place: int, said: str = "") -> Tensor:
+def at_home(gradient: Any, device: Device, position: int, said: str = "") -> Tensor:
     """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
     if gradient.device is device or not gradient.shape:
         return moved(gradient, device)
     raise DeviceMismatchError(
-        f"{said}invalid gradient at index {place} - expected device {device} but got "
+        f"{said}invalid gradient at index {position} - expected device {device} but got "
         f"{gradient.device}",
         repair=f"g.to('{device}')",
     )
@@ -106,7 +106,7 @@ def laid_out(x: Tensor, strides: Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
     copied = x.device.backend.allocate(x._array.dtype, x._array.shape, strides)
     copied[...] = x._array
-    return record(_CLONE, base.place(copied, strides), {"x": x})
+    return record(_CLONE, base.with_strides(copied, strides), {"x": x})
 
 
 # The engine casts a gradient to the dtype it is needed in, so a cast has the formula of a copy.
@@ -118,7 +118,7 @@ def converted(x: TensorBase, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
     array = x._array
     order = "C" if 0 in array.strides else "K"
-    return base.new(silently(array.astype, dtype.numpy, order))
+    return base.new(without_warnings(array.astype, dtype.numpy, order))
 
 
 @seen_by_modes

@@ -19,8 +19,8 @@ from tensorkit.ops import views
 from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor, stored
 from tensorkit.ops.arithmetic import remainder
 from tensorkit.ops.indexing import getitem, outside
+from tensorkit.ops.inplace import in_place
 from tensorkit.ops.views import overwriting, put, refuse_position, take
-from tensorkit.ops.writing import in_place
 
 # Where the elements are: an index of the array for each kind of positions
 

@@ -14,7 +14,7 @@ from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import ShapeError, must_be, sizes
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, gathering, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
@@ -39,7 +39,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
         )
     dim = layout.wrap_dim(as_index(dim if axis is None else axis), used[0].ndim)
     try:
-        array = silently(tensors[0]._xp.concatenate, used, dim)
+        array = without_warnings(tensors[0]._xp.concatenate, used, dim)
     except ValueError:
         _refuse_shapes(shapes, used[0].shape, dim)
         raise
@@ -64,7 +64,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
                 f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
                 f"0 and {sizes(each.shape)} at entry {number}",
             )
-    array = silently(tensors[0]._xp.stack, arrays, dim)
+    array = without_warnings(tensors[0]._xp.stack, arrays, dim)
     return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
 
 

@@ -16,21 +16,10 @@ from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError, sizes
 from tensorkit.layout import Ints
+from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.reductions import sum, wide
-from tensorkit.ops.views import (
-    diagonal,
-    expand,
-    movedim,
-    permute,
-    reshape,
-    squeeze,
-    t,
-    transpose,
-    unsafe_view,
-    unsqueeze,
-)
 
 Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its dimensions
 
@@ -79,7 +68,7 @@ def mm(xp: Any, input: Any, mat2: Any) -> Any:
     return _product(input, mat2)
 
 
-mm.grad(input=lambda g, mat2: mm(g, t(mat2)), mat2=lambda g, input: mm(t(input), g))
+mm.grad(input=lambda g, mat2: mm(g, views.t(mat2)), mat2=lambda g, input: mm(views.t(input), g))
 
 
 def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
@@ -95,7 +84,7 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
 
 def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _check_sizes(mat1, mat2=mat2)
-    expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
+    views.expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
 
 
 @op(
@@ -118,9 +107,9 @@ def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
 
 addmm.grad(
     input=lambda g: g,
-    mat1=lambda g, mat2: mm(g, t(mat2)),
+    mat1=lambda g, mat2: mm(g, views.t(mat2)),
     # made transposed, as a leaf whose transpose `linear` multiplies with takes it
-    mat2=lambda g, mat1: t(mm(t(g), mat1)),
+    mat2=lambda g, mat1: views.t(mm(views.t(g), mat1)),
 )
 
 
@@ -134,7 +123,9 @@ def mv(xp: Any, input: Any, vec: Any) -> Any:
     return _product(input, vec)
 
 
-mv.grad(input=lambda g, vec: unsqueeze(g, 1) * vec, vec=lambda g, input: mv(t(input), g))
+mv.grad(
+    input=lambda g, vec: views.unsqueeze(g, 1) * vec, vec=lambda g, input: mv(views.t(input), g)
+)
 
 
 @op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_sizes)
@@ -176,8 +167,8 @@ def bmm(xp: Any, input: Any, mat2: Any) -> Any:
 _bmm = _of_pairs(bmm.definition.forward)
 for _each in (bmm, _bmm):
     _each.grad(
-        input=lambda g, mat2: _bmm(g, transpose(mat2, 1, 2)),
-        mat2=lambda g, input: _bmm(transpose(input, 1, 2), g),
+        input=lambda g, mat2: _bmm(g, views.transpose(mat2, 1, 2)),
+        mat2=lambda g, input: _bmm(views.transpose(input, 1, 2), g),
     )
 
 
@@ -192,7 +183,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     for name, x in (("self", input), ("vec2", vec2)):
         if x.dim() != 1:
             raise ShapeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
-    return mul(reshape(input, (-1, 1)), vec2)
+    return mul(views.reshape(input, (-1, 1)), vec2)
 
 
 def matmul(input: Any, other: Any) -> Tensor:
@@ -224,7 +215,7 @@ def matmul(input: Any, other: Any) -> Tensor:
     if n_left == 2 and n_right == 1:
         return mv(input, other)
     if n_left == 1 and n_right == 2:
-        return _squeezed(mm(unsqueeze(input, 0), other))
+        return _squeezed(mm(views.unsqueeze(input, 0), other))
     if n_right <= 2:
         return _folded(input, other)
     return _batched(input, other)
@@ -234,7 +225,7 @@ def operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return matmul(self, other)
+    return mm(self, other) if self._array.ndim == other._array.ndim == 2 else matmul(self, other)
 
 
 @op()
@@ -243,31 +234,31 @@ def _squeezed(xp: Any, input: Any) -> Any:
     return input[0]
 
 
-_squeezed.grad(node="SqueezeBackward4", input=lambda g: unsqueeze(g, 0))
+_squeezed.grad(node="SqueezeBackward4", input=lambda g: views.unsqueeze(g, 0))
 
 
 def _folded(x: Tensor, y: Tensor) -> Tensor:
     """Many matrices times one: all rows become one tall matrix."""
     shape = tuple(x.shape)
-    tall = reshape(x, (prod(shape[:-1]), shape[-1]))
+    tall = views.reshape(x, (prod(shape[:-1]), shape[-1]))
     if len(y.shape) == 1:
-        return unsafe_view(mv(tall, y), size=shape[:-1])
-    return unsafe_view(mm(tall, y), size=(*shape[:-1], y.shape[-1]))
+        return views.unsafe_view(mv(tall, y), size=shape[:-1])
+    return views.unsafe_view(mm(tall, y), size=(*shape[:-1], y.shape[-1]))
 
 
 def _batched(x: Tensor, y: Tensor) -> Tensor:
     """Matrices times matrices, one by one; a vector on the right is a column, on the left a row."""
     is_row, is_column = len(x.shape) == 1, len(y.shape) == 1
-    y = unsqueeze(y, 1) if is_column else y
+    y = views.unsqueeze(y, 1) if is_column else y
     (*left, n, m), (*right, m2, p) = (1, *x.shape) if is_row else x.shape, y.shape
     batch = layout.broadcast_shapes(tuple(left), tuple(right))
     count = prod(batch)
     pairs = (
-        reshape(expand(x, (*batch, n, m)), (count, n, m)),
-        reshape(expand(y, (*batch, m2, p)), (count, m2, p)),
+        views.reshape(views.expand(x, (*batch, n, m)), (count, n, m)),
+        views.reshape(views.expand(y, (*batch, m2, p)), (count, m2, p)),
     )
-    products = squeeze(_bmm(*pairs), -1) if is_column else _bmm(*pairs)
-    return unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
+    products = views.squeeze(_bmm(*pairs), -1) if is_column else _bmm(*pairs)
+    return views.unsafe_view(products, size=(*batch, *(n,)[is_row:], *(p,)[is_column:]))
 
 
 # Einstein's notation
@@ -305,7 +296,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         needed = output + "".join(inputs[at:])
         x, names = _contracted((x, names), _diagonals(y, others), needed, size)
     x, names = _summed((x, names), output)
-    return permute(x, tuple(names.index(name) for name in output))
+    return views.permute(x, tuple(names.index(name) for name in output))
 
 
 def _letters(equation: str) -> tuple[list[str], str]:
@@ -329,7 +320,7 @@ def _diagonals(x: Tensor, names: str) -> Named:
     for name in names:
         first, second = names.index(name), names.rindex(name)
         if first != second:
-            x = movedim(diagonal(x, 0, first, second), -1, first)
+            x = views.movedim(views.diagonal(x, 0, first, second), -1, first)
             names = names[:second] + names[second + 1 :]
     return x, names
 
@@ -354,13 +345,15 @@ def _contracted(left: Named, right: Named, needed: str, size: dict[str, int]) ->
     def arranged(x: Tensor, names: str, *groups: list[str]) -> Tensor:
         """Dimensions in this order, those of each group as one."""
         order = [names.index(name) for group in groups for name in group]
-        return reshape(
-            permute(x, tuple(order)), tuple(prod(map(size.get, group)) for group in groups)
+        return views.reshape(
+            views.permute(x, tuple(order)), tuple(prod(map(size.get, group)) for group in groups)
         )
 
     x, y = arranged(x, of_x, batch, rows, inner), arranged(y, of_y, batch, inner, columns)
     names = "".join((*batch, *rows, *columns))
-    return reshape(_bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)), names
+    return views.reshape(
+        _bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)
+    ), names
 
 
 # Linear equations, with LAPACK
@@ -411,14 +404,14 @@ def solve(xp: Any, A: Any, B: Any) -> Any:
 def _slope_of_matrix(A: Any, slope: Any, out: Any) -> Any:
     """Minus ``slope @ out.T``, with vectors as columns."""
     if _is_vector(A, out):
-        slope, out = unsqueeze(slope, -1), unsqueeze(out, -1)
-    return neg(matmul(slope, transpose(out, -2, -1)))
+        slope, out = views.unsqueeze(slope, -1), views.unsqueeze(out, -1)
+    return neg(matmul(slope, views.transpose(out, -2, -1)))
 
 
 solve.grad(
     node="LinalgSolveExBackward0",
-    A=lambda g, A, out: _slope_of_matrix(A, solve(transpose(A, -2, -1), g), out),
-    B=lambda g, A: solve(transpose(A, -2, -1), g),
+    A=lambda g, A, out: _slope_of_matrix(A, solve(views.transpose(A, -2, -1), g), out),
+    B=lambda g, A: solve(views.transpose(A, -2, -1), g),
 )
 
 
@@ -435,5 +428,7 @@ def inv(xp: Any, A: Any) -> Any:
 
 inv.grad(
     node="LinalgInvExBackward0",
-    A=lambda g, out: neg(matmul(transpose(out, -2, -1), matmul(g, transpose(out, -2, -1)))),
+    A=lambda g, out: neg(
+        matmul(views.transpose(out, -2, -1), matmul(g, views.transpose(out, -2, -1)))
+    ),
 )

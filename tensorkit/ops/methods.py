@@ -135,7 +135,7 @@ def _add(name: str, function: Any, *, is_function: bool) -> None:
 
 def _has_form_in_place(definition: Any) -> bool:
     """Whether an operation goes element by element, and its result may be written to its input."""
-    is_plain = definition.is_operator or not definition.options
+    is_plain = definition.is_of_two or not definition.options
     # of what takes several tensors but no number, such as maximum, PyTorch has none
     return bool(is_plain and not definition.contiguous and definition.rules and definition.numbers)
 

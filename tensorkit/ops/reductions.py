@@ -83,7 +83,10 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
     in float32. float16 cannot even count to 4096.
     """
-    axis, dtype = axes(x, dim), x.dtype
+    dtype = x.dtype
+    if dim is None and dtype.char != "e":
+        return xp.add.reduce(x, None, dtype, None, keepdims)
+    axis = axes(x, dim)
     if dtype.char == "e":
         return xp.add.reduce(x, axis, xp.float32, None, keepdims).astype(dtype)
     if dtype.char == "f" and x.ndim and axis is not None:
@@ -128,7 +131,11 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    return total(xp, _summands("sum", xp, input, dtype), dim, keepdim)
+    if dtype is not None or input.dtype.char not in "fd":
+        input = _summands("sum", xp, input, dtype)
+    elif dim is None and not keepdim:
+        return xp.add.reduce(input, None)
+    return total(xp, input, dim, keepdim)
 
 
 sum.grad(

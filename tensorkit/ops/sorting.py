@@ -122,7 +122,7 @@ def _extreme(name: str, of_two: Any) -> Callable[..., Any]:
     def of_all(xp: Any, input: Any) -> Any:
         return getattr(input, name)()
 
-    def along(xp: Any, input: Any, dim: int, keepdim: bool = False) -> Any:
+    def with_dim(xp: Any, input: Any, dim: int, keepdim: bool = False) -> Any:
         indices = getattr(input, f"arg{name}")(axis=index(dim), keepdims=True)
         return picked(xp, input, indices, dim, keepdim)
 
@@ -131,11 +131,11 @@ def _extreme(name: str, of_two: Any) -> Callable[..., Any]:
         is_extreme = (input == out) | is_nan
         return where(is_extreme, g / sum(is_extreme), 0.0)
 
-    of_all.__name__ = along.__name__ = name
+    of_all.__name__ = with_dim.__name__ = name
     whole = op(name=name, explain=_need_elements)(of_all)
     whole.grad(node=f"{name.title()}Backward1", input=shares)
     outputs = named_result(name, "values", "indices")
-    named = op(tensors=1, name=name, outputs=outputs, explain=_need_elements)(along)
+    named = op(tensors=1, name=name, outputs=outputs, explain=_need_elements)(with_dim)
     named.grad(input=put_back)
 
     def call(input: Any, dim: Any, keepdim: Any, options: dict[str, Any]) -> Any:

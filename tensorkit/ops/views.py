@@ -106,9 +106,6 @@ def refuse_position(
     raise error(
         f"index {position} is out of bounds for dimension {dim} with size {size}",
         (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
-        index=position,
-        dim=dim,
-        size=size,
     ) from None
 
 
@@ -279,13 +276,14 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
             [3, 4, 5]])
     """
     size = sizes or (shape,)
-    is_tensor = isinstance(input, TensorBase)
-    if state.on_arrays and not is_tensor:
-        return input.reshape(*size)
     try:
         array = input._array
-        shown = _reshaped(array, unpacked(size))
+        shown = array.reshape(*size)
+        if shown.shape != size and min(unpacked(size), default=0) < -1:
+            raise ValueError("NumPy takes any negative size as -1")
     except (AttributeError, TypeError, ValueError):
+        if state.on_arrays and not isinstance(input, TensorBase):
+            return input.reshape(*size)
         return view(input, *size)  # which says what is wrong
     is_plain = array.flags.c_contiguous
     if not is_plain and not _shares(shown, array):

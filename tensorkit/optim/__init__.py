@@ -19,9 +19,9 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import message, refuse_options
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
-from tensorkit.ops import writing
+from tensorkit.ops import inplace
 from tensorkit.overrides import overridable
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
@@ -71,7 +71,7 @@ class Optimizer:
     @overridable
     def step(self) -> None:
         """Change all parameters that have a gradient."""
-        silently(self._step)
+        without_warnings(self._step)
 
     def _step(self) -> None:
         # All is computed before anything is written: where memory runs out, nothing has changed.
@@ -81,7 +81,7 @@ class Optimizer:
             if getattr(param, "_grad", None) is None:
                 continue
             state = self.state.get(param, {})
-            _check_place(param, state)
+            _check_writable(param, state)
             arrays = {name: each._array for name, each in state.items()}
             x, g = param._array, param._grad._array
             change, found = self.change(param._xp, group, arrays, x, g)
@@ -145,9 +145,10 @@ class Optimizer:
         return "\n".join([f"{type(self).__name__} (", "Parameter Group 0", *lines, ")"])
 
 
-def _check_place(param: Tensor, state: dict[str, Any]) -> None:
+def _check_writable(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    writing.check_overlap(param)
+    if not param._is_contiguous:
+        inplace.check_overlap(param)
     for name, each in state.items():
         if name != "step":
             repair = "optimizer.load_state_dict(optimizer.state_dict())    # it follows"
@@ -226,14 +227,21 @@ class Adam(Optimizer):
         if not self.shrinks:
             g = g + decay * x if decay else g
         m, v = state.get("exp_avg", 0.0), state.get("exp_avg_sq", 0.0)
-        m = m + (g - m) * (1 - beta1)
-        v = v * beta2 + g * g * (1 - beta2)
+        # each step after the first writes to an array of its own: a fifth less time
+        distance, squares = g - m, g * g
+        distance *= 1 - beta1
+        distance += m
+        squares *= 1 - beta2
+        squares += v * beta2
         n = state.get("step", np.float32(0)) + np.float32(1)  # counted on the host
-        root = xp.sqrt(v) / math.sqrt(1 - beta2 ** int(n)) + group["eps"]
-        change = m / root * (lr / (1 - beta1 ** int(n)))
+        root = xp.sqrt(squares)
+        root /= math.sqrt(1 - beta2 ** int(n))
+        root += group["eps"]
+        change = distance / root
+        change *= lr / (1 - beta1 ** int(n))
         if self.shrinks:
             change = change + lr * decay * x
-        return change, {"step": n, "exp_avg": m, "exp_avg_sq": v}
+        return change, {"step": n, "exp_avg": distance, "exp_avg_sq": squares}
 
 
 class AdamW(Adam):

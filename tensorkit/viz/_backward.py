@@ -17,7 +17,7 @@ from tensorkit.viz import autograd_graph, boxes, words
 from tensorkit.viz._graph import FLOW, MEANINGS
 from tensorkit.viz.autograd_graph import Vertex
 from tensorkit.viz.boxes import Box
-from tensorkit.viz.drawing import INK, LEAF, MARGIN, PLAIN, RESULT, Canvas, wrapped
+from tensorkit.viz.drawing import INK, LEAF, MARGIN, PLAIN, RESULT, Canvas, wrap_text
 from tensorkit.viz.picture import Explanation, Picture
 
 MOST_VERTICES, MOST_ROWS, MOST_VISITS = 40, 12, 2_000
@@ -206,6 +206,6 @@ def _compare(
     lines = words.table(header, rows[:MOST_ROWS])
     y = canvas.low + 36
     canvas.text(MARGIN, y, title, 13, bold=True)
-    y = canvas.lines(MARGIN, y + 20, wrapped(below, 100), 12)
+    y = canvas.lines(MARGIN, y + 20, wrap_text(below, 100), 12)
     canvas.lines(MARGIN, y + 6, lines, 11.5, INK, mono=True)
     return ["", f"{title}. {below}", *lines]

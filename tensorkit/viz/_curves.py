@@ -122,7 +122,7 @@ def landscape(
         xs = np.linspace(*(x or _range([it[0] for it in points])), N + 1).tolist()
         ys = np.linspace(*(y or _range([it[1] for it in points])), N + 1).tolist()
         heights = np.array([[height(x, y) for x in xs] for y in ys])
-        along = [height(*point) for point in points]
+        heights_on_path = [height(*point) for point in points]
     title = "Landscape" if not points else f"Landscape, path of {count(len(points), 'point')}"
     finite = heights[np.isfinite(heights)]
     if not finite.size:
@@ -151,7 +151,10 @@ def landscape(
     legend = f"Lines of equal height, the lowest thickest: {', '.join(map(number, levels))}"
     lines = [title]
     if points:
-        cells = [[*map(number, point), number(at)] for point, at in zip(points, along, strict=True)]
+        cells = [
+            [*map(number, point), number(at)]
+            for point, at in zip(points, heights_on_path, strict=True)
+        ]
         first, last = (f"f({x}, {y}) = {at}" for x, y, at in (cells[0], cells[-1]))
         lines.append(f"The path: {count(len(points), 'point')}, from {first} to {last}")
         rows = [[str(step), *cells[step]] for step in _some_of(len(points), MOST_ROWS + 1)]

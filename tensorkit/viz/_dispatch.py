@@ -15,7 +15,7 @@ from tensorkit.base import TensorBase
 from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
-from tensorkit.errstate import silent
+from tensorkit.errstate import direct_path
 from tensorkit.ops.arguments import as_number
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
@@ -73,10 +73,10 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     for route in routes[:MOST_CALLS]:
         edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
-            lines = drawing.wrapped(reason, 26 if len(routes) > 1 else 44)
+            lines = drawing.wrap_text(reason, 26 if len(routes) > 1 else 44)
             passed, skipped = (name, lines), (name, ["skipped", *lines], drawing.FOLDED)
             drawn.append(Box(*(passed if is_passed else skipped)))
-        drawn.append(Box(route.operation, drawing.wrapped(route.end, 40), drawing.RESULT))
+        drawn.append(Box(route.operation, drawing.wrap_text(route.end, 40), drawing.RESULT))
     canvas = Canvas(title)
     boxes.draw(canvas, drawn, edges)
     boxes.key(canvas, drawn, MEANINGS)
@@ -98,7 +98,7 @@ def sentences(routes: list[Route]) -> list[str]:
 def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
     """Make the call, and read what its layers noted."""
     before, state.trace = state.trace, []
-    silent.close()
+    direct_path.close()
     try:
         operation(*args, **options)
         found = [
@@ -108,7 +108,7 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
         ]
     finally:
         state.trace = before
-        silent.open()
+        direct_path.open()
     if not found:
         name = getattr(operation, "__name__", repr(operation))
         raise NotSupportedError(

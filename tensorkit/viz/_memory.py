@@ -155,8 +155,8 @@ def _lane(name: str, x: Tensor, boxes: list[int]) -> Lane:
     steps = {}
     for dim, (size, stride) in enumerate(zip(shape, strides, strict=True)):
         if size > 1 and x.numel():
-            along = {(0, 2): "row", (1, 2): "column"}.get((dim, x.ndim), "index along it")
-            still = "" if stride else f": every {along} is the same place"
+            direction = {(0, 2): "row", (1, 2): "column"}.get((dim, x.ndim), "index along it")
+            still = "" if stride else f": every {direction} is the same place"
             steps[f"+{stride} in dimension {dim}{still}"] = stride
     return Lane(name, numbers, offset, _seen(x, boxes), steps)
 

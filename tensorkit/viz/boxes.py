@@ -65,7 +65,7 @@ class Box:
 def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
     """Draw boxes from top to bottom with an arrow for each edge."""
     has_dot = shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0"
-    places, routes = (_layout_of_dot if has_dot else layout)([it.size for it in boxes], edges)
+    positions, routes = (_layout_of_dot if has_dot else layout)([it.size for it in boxes], edges)
     left, top = MARGIN, canvas.top
     for route in routes:
         first, *others = [(left + x, top + y) for x, y in route]
@@ -74,7 +74,7 @@ def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
         (from_x, from_y), (x, y) = others[-2:]
         length = math.hypot(x - from_x, y - from_y) or 1.0
         canvas.arrowhead(x, y, (x - from_x) / length, (y - from_y) / length, SOFT)
-    for box, (x, y) in zip(boxes, places, strict=True):
+    for box, (x, y) in zip(boxes, positions, strict=True):
         width, height = box.size
         x, y = left + x, top + y
         canvas.rect(x - width / 2, y, width, height, box.ground, SOFT, **_OUTLINES[box.ground])
@@ -113,11 +113,11 @@ def _layout_of_dot(sizes: list[Point], edges: list[Edge]) -> Layout:
         return [(x * INCH, (float(total) - y) * INCH) for x, y in pairs]
 
     middles = [points(it[2:4])[0] for it in lines if it[0] == "node"]
-    places = [(x, y - height / 2) for (x, y), (_, height) in zip(middles, sizes, strict=True)]
+    positions = [(x, y - height / 2) for (x, y), (_, height) in zip(middles, sizes, strict=True)]
     routes: dict[Edge, list[list[Point]]] = defaultdict(list)
     for _, upper, lower, n, *numbers in (it for it in lines if it[0] == "edge"):
         routes[int(upper), int(lower)].append(points(numbers[: 2 * int(n)]))
-    return places, [routes[edge].pop() for edge in edges]
+    return positions, [routes[edge].pop() for edge in edges]
 
 
 def layout(sizes: list[Point], edges: list[Edge]) -> Layout:

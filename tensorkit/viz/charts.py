@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, SERIES, SOFT, WHITE, legible, wrapped
+from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, SERIES, SOFT, WHITE, legible, wrap_text
 from tensorkit.viz.picture import Picture
 from tensorkit.viz.words import library
 
@@ -106,8 +106,8 @@ def chart(
     """
     width, height = size
     bold, soft = {"size": 14, "weight": "bold"}, {"size": 12, "color": SOFT}
-    above = [(it, bold) for it in wrapped(legible(title), (width - 100) // 8)]
-    above += [(it, soft) for it in wrapped(note, round((width - 40) / 6.4)) if it]
+    above = [(it, bold) for it in wrap_text(legible(title), (width - 100) // 8)]
+    above += [(it, soft) for it in wrap_text(note, round((width - 40) / 6.4)) if it]
     top = 14 + 19 * len(above)
     total = round(top + height + 16 * len(lines) + MARGIN)
     texts = [(30.0 + 19 * n, *it) for n, it in enumerate(above)]

@@ -72,7 +72,7 @@ def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False
     return size * sum(map(_character_width, text)) * (1.1 if bold else 1.0)
 
 
-def wrapped(text: str, most: int) -> list[str]:
+def wrap_text(text: str, most: int) -> list[str]:
     """``text`` in lines of at most ``most`` characters."""
     return [part for line in text.split("\n") for part in textwrap.wrap(line, most) or [""]]
 
@@ -119,10 +119,10 @@ class Canvas:
         self._elements: list[str] = []
         self.right = self.low = 0.0
         y = 30.0
-        for line in wrapped(title, 92) if title else ():
+        for line in wrap_text(title, 92) if title else ():
             self.text(MARGIN, y, line, 14, bold=True)
             y += 19
-        self.top = self.lines(MARGIN, y, wrapped(below, 118), 12) + 2 if below else y - 1
+        self.top = self.lines(MARGIN, y, wrap_text(below, 118), 12) + 2 if below else y - 1
 
     def _add(self, element: str, right: float, low: float) -> None:
         self._elements.append(element)

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, WIDEST, Canvas, dark, legible, wrapped
+from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, WIDEST, Canvas, dark, legible, wrap_text
 
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
 # An image is dark where its element is. JupyterLab and the course's site name their theme here.
@@ -118,7 +118,7 @@ class Explanation(Picture):
         for number, (code, effect) in enumerate(repairs, start=1):
             lines += [f"{number}. {effect}:", *(f"     {it}" for it in code.splitlines())]
         canvas = Canvas(title)
-        drawn = [part for line in lines for part in wrapped(line, 98)]
+        drawn = [part for line in lines for part in wrap_text(line, 98)]
         canvas.lines(MARGIN, canvas.top + 4, drawn, 12.5, INK)
         alt = [title, *lines]
         if picture is not None:

@@ -17,7 +17,7 @@ from cupy_signatures import committed
 from tensorkit.cuda.cupy_backend import find
 from tensorkit.cuda.simulated import _TO_HOST, _broadcast_to, _inside, _product
 from tensorkit.devices import register_device
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 
 _BINARY = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"
 _OTHER = "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"
@@ -289,7 +289,7 @@ class Cupy(ModuleType):
         given = []
         host = self._host(args, given)
         options = {key: self._host(value, given) for key, value in (options or {}).items()}
-        return self.made(name, silently(function, *host, **options), given)
+        return self.made(name, without_warnings(function, *host, **options), given)
 
     def _host(self, value, given):
         if isinstance(value, Array):

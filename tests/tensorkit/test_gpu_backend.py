@@ -177,9 +177,7 @@ def test_arrays_of_cupy_become_tensors_on_their_memory(fake):
     assert (x.device.index, x.stride()) == (0, (1, 2))
     x[0, 1] = 9.0
     assert array[1, 0] == 9.0
-    assert tk.from_dlpack(x).data_ptr() == x.data_ptr() == array.data.ptr
-    assert x.__cuda_array_interface__["data"] == (x.data_ptr(), False)
-    assert x.__dlpack_device__() == (2, 0)
+    assert x.data_ptr() == array.data.ptr
 
 
 def test_a_gradient_that_is_a_view_of_a_kept_tensor_is_copied(fake):
@@ -189,7 +187,7 @@ def test_a_gradient_that_is_a_view_of_a_kept_tensor_is_copied(fake):
     x.view(6).backward(slope)
     x.grad.zero_()
     assert slope.tolist() == [1] * 6
-    shared = tk.from_dlpack(slope)
+    shared = slope.detach()
     (x.view(6) * 1).backward(shared)
     x.grad.zero_()
     assert slope.tolist() == [1] * 6

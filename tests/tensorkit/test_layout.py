@@ -29,7 +29,7 @@ def test_broadcasting_is_symmetric(a, b):
         try:
             return layout.broadcast_shapes(*pair)
         except ShapeError as error:
-            return error.dim
+            return str(error).splitlines()[0].rpartition("dimension")[2]
 
     assert run(a, b) == run(b, a)
 
@@ -38,8 +38,7 @@ def test_a_shape_error_shows_both_shapes_aligned():
     with pytest.raises(ShapeError) as caught:
         layout.broadcast_shapes((2, 10, 3), (4, 3))
     assert "  a: 2  10  3\n  b:     4  3\n         ^" in str(caught.value)
-    assert (caught.value.a_shape, caught.value.b_shape) == ((2, 10, 3), (4, 3))
-    assert caught.value.dim == 1
+    assert "at non-singleton dimension 1\n" in str(caught.value)
 
 
 def test_size_is_a_tuple_that_prints_as_pytorchs():

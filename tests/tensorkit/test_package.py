@@ -42,7 +42,7 @@ LAYERS = [
     "ops.copying",
     "definition",
     "explainer",
-    "ops.writing",
+    "ops.inplace",
     "dispatch_layers",
     "dispatch",
     "ops.comparison",

@@ -9,21 +9,21 @@ size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
 MOST = {
-    "autograd": 1452,
-    "cuda": 689,
-    "explain": 297,
-    "nn": 649,
-    "ops": 2750,
-    "optim": 159,
-    "tensorkit": 3076,
-    "utils": 117,
-    "viz": 1706,
+    "autograd": 1456,
+    "cuda": 666,
+    "explain": 266,
+    "nn": 613,
+    "ops": 2723,
+    "optim": 166,
+    "tensorkit": 2874,
+    "utils": 107,
+    "viz": 1709,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3331, 276
+MOST_OF_CORE, MOST_IMPORTS = 3269, 268
 # What the chapters on dispatch and on kernels have added. They were to take 100 lines in the core,
 # and 1,000 in all, which they exceed.
 DISPATCH = {"autograd": 22, "ops": 29, "optim": 2, "tensorkit": 292, "viz": 126}
-KERNELS = {"cuda": 832, "tensorkit": 5, "viz": 94}
+KERNELS = {"cuda": 832, "explain": 16, "tensorkit": 5, "viz": 94}
 DISPATCH_IN_CORE, DISPATCH_IMPORTS, KERNELS_IN_CORE = 88, 18, 5
 DARK_PICTURES = {"viz": 15}
 

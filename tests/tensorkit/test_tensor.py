@@ -126,11 +126,8 @@ torch.from_numpy([1])
 torch.from_numpy(np.array(['a']))
 torch.from_numpy(np.array([1], dtype='>f4'))
 torch.promote_types(torch.int8, 3)
-torch.finfo(torch.int8)
-torch.iinfo(torch.bool)
 t3.to('foo')
 t3.cuda()
-t3.type('foo')
 torch.device('cpu:a')
 torch.equal(t3, 1)
 torch.allclose(t3, i3)
@@ -176,7 +173,7 @@ def test_attributes_are_pytorchs(x):
     assert repr(x.tk.shape) == repr(x.torch.shape)
     for name in ("ndim", "itemsize", "nbytes", "is_cuda"):
         assert getattr(x.tk, name) == getattr(x.torch, name)
-    for name in ("dim", "numel", "nelement", "element_size", "is_floating_point", "type"):
+    for name in ("dim", "numel", "element_size", "is_floating_point"):
         assert getattr(x.tk, name)() == getattr(x.torch, name)()
     assert (x.tk.data_ptr() == 0) == (x.torch.data_ptr() == 0)
 
@@ -266,26 +263,13 @@ m.to(m, False, True) is m
 m.to('cpu') is m
 m.to(None) is m
 m.cpu() is m
-m.type(torch.int8)
-m.type('torch.DoubleTensor')
-m.type()
-m.type_as(i3)
 m.t().double()
-m.get_device()
-m.is_signed()
-m.is_complex()
-m.is_cpu
-m.ndimension()
-s0.is_nonzero()
 torch.numel(m)
 torch.is_floating_point(i3)
 torch.newaxis
 torch.e
-torch.float32.to_real()
 m.requires_grad_().numpy(force=True).tolist()
 torch.get_default_device()
-torch.from_dlpack(np.arange(3))
-np.from_dlpack(i3).tolist()
 torch.as_tensor(i3, dtype=torch.int64) is i3
 torch.as_tensor([1, 2], device='cpu')
 m.to('nonsense')
@@ -295,17 +279,6 @@ m.to('nonsense')
 @pytest.mark.parametrize("expression", CONVERSIONS)
 def test_conversions_and_relatives_are_pytorchs(expression):
     assert_same_outcome(lambda: eval(expression, names(torch)), lambda: eval(expression, names(tk)))
-
-
-def test_dlpack_shares_memory_both_ways_and_refuses_what_has_a_history():
-    array = np.arange(3.0)
-    shared = tk.from_dlpack(array)
-    shared[0] = 9
-    assert array[0] == 9
-    assert torch.from_dlpack(shared).tolist() == [9.0, 1.0, 2.0]
-    assert tk.from_dlpack(torch.ones(2)).tolist() == [1.0, 1.0]
-    with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
-        np.from_dlpack(tk.ones(2, requires_grad=True))
 
 
 @pytest.mark.parametrize("option", ["layout", "memory_format", "pin_memory"])

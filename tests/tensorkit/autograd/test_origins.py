@@ -112,7 +112,6 @@ def test_an_assignment_is_the_origin_of_the_whole_tensor():
         y = tk.zeros(3)
         y[0] = 1.0
     assert y.origin.operation == "setitem"
-    assert y.origin.arguments == {"index": 0, "value": 1.0}
 
 
 def test_an_input_that_is_gone_is_represented_by_its_values():
@@ -122,14 +121,6 @@ def test_an_input_that_is_gone_is_represented_by_its_values():
     assert zeros.tolist() == [0.0, 0.0]
     assert zeros.origin.operation == "zeros"
     assert y.origin.inputs[0] is zeros
-
-
-def test_values_that_leave_are_noted(x):
-    with tk.autograd.recording() as record:
-        x.sum().item()
-        x.detach().numpy()
-        float(x.mean())
-    assert [each.operation for each in record.left] == ["item", "numpy", "float"]
 
 
 def test_origins_make_no_cycles():

@@ -17,7 +17,7 @@ def test_the_lines_are_those_of_the_file() -> None:
     with Path(path).open() as file:
         lines = file.read().splitlines()
     assert lines[only.first - 1 : only.first - 1 + len(only.lines)] == only.lines
-    assert f"# {only.place}" in repr(explain.source(tk.no_grad))
+    assert f"# {only.location}" in repr(explain.source(tk.no_grad))
 
 
 def test_an_operation_comes_with_its_gradients() -> None:

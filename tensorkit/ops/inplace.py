@@ -14,7 +14,7 @@ from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
-from tensorkit.errstate import silently
+from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
@@ -51,7 +51,7 @@ def write(
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
-        silently(x._array.__setitem__, at, array)
+        without_warnings(x._array.__setitem__, at, array)
     written(x, f"{operation}_")
     if node is not None:
         rebase(x, node)
@@ -134,7 +134,7 @@ def check_overlap(x: TensorBase, *others: Any) -> None:
     for other in others:
         if not isinstance(other, TensorBase) or other is x or x._storage is None:
             continue
-        if other._storage is None or other._storage.flat is not x._storage.flat:
+        if other._storage is not x._storage:
             continue
         if layout.overlap_partially(own, base.layout_of(other)):
             raise OverlapError(
