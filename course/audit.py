@@ -68,7 +68,7 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
 
 
 def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
-    drawn = {tuple((it.label, it.weight) for it in exercise.cases(Draw(seed))) for seed in seeds}
+    drawn = {tuple((it.label, it.weight) for it in exercise.drawn(Draw(seed))) for seed in seeds}
     if len(drawn) != 1:
         yield "labels and weights of its cases depend on the draw"
     labels = [label for label, _ in drawn.pop()]
@@ -78,7 +78,7 @@ def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
 
 def _few_drawn(exercise: Exercise) -> Iterator[str]:
     fixed = fixed_cases(exercise)
-    cases = list(exercise.cases(Draw(0)))
+    cases = [it for it in exercise.drawn(Draw(0)) if it.weight]
     drawn = [it.weight for it in cases if it.label not in fixed]
     if isinstance(exercise, Prediction):
         return
@@ -151,7 +151,7 @@ def _passes(
     exercise: Exercise, answer: Any, seed: int, right: Sequence[Outcome] | None = None
 ) -> tuple[bool, ...]:
     tried = trials(exercise, answer, seed, Budget(SECONDS), right=right)
-    return tuple(it.is_passed for it in tried)
+    return tuple(it.is_passed for it in tried if it.case.weight)
 
 
 def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:

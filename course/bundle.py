@@ -34,6 +34,7 @@ FOLDER = "tensorkit-course"
 
 AUTHORS_ONLY = (
     "audit.py",
+    "mutants.py",
     "build.py",
     "bundle.py",
     "demo.py",

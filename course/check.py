@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import os
 import re
 import sys
@@ -60,15 +61,16 @@ def judge(
     source: the answer's program, where it is known: what a sentence says of it is looked up there.
     """
     tried = list(trials(exercise, value, seed, Budget(seconds), run))
-    rows = [_row(exercise, trial, seconds, source or "") for trial in tried]
-    passed = [trial.case.weight for trial in tried if trial.is_passed]
-    # all of them is 1 exactly, however the weights add up
-    share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
-    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, tried)
+    counting = [trial for trial in tried if trial.case.weight]
+    rows = [_row(exercise, trial, seconds, source or "") for trial in counting]
+    broken = [it for it in exercise.rules if source and it.is_broken_by(source)]
+    share = 0.0 if broken else _share(counting)
+    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:
         share = 0.0
-    mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
-    if share < 1 and not mistake:
+    is_wrong = not all(trial.is_passed for trial in counting)
+    mistake = _recognised(exercise, tried, seed, seconds / 5) if is_wrong else None
+    if is_wrong and not mistake:
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
     return Report(
@@ -76,12 +78,29 @@ def judge(
         exercise.title,
         "passed" if share == 1 else "partly" if share else "failed",
         possible=exercise.points,
-        earned=exercise.points * share,
+        earned=_in_quarters(exercise.points * share),
         message=mistake.message if mistake else "",
         mistake=mistake.name if mistake else "",
-        rows=tuple(rows),
-        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(tried)),
+        rows=(*(Row(f"“{it.words}”", "failed", tip=it.advice) for it in broken), *rows),
+        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(exercise, tried)),
     )
+
+
+def _share(counting: Sequence[Trial]) -> float:
+    """The share of the points that the passed cases give, by their weights."""
+    if all(trial.is_passed for trial in counting):
+        return 1.0  # exactly, however the weights add up
+    passed = sum(trial.case.weight for trial in counting if trial.is_passed)
+    return passed / sum(trial.case.weight for trial in counting)
+
+
+def _in_quarters(points: float) -> float:
+    """Points rounded down to quarters.
+
+    >>> _in_quarters(4.38), _in_quarters(3.0)
+    (4.25, 3.0)
+    """
+    return math.floor(points * 4 + 1e-9) / 4
 
 
 def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
@@ -93,12 +112,12 @@ def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
 
 @cache
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
-    """The labels of the cases that have the same arguments in every draw."""
+    """The labels of the cases that count and have the same arguments in every draw."""
     first, *others = [_cases(exercise, seed) for seed in range(6)]
     return frozenset(
         it.label
         for n, it in enumerate(first)
-        if all(compare.difference(it.args, other[n].args) is None for other in others)
+        if it.weight and all(compare.difference(it.args, other[n].args) is None for other in others)
     )
 
 
@@ -187,7 +206,7 @@ def _drawn(exercise: Exercise, seed: object) -> list[Case]:
 
 
 def _cases(exercise: Exercise, seed: object) -> list[Case]:
-    return list(exercise.cases(_draw(exercise, seed)))
+    return exercise.drawn(_draw(exercise, seed))
 
 
 def _draw(exercise: Exercise, seed: object) -> Draw:
@@ -211,7 +230,8 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     """Whether a case whose numbers are drawn has those of a case of the notebook."""
     fixed = fixed_cases(exercise)
-    drawn = [it.args for it in exercise.cases(_draw(exercise, seed)) if it.label not in fixed]
+    counting = [it for it in _cases(exercise, seed) if it.weight]
+    drawn = [it.args for it in counting if it.label not in fixed]
     return any(
         outline == _outline(one) and compare.difference(one, own) is None
         for outline, own in _in_the_notebook(exercise)
@@ -248,7 +268,7 @@ def _recognised(
     At least two such cases are needed, and the first failure, which is shown in full, is one of
     them. Of several mistakes the one that explains most is named.
     """
-    first = next(n for n, trial in enumerate(tried) if not trial.is_passed)
+    first = next(n for n, it in enumerate(tried) if it.case.weight and not it.is_passed)
     found: list[tuple[int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
@@ -455,9 +475,16 @@ def _layouts(args: tuple[Any, ...]) -> str:
     )
 
 
-def _notes(tried: list[Trial]) -> list[str]:
-    """What is worth knowing and costs no points: warnings, prints."""
+def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
+    """What is worth knowing and costs no points: edge cases, warnings, prints."""
     notes = []
+    beyond = next((it for it in tried if not (it.case.weight or it.is_passed)), None)
+    if beyond is not None and all(it.is_passed for it in tried if it.case.weight):
+        call = exercise.describe_call(beyond.case.args, compare.as_code)
+        notes.append(
+            f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
+            f"gives `{_shown(beyond.mine)}`; the course's own gives `{_shown(beyond.right)}`."
+        )
     warned = [text for trial in tried for text in trial.mine.warned]
     if warned:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
