@@ -13,14 +13,16 @@
 # %% [markdown]
 # # Start
 #
-# This is a course on tensors and on the machine that computes gradients through them: how they lie
-# in memory, how shapes meet, how `backward` walks a graph, what changes on a GPU. You build the
-# pieces yourself, in notebooks like this one, and every exercise answers at once.
+# This is a course on tensors and gradients. You learn how a tensor lies in memory, how two shapes
+# are combined, how `backward` computes gradients, and what changes on a GPU. You write the
+# important parts yourself, and a check answers each exercise at once.
 #
-# You need Python and a laptop. You need no GPU, no account and no network once it is installed.
+# You need Python and a laptop. You need no GPU and no account. After the installation you need no
+# network.
 #
-# Reading takes about fifteen minutes, the one exercise two; it is easy, 1 of 5. Run the cells from
-# top to bottom with Shift+Enter.
+# **Time and difficulty.** This chapter takes five minutes, with its one easy exercise. The last two
+# sections are about PyTorch itself; read them when you need them. Run the cells from top to bottom
+# with Shift+Enter.
 
 # %%
 import tensorkit as tk
@@ -28,66 +30,67 @@ from course import check, hint, progress, solution
 from tensorkit import nn, optim, viz
 
 # %% [markdown]
-# ## Two libraries, one meaning
+# ## Two libraries, the same names
 #
-# `tensorkit` is the library of this course, in short `tk`. It is small enough to be read in an
-# afternoon, and it uses the names, the rules and the printed texts of PyTorch, the library that
-# most of today's networks are written in. What you type here after `import tensorkit as tk` works
-# after `import torch as tk` as well.
+# `tensorkit` is the library of this course; we write `tk` for short. PyTorch is the library in
+# which most of today's networks are written. tensorkit is small, and it has PyTorch's names and
+# follows PyTorch's rules. Code that you write here after `import tensorkit as tk` also runs after
+# `import torch as tk`.
 
 # %%
 x = tk.tensor([1.0, 2.0, 3.0])
 print(x * 10)
 
 # %% [markdown]
-# `tk.tensor` makes a tensor, which is a block of numbers; its type is `tk.Tensor`. `x * 10`
-# multiplies each of them. The printed line is the one that PyTorch prints, to the letter.
+# `tk.tensor` makes a tensor: a block of numbers. Its type is `tk.Tensor`. `x * 10` multiplies each
+# number by 10. PyTorch prints exactly the same line.
 #
-# Pictures in this course are drawn from the tensors themselves. This one shows where the three
-# numbers lie in memory. Change a number in the cell above, run both cells, and it changes too.
+# The pictures in this course are drawn from the tensors themselves. This picture shows where the
+# three numbers lie in memory. Change a number in the cell above and run both cells: the picture
+# changes too.
 
 # %% role="show"
 viz.memory(x=x)
 
 # %% [markdown]
 # **What to notice.** tensorkit computes with NumPy on the processor and with CuPy on a graphics
-# card. So its source shows you what happens; open the folder `tk.__path__` whenever you wonder.
+# card. Its source is short enough to read. You find it in the folder that `tk.__path__` names.
 
 # %% [markdown]
 # ## How the exercises work
 #
-# Under each exercise stands a cell such as `check("celsius")`. It runs your code on several cases
-# and tells you which one failed first, what came back, what was expected and what to try. Ask as
-# often as you like: it costs no points.
+# Under each exercise there is a cell such as `check("celsius")`. The check runs your code on
+# several cases. It shows the first case that failed, what your code returned, what was expected,
+# and what to try next. You can run it as often as you like. It costs no points.
 #
 # | you write | you get |
 # |---|---|
 # | `check("celsius")` | every case of the exercise, the first failure in full |
-# | `hint("celsius")` | one hint more each time |
-# | `solution("celsius")` | a worked solution, once you passed or after three different attempts |
-# | `progress()` | chapters and points as they stand |
+# | `hint("celsius")` | one more hint each time |
+# | `solution("celsius")` | a worked solution, after you passed or after three different attempts |
+# | `progress()` | the chapters and your points |
 #
-# The check cells cannot be edited. For a hint add a cell with the + in the toolbar.
+# You cannot edit a check cell. To ask for a hint, add a cell with the + in the toolbar.
 #
-# Try it now. Write the wrong thing first and look at the answer.
+# Try it now. Write a wrong answer first, and read what the check says.
 
 # %% exercise="celsius"
 
 # %% [markdown]
-# **What to notice.** The points are for cases, not for the whole: an answer that is right in six
-# cases of eight has points already. When you submit a chapter, your instructor's computer runs the
-# same cases with other numbers, in a closed room, and the points come out of that.
+# **What to notice.** Each case gives points of its own, so an answer that is right in six of eight
+# cases has points already. When you submit a chapter, the instructor's computer runs the same cases
+# with other numbers. Those runs give the points that count.
 #
-# Exercises come in four kinds: **write** a function, **predict** a result before you run it,
-# **repair** code that has a real mistake, **complete** a program with gaps. The core of a chapter
-# takes 45 minutes at most. Exercises marked *further* give no points and can wait.
+# There are four kinds of exercises: **write** a function, **predict** a result before you run it,
+# **repair** code that has a mistake, **complete** a program with gaps. The core exercises of a
+# chapter take 45 minutes at most. Exercises marked *further* give no points and can wait.
 
 # %% [markdown]
 # ## Where this leads
 #
-# As a promise, here is a network that learns. 200 points lie in the plane; those inside a ring are
-# one class, those outside the other. Every line of this cell is a chapter of the course: the
-# tensors, the products, the gradients, the optimizer. You need not understand it yet.
+# Here is a network that learns. There are 200 points in the plane. The points inside a circle are
+# one class, the points outside are the other. You need not understand the code yet; each line of it
+# is explained in a later chapter.
 
 # %% role="show"
 tk.manual_seed(0)
@@ -112,41 +115,31 @@ print(f"{right} of 200 points right")
 viz.training({"loss": losses})
 
 # %% [markdown]
-# **What to notice.** Nobody wrote down how to tell the two classes apart. The program only says
-# how wrong it is, and the gradient says in which direction to be less wrong. In chapter 05 you see
-# how that gradient comes about, in chapter 09 you train on real data, and in chapter 10 you write
-# the machine that does it.
+# **What to notice.** Nobody wrote down how to tell the two classes apart. The program only says how
+# wrong the network is, and the gradient says how to change the network so that it is less wrong.
+# Chapter 05 shows how a gradient is computed, in chapter 09 you train on real data, and in chapter
+# 10 you write the code that computes gradients. The file list on the left shows all chapters.
 
 # %% [markdown]
-# ## The chapters
+# ## On one page
 #
-# | chapter | what you can do afterwards |
+# | You want | Do |
 # |---|---|
-# | 01 Tensors | make tensors, predict shapes and dtypes, read parts |
-# | 02 Operations | compute with whole tensors: products, sums, joins |
-# | 03 Memory | tell a view from a copy, read strides |
-# | 04 Broadcasting and indexing | let shapes meet, pick elements by mask or list |
-# | 05 Autograd | read a graph, follow the chain rule through it |
-# | 06 Gradient control | keep, clear, stop and repair gradients |
-# | 07 Higher order | differentiate a derivative, use curvature |
-# | 08 Devices | write code that runs on any device, see what a transfer costs |
-# | 09 Training | train a network on handwritten digits |
-# | 10 Build your own engine | write autograd yourself |
-#
-# Each takes an hour or a little more, half of it for the core exercises, and stands on the ones
-# before it.
+# | to run a cell | Shift+Enter |
+# | to check your answer | `check("...")` under the exercise |
+# | help | `hint("...")`, then `solution("...")` |
+# | to see your points | `progress()` |
+# | to begin an exercise again | `course reset 00 celsius` in JupyterLab's terminal |
+# | to go on after you reopen a notebook | run its first cell first, the one with the imports |
 
 # %% [markdown]
 # ## PyTorch today
 #
-# PyTorch is an open-source library for tensors and networks. It came out of Facebook's research
-# group; since 2022 the PyTorch Foundation, a part of the Linux Foundation, looks after it. Two
-# things make it what it is: tensor computation on CPUs and GPUs, and **autograd**, which computes
-# gradients of whatever you compute. Its graph is *dynamic* (define-by-run): it is recorded while
-# your code runs, so `if`, `for`, `print` and the debugger work as in any Python program.
-#
-# > **You will read elsewhere** that PyTorch was released in 2016. Its first public release is of
-# > early 2017.
+# PyTorch is an open-source library for tensors and networks. It was begun at Facebook; since 2022
+# the PyTorch Foundation, a part of the Linux Foundation, maintains it. It has two main parts:
+# tensor computation on CPUs and GPUs, and **autograd**, which computes gradients of your
+# computation. Its graph is *dynamic* (define-by-run): it is recorded while your code runs. So `if`,
+# `for`, `print` and the debugger work as in any Python program.
 #
 # The other large framework is TensorFlow.
 #
@@ -154,14 +147,10 @@ viz.training({"loss": losses})
 # |---|---|---|
 # | graph | dynamic; `torch.compile` compiles | eager since 2.0; `tf.function` compiles |
 # | debugging | Python's own tools | the same in eager mode |
-# | to take a model elsewhere | `torch.export`, ONNX | SavedModel, LiteRT, TensorFlow.js |
+# | to use a model elsewhere | `torch.export`, ONNX | SavedModel, LiteRT, TensorFlow.js |
 # | style | Python classes and functions | Keras layers |
 #
-# > **You will read elsewhere** that TensorFlow's graph is static by default. That was so before
-# > 2019. And you will read shares, such as 75 % of the papers of a conference. They change every
-# > year: look at the date, and at who counted.
-#
-# Around PyTorch there is a family of packages:
+# Many packages build on PyTorch:
 #
 # | package | for |
 # |---|---|
@@ -170,17 +159,13 @@ viz.training({"loss": losses})
 # | `torch.distributed` | training on several GPUs and machines |
 # | PyTorch Lightning | training loops that you do not write yourself |
 # | Hugging Face | language models and thousands of trained networks |
-# | ONNX | a file format in which other programs run your model |
-#
-# > **You will read elsewhere** of torchtext, TorchServe and TorchScript as part of it. torchtext
-# > has had no release since 2024, TorchServe was archived in 2025, and TorchScript gave way to
-# > `torch.export`.
+# | ONNX | a file format with which other programs run your model |
 
 # %% [markdown]
 # ## Installing PyTorch
 #
-# You do not need PyTorch for this course. If you want it beside tensorkit, its page *Get started*
-# at pytorch.org gives the command for your system. What the command chooses is the build:
+# You do not need PyTorch for this course. If you want it too, the page *Get started* at pytorch.org
+# gives the command for your system. The command selects a build:
 #
 # | your machine | build |
 # |---|---|
@@ -188,15 +173,8 @@ viz.training({"loss": losses})
 # | NVIDIA GPU | CUDA: some gigabytes, CUDA's runtime included |
 # | Mac with Apple silicon | the default one; its GPU is called `mps` |
 #
-# > **You will read elsewhere** that `pip install torch` gives the CPU build on any machine. On
-# > Linux it gives the CUDA build; the CPU build has an index of its own (`--index-url`).
-#
-# > **You will read elsewhere** of indices named cu118 and cu121, and that `nvcc --version` must
-# > match. Those two belong to old releases. The build brings its own CUDA runtime; only the driver
-# > must be new enough, and `nvidia-smi` shows the highest version that it can serve.
-#
-# This is how an installation is verified. The cell runs here with tensorkit; put `torch` in place
-# of `tk` to ask PyTorch.
+# This cell verifies an installation. It runs with tensorkit here; for PyTorch write `torch` instead
+# of `tk`.
 
 # %% tags=["nbval-ignore-output"]
 print("version:       ", tk.__version__)
@@ -212,25 +190,27 @@ print("its device:    ", x.device)
 
 # %% [markdown]
 # `tk.__version__` is the release. `tk.cuda.is_available()` says whether there is an NVIDIA GPU that
-# can be used; if so, `get_device_name` tells its name, `tk.version.cuda` the version of CUDA, and
-# `device_count()` how many there are. `x.device` is where a tensor lies: `cpu` unless you say
-# otherwise.
+# can be used. If there is one, `get_device_name` gives its name, `tk.version.cuda` the version of
+# CUDA, and `device_count()` the number of GPUs. `x.device` says where a tensor lies: on the `cpu`,
+# unless you choose another device.
 #
-# **What to notice.** `False` is a fine answer. Everything in this course runs on the CPU, and
-# chapter 08 brings a simulated GPU for those who have none. If you want a real one to play with,
-# Google Colab lends one for some hours, in the browser.
+# `False` is fine. Everything in this course runs on the CPU, and chapter 08 has a simulated GPU. If
+# you want to try a real one, Google Colab lends one for some hours, in the browser.
 
 # %% [markdown]
-# ## On one page
+# ## Elsewhere
 #
-# | You want | Do |
+# Some texts about PyTorch are old or not exact. This table says what is right today. Every chapter
+# ends with such a table.
+#
+# | You may read | What is right |
 # |---|---|
-# | to run a cell | Shift+Enter |
-# | an answer to your answer | `check("...")` under the exercise |
-# | help | `hint("...")`, then `solution("...")` |
-# | to see where you stand | `progress()` |
-# | to begin an exercise again | `course reset 00 celsius` in JupyterLab's terminal |
-# | after reopening a notebook | run its first cell first, the one with the imports |
+# | PyTorch was released in 2016. | The first public release is of early 2017. |
+# | TensorFlow's graph is static by default. | It was before 2019. Since 2.0 TensorFlow is eager. |
+# | PyTorch has 75 % of the papers of a conference. | Such shares change every year. Look at the date and at who counted. |
+# | torchtext, TorchServe and TorchScript are part of PyTorch's family. | torchtext has had no release since 2024, TorchServe was archived in 2025, and `torch.export` replaces TorchScript. |
+# | `pip install torch` gives the CPU build on any machine. | On Linux it gives the CUDA build. The CPU build has an index of its own (`--index-url`). |
+# | The index is cu118 or cu121, and `nvcc --version` must match. | Those indices belong to old releases. The build brings its own CUDA runtime; only the driver must be new enough. `nvidia-smi` shows the highest version that the driver supports. |
 
 # %%
 progress("00_start")

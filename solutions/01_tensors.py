@@ -13,23 +13,23 @@
 # %% [markdown]
 # # Tensors
 #
-# A photo, a sentence, a day of temperatures: before a network can work with it, it becomes a
-# tensor. In this chapter you make tensors, take them apart, choose what kind of numbers they hold,
-# and see what they look like in memory. At the end you can predict the shape and the dtype of a
-# result before you run it, and you know when two names share one piece of memory.
+# A network works with numbers. A photo, a sentence or a day of temperatures becomes a tensor first.
+# In this chapter you make tensors, read parts of them, choose a dtype, and see how they lie in
+# memory. At the end you can predict the shape and the dtype of a result before you run it, and you
+# know when two names share one piece of memory.
 #
-# The library here is `tensorkit`. It uses PyTorch's names, follows PyTorch's rules and prints what
-# PyTorch prints, so what you type here also works after `import torch`.
+# The library is `tensorkit`. It has PyTorch's names, follows PyTorch's rules and prints what
+# PyTorch prints. So what you type here also works in PyTorch.
 #
 # **Time and difficulty.** Reading takes about 35 minutes. The core exercises take about 30 minutes;
 # they are easy, 1 or 2 of 5. Exercises marked *further* can wait; they give no points.
 #
-# **How it works.** Read, run the examples with Shift+Enter, change them, run them again. Under each
-# exercise stands a cell such as `check("what-shape")`. It tells you which case failed, what came
-# back and what to try next, as often as you like. For a hint add a cell with the + in the toolbar
-# (or press Esc, then B) and run `hint("what-shape")` in it. `solution("what-shape")` gives a worked
-# answer after a few attempts. After you reopen the notebook, run its first cell first, the one with
-# the imports.
+# **How it works.** Read the text, run the examples with Shift+Enter, change them, run them again.
+# Under each exercise there is a cell such as `check("what-shape")`. It tells you which case failed,
+# what your code returned, and what to try next. You can run it as often as you like. For a hint add
+# a cell with the + in the toolbar (or press Esc, then B) and run `hint("what-shape")` in it.
+# `solution("what-shape")` shows a worked answer after a few attempts. After you reopen the
+# notebook, run its first cell first, the one with the imports.
 
 # %%
 import numpy as np
@@ -41,17 +41,19 @@ from tensorkit import viz
 # %% [markdown]
 # ## What a tensor is
 #
-# A tensor is a block of numbers of one kind, plus a note on how to read it. `tk.tensor` makes one
-# from a list; its type is `tk.Tensor`. Here are six numbers, read as 2 rows of 3.
+# A tensor is a block of numbers of one kind, together with a shape that says how to read them.
+# `tk.tensor` makes a tensor from a list; its type is `tk.Tensor`. Here are six numbers, read as 2
+# rows of 3.
 
 # %%
 t = tk.tensor([[1, 2, 3], [4, 5, 6]])
 t
 
 # %% [markdown]
-# Three attributes describe it. The **shape** (`t.shape`) says how many rows and columns there are,
-# the **dtype** (`t.dtype`) what kind of number each element is, the **device** (`t.device`) where
-# the numbers lie. tensorkit prints PyTorch's names: `torch.int64` is `tk.int64`.
+# Three attributes describe a tensor. The **shape** (`t.shape`) says how many rows and columns there
+# are. The **dtype** (`t.dtype`) says what kind of number each element is. The **device**
+# (`t.device`) says where the numbers lie. tensorkit prints PyTorch's names, so `tk.int64` is
+# printed as `torch.int64`.
 
 # %%
 print(t.shape)
@@ -60,22 +62,22 @@ print(t.device)
 
 # %% [markdown]
 # In memory there are no rows. The six numbers stand side by side in one piece of memory, the
-# **storage**, and the shape says where a row ends. The picture is drawn from the tensor itself;
-# what it says about strides comes later in this chapter.
+# **storage**. The shape says where a row ends. The picture is drawn from the tensor itself. The
+# word *strides* in it is explained later in this chapter.
 
 # %% role="show"
 viz.memory(t=t)
 
 # %% [markdown]
-# **What to notice.** When something fails later on, print these three first. Very often a shape, a
-# dtype or a device is not what you thought.
+# **What to notice.** When something fails, print these three attributes first. Very often the
+# shape, the dtype or the device is not what you thought.
 
 # %% [markdown]
 # ## Dimensions and parts
 #
-# The number of dimensions is `ndim`: how many sizes the shape has, and how many indices it takes to
-# reach one number. Dimensions are counted from 0: rows are dimension 0, columns dimension 1. From
-# the end they are counted with minus: the last one is -1.
+# The number of dimensions is `ndim`. It says how many sizes the shape has, and how many indices you
+# need to reach one number. Dimensions are counted from 0: the rows of a matrix are dimension 0, its
+# columns dimension 1. You can also count from the end: the last dimension is -1.
 #
 # | `ndim` | Name | Example | Shape |
 # |---|---|---|---|
@@ -94,13 +96,13 @@ for each in (scalar, vector, matrix):
     print(each.ndim, each.shape)
 
 # %% [markdown]
-# You can read the number of dimensions off the brackets: as many as open before the first number.
-# So `tk.tensor(21.5)` and `tk.tensor([21.5])` both hold one number, but the first has no dimension,
-# and the second has one dimension of size 1.
+# Count the brackets that open before the first number: that is the number of dimensions.
+# `tk.tensor(21.5)` and `tk.tensor([21.5])` both hold one number. The first has no dimension, the
+# second has one dimension of size 1.
 #
-# `tk.zeros` makes a tensor of any shape, filled with zeros. `size()` is the shape once more,
-# `size(0)` its first entry, and `numel()` counts the elements. None of them looks at the numbers,
-# so they answer at once, however large the tensor is.
+# `tk.zeros` makes a tensor of any shape, filled with zeros. `size()` is the shape again, `size(0)`
+# is its first entry, and `numel()` is the number of elements. None of them reads the elements, so
+# they are fast for a tensor of any size.
 
 # %%
 photos = tk.zeros(8, 3, 32, 32)
@@ -109,18 +111,19 @@ print(photos.size(), photos.size(0), photos.size(-1))
 print(photos.numel(), "numbers")
 
 # %% [markdown]
-# `torch.Size([8, 3, 32, 32])` is that shape; we write `[8, 3, 32, 32]`, and a tuple means the same.
-# The shape `[]` has one element, the shape `[0, 5]` has none: the product of no sizes at all is 1,
-# and a product with a 0 in it is 0.
+# `torch.Size([8, 3, 32, 32])` is how a shape is printed. In the text we write `[8, 3, 32, 32]`; a
+# tuple means the same. The number of elements is the product of the sizes. The shape `[]` has one
+# element, because a product of no numbers is 1. The shape `[0, 5]` has no elements.
 #
-# > **You will read elsewhere** that a photo is H × W × C (height, width, colour) and a batch
-# > N × C × H × W. Look closely: the colours have moved. Image files keep them last; PyTorch's
-# > layers want them before height and width. A shape does not say what its dimensions mean, so
-# > write it down in a comment.
+# Look at the last two lines of the table: the colours are in another place. Image files store a
+# photo as height, width, colour (H × W × C). PyTorch's layers want a batch as photo, colour,
+# height, width (N × C × H × W). A shape does not say what its dimensions mean, so write it down in
+# a comment.
 
 # %% [markdown]
-# An index picks one entry of a dimension, and that dimension is gone. The first entry has index 0,
-# the last one -1.
+# An index picks one entry of a dimension and removes that dimension. The first entry has index 0,
+# the last has index -1. A single element is still a tensor, without dimensions: it is printed as
+# `tensor(23)`, not as `23`.
 
 # %%
 week = tk.tensor([[11, 12, 13, 14], [21, 22, 23, 24], [31, 32, 33, 34]])
@@ -129,9 +132,9 @@ print(week[-1])
 print(week[1, 2])
 
 # %% [markdown]
-# A slice `start:stop:step` picks several entries, and the dimension stays. As in Python's lists the
-# stop is not included, and what you leave out means "from the beginning", "to the end", "one by
-# one".
+# A slice `start:stop:step` picks several entries and keeps the dimension. As in Python's lists, the
+# stop is not included. Without a start, the slice begins at the first entry. Without a stop, it
+# goes to the end. Without a step, the step is 1.
 
 # %%
 print(week[0:2])
@@ -140,13 +143,12 @@ print(week[:, ::2])
 print(week[1:2].shape, "is not", week[1].shape)
 
 # %% [markdown]
-# > **You will read elsewhere** that printing one element shows a bare number such as `23`. It shows
-# > `tensor(23)`: a single element is still a tensor, with no dimension left.
+# A negative step, such as `x[::-1]`, is an error. Lists can be read backwards in this way, tensors
+# cannot.
 #
-# A negative step, such as `x[::-1]`, is an error: tensors, unlike lists, are not read backwards.
-#
-# The picture shows what `week[0:2, ::2]` takes. `np.s_[0:2, ::2]` hands that index to a function.
-# What its title says of a view and of strides comes later in this chapter.
+# The picture shows which elements `week[0:2, ::2]` takes. `np.s_[0:2, ::2]` is a way to give that
+# index to a function. The words *view* and *strides* in the picture are explained later in this
+# chapter.
 
 # %% role="show"
 viz.indexing(week, np.s_[0:2, ::2])
@@ -154,14 +156,15 @@ viz.indexing(week, np.s_[0:2, ::2])
 # %% exercise="what-shape"
 
 # %% [markdown]
-# **What to notice.** One rule settles every case: a whole number removes its dimension, a slice
-# keeps it.
+# **What to notice.** One rule is enough for every case: a whole number removes its dimension, a
+# slice keeps it.
 
 # %% [markdown]
 # ## Making tensors, and writing into them
 #
-# You rarely type the numbers. `ones`, `full` and `eye` make tensors from a shape: all ones, one
-# number everywhere, ones on the diagonal.
+# You rarely type the numbers of a tensor. `ones`, `full` and `eye` make a tensor from a shape:
+# `ones` fills it with ones, `full` with one number that you choose, and `eye` puts ones on the
+# diagonal.
 
 # %%
 print(tk.ones(2, 3))
@@ -169,8 +172,8 @@ print(tk.full((2, 3), 7.5))
 print(tk.eye(3))
 
 # %% [markdown]
-# Two functions make rows of numbers. `arange` is given the **step**, and stops before the end.
-# `linspace` is given the **number of points**, and includes the end.
+# Two functions make rows of numbers. `arange` takes the **step** and stops before the end.
+# `linspace` takes the **number of points** and includes the end.
 
 # %%
 print(tk.arange(5))
@@ -178,17 +181,17 @@ print(tk.arange(0, 10, 2))
 print(tk.linspace(0, 1, 5))
 
 # %% [markdown]
-# With a fractional step, `arange` is a gamble. 1.3 should be left out here, and rounding brings it
-# in:
+# Do not use `arange` with a fractional step. The end, 1.3, should not be included here, but
+# rounding includes it:
 
 # %%
 print(tk.arange(1, 1.3, 0.1))
 
 # %% [markdown]
-# So use `arange` to count in whole numbers, and `linspace` to divide a distance.
+# So use `arange` for whole numbers, and `linspace` to divide a distance into equal parts.
 #
-# The functions that end in `_like`, such as `zeros_like` and `ones_like`, take shape and dtype from
-# another tensor.
+# Functions that end in `_like`, such as `zeros_like` and `ones_like`, take the shape and the dtype
+# of another tensor.
 
 # %%
 print(tk.zeros_like(week))
@@ -197,9 +200,9 @@ print(tk.ones_like(tk.linspace(0, 1, 5)))
 # %% exercise="linspace-by-hand"
 
 # %% [markdown]
-# Networks begin with random numbers, and batches are drawn at random. Four functions cover most of
-# it; `tk.manual_seed` says where their row of numbers begins. Set it once, at the top of a program,
-# and a result can be repeated, by you or by somebody else.
+# A network begins with random numbers, and its data is drawn in random order. Four functions cover
+# most needs. `tk.manual_seed` sets where the random numbers begin. Set it once, at the top of a
+# program: then the program gives the same result each time, on your computer and on others.
 
 # %%
 tk.manual_seed(0)
@@ -209,17 +212,18 @@ print(tk.randint(0, 10, (3,)))
 print(tk.randperm(5))
 
 # %% [markdown]
-# `rand` draws evenly from 0 up to but not including 1. `randn` draws from the bell curve with mean
-# 0 and standard deviation 1, `randint` whole numbers from 0 to 9 here, and `randperm` shuffles 0 to
-# 4. The same seed gives the same numbers again, even those that PyTorch draws on a CPU:
+# `rand` draws numbers between 0 and 1, evenly; 0 is possible, 1 is not. `randn` draws from the
+# normal distribution with mean 0 and standard deviation 1. `randint` draws whole numbers, here from
+# 0 to 9, and `randperm` puts the numbers 0 to 4 into random order. The same seed gives the same
+# numbers again. They are the numbers that PyTorch draws on a CPU:
 
 # %%
 tk.manual_seed(0)
 print(tk.rand(3))
 
 # %% [markdown]
-# What can be read with an index can be written with it. A single number on the right fills all the
-# places on the left.
+# You can also write with an index. A single number on the right fills every place that the index
+# picks.
 
 # %%
 seats = tk.zeros(3, 6, dtype=tk.int64)
@@ -229,7 +233,7 @@ seats[2, ::2] = 5
 print(seats)
 
 # %% [markdown]
-# The last assignment wrote to columns 0, 2 and 4 of row 2, and to nothing else. Steps work in
+# The last assignment wrote to columns 0, 2 and 4 of row 2, and nowhere else. You can use steps in
 # several dimensions at once: `seats[::2, 1::2]` means rows 0, 2, ... and columns 1, 3, ...
 
 # %% role="show"
@@ -238,16 +242,16 @@ viz.indexing(seats, np.s_[::2, 1::2])
 # %% exercise="checkerboard"
 
 # %% [markdown]
-# **What to notice.** Edges are where such code goes wrong: being off by one post, or by one gap, is
-# so common that it has a name, the fence post error. Slices help: there is no loop and no special
-# case. For a single square or an empty board they are simply empty, and writing to an empty slice
-# writes nothing.
+# **What to notice.** Such code often fails at the edges. To be wrong by one row or one column is so
+# common that it has a name: *off-by-one error*. Slices help, because there is no loop and no
+# special case. For a single square or an empty board a slice is empty, and writing to an empty
+# slice writes nothing.
 
 # %% [markdown]
 # ## Kinds of numbers
 #
-# All elements of a tensor have one dtype. It decides how many bytes an element takes and which
-# numbers it can hold.
+# All elements of a tensor have the same dtype. The dtype decides how many bytes an element takes
+# and which numbers it can hold.
 #
 # | dtype | Bytes | Holds | Typical use |
 # |---|---|---|---|
@@ -261,8 +265,9 @@ viz.indexing(seats, np.s_[::2, 1::2])
 # | `tk.float32` | 4 | about 7 digits, up to about 3 · 10³⁸ | nearly everything in a network |
 # | `tk.float64` | 8 | about 16 digits, up to about 10³⁰⁸ | precise calculations |
 #
-# `element_size()` tells the bytes of one element; times the number of elements that is the memory.
-# A batch of 64 small photos takes 0.8 MB in float32, and a quarter of that in uint8.
+# `element_size()` gives the bytes of one element. Multiply it by the number of elements to get the
+# memory of the tensor. A batch of 64 small photos takes 0.8 MB in float32 and a quarter of that in
+# uint8.
 
 # %%
 batch = tk.zeros(64, 3, 32, 32)
@@ -278,7 +283,7 @@ viz.memory(
 )
 
 # %% [markdown]
-# If you do not choose, a default does: whole numbers become int64, floats become float32.
+# If you do not choose a dtype, you get a default: int64 for whole numbers, float32 for floats.
 
 # %%
 print(tk.tensor([1, 2, 3]).dtype)
@@ -287,24 +292,20 @@ print(tk.tensor([True, False]).dtype)
 print(tk.tensor([1, 2, 3], dtype=tk.float16).dtype)
 
 # %% [markdown]
-# `zeros`, `ones`, `eye`, `linspace`, `rand` and `randn` make float32. `arange` and `full` look at
-# the numbers that you give them, and `randint` and `randperm` make int64.
+# `zeros`, `ones`, `eye`, `linspace`, `rand` and `randn` make float32. `arange` and `full` choose
+# the dtype from the numbers that you give them. `randint` and `randperm` make int64.
 #
-# Data from NumPy keeps its dtype, and NumPy's floats have 64 bits:
+# An array from NumPy keeps its dtype, and NumPy's floats have 64 bits:
 
 # %%
 print(tk.arange(3).dtype, tk.arange(3.0).dtype)
 print(tk.from_numpy(np.array([0.1, 0.2])).dtype)
 
 # %% [markdown]
-# > **You will read elsewhere** that float32 is the default nearly everywhere. It is the default for
-# > new *floats*. `tk.arange(12)` and `tk.tensor([1])` are int64, and `from_numpy` keeps float64.
-
-# %% [markdown]
-# **When two dtypes meet.** Arithmetic goes element by element. If two tensors of different dtypes
-# meet, the result takes the higher kind: bool, then whole numbers, then floats. Within one kind the
-# wider dtype wins. uint8 with int8 gives int16: neither of the two holds both 200 and -100. This
-# rule is called **promotion**.
+# **Two dtypes in one operation.** Arithmetic works element by element. If the two tensors have
+# different dtypes, the result has the higher kind. The order is bool, whole numbers, floats. Within
+# one kind the result has the wider dtype. uint8 and int8 together give int16, because neither of
+# them holds both 200 and -100. This rule is called **promotion**.
 
 # %%
 whole = tk.tensor([1, 2, 3])
@@ -314,9 +315,9 @@ print((tk.ones(2) + tk.ones(2, dtype=tk.float64)).dtype)
 print((tk.ones(2, dtype=tk.uint8) + tk.ones(2, dtype=tk.int8)).dtype)
 
 # %% [markdown]
-# A plain Python number is more polite. It changes the dtype only if it is of a higher kind;
-# otherwise the tensor keeps its own. A tensor without dimensions is just as polite. And `/` always
-# gives a float.
+# A plain Python number counts less. It changes the dtype only if it is of a higher kind; otherwise
+# the tensor keeps its own dtype. A tensor without dimensions counts as little as a Python number.
+# And `/` always gives a float.
 
 # %%
 half = tk.tensor([1.0, 2.0], dtype=tk.float16)
@@ -327,21 +328,21 @@ print(whole / 2)
 print(whole // 2)
 
 # %% [markdown]
-# Whole numbers do not grow when they run out of room. They start again from the other end, without
-# a warning:
+# A whole number that is too large for its dtype starts again from the smallest value, without a
+# warning:
 
 # %%
 grey = tk.tensor([200, 100], dtype=tk.uint8)
 print(grey + grey)
 
 # %% [markdown]
-# 200 + 200 is 400. uint8 has 256 values, and 400 - 256 is 144.
+# 200 + 200 is 400. uint8 has 256 values, so the result is 400 - 256 = 144.
 
 # %% exercise="which-dtype"
 
 # %% [markdown]
-# **What to notice.** Two things decide: the defaults where a tensor is made, and the order bool,
-# whole number, float where two meet.
+# **What to notice.** Two things decide the dtype: the default when a tensor is made, and the order
+# bool, whole number, float when two tensors are combined.
 
 # %% [markdown]
 # ## Casts, and what float16 costs
@@ -356,10 +357,10 @@ print(prices.bool())
 print(prices.to(tk.float64))
 
 # %% [markdown]
-# Floats become whole numbers by cutting off the digits, towards 0: 2.7 becomes 2 and -2.7 becomes
-# -2. Every number except 0 becomes True. No cast rescales anything.
+# A cast to whole numbers cuts off the digits after the point: 2.7 becomes 2 and -2.7 becomes -2. In
+# a cast to bool every number except 0 becomes True. No cast changes the scale of the numbers.
 #
-# A cast to the dtype that is there already copies nothing: you get the very same tensor.
+# A cast to the dtype that the tensor already has copies nothing. You get the same tensor.
 
 # %%
 print(prices.float() is prices)
@@ -370,15 +371,16 @@ viz.memory(prices=prices, same=prices.float(), cut=prices.long())
 # %% exercise="pixels"
 
 # %% [markdown]
-# **float16** takes 2 bytes where float32 takes 4. The price is range and precision. Its largest
-# number is 65,504; what is larger becomes `inf`.
+# **float16** takes 2 bytes, float32 takes 4. In return float16 has a smaller range and fewer
+# digits. Its largest number is 65,504; a larger result becomes `inf`.
 
 # %%
 print(tk.tensor([65504.0], dtype=tk.float16) * 2)
 
 # %% [markdown]
-# And it keeps only about three digits. From 2048 to 4096 it holds the even numbers alone, beyond
-# that fewer still: 4099 becomes 4100. 2049 does not exist, so adding 1 to 2048 changes nothing.
+# float16 keeps only about three digits. From 2048 to 4096 it has only the even numbers, and beyond
+# that only every fourth number or fewer: 4099 becomes 4100. It has no 2049, so adding 1 to 2048
+# changes nothing.
 
 # %%
 print(tk.tensor([2048.0], dtype=tk.float16) + 1)
@@ -386,11 +388,11 @@ print(tk.tensor([16777216.0]) + 1)
 print(tk.tensor([4099.0], dtype=tk.float16))
 
 # %% [markdown]
-# The second line shows that float32 has the same limit, much further out, at 2²⁴ = 16,777,216.
+# The second line shows that float32 has the same limit, at a much larger number: 2²⁴ = 16,777,216.
 #
-# The next exercise adds up in a loop. `for value in x` walks through a vector; each `value` is a
-# tensor without dimensions. `total += value` makes no new tensor: it writes into `total` itself, so
-# a second name for that tensor shows the sum too.
+# The next exercise adds numbers in a loop. `for value in x` goes through a vector; each `value` is
+# a tensor without dimensions. `total += value` makes no new tensor. It writes into `total` itself,
+# so a second name for that tensor shows the new sum too.
 
 # %%
 x = tk.tensor([1.0, 2.0, 4.0])
@@ -404,27 +406,26 @@ print(same)
 # %% exercise="half-precision"
 
 # %% [markdown]
-# **What to notice.** A cast changes the dtype and keeps the numbers as well as the new dtype can;
-# arithmetic changes the numbers. What was rounded away on the way cannot be brought back by a cast.
-# So store in float16 if memory is short, and add up in float32. Programs that train in "mixed
-# precision" do just that.
+# **What to notice.** A cast changes the dtype and keeps the numbers as exactly as the new dtype
+# allows. A later cast cannot bring back digits that are lost. So store numbers in float16 if memory
+# is short, and add them in float32. Programs that train in "mixed precision" do exactly that.
 
 # %% [markdown]
 # ## Strides, and why a slice is a view
 #
-# Memory is one long row of numbers. For each dimension the **stride** says how many elements to
-# move on for the next entry; `stride()` tells it. For `t`, 2 rows of 3, that is 3 for the next row
-# and 1 for the next column.
+# Memory is one long row of numbers. Each dimension has a **stride**: how many elements you go
+# forward in memory to reach the next entry of that dimension. `stride()` gives the strides. For
+# `t`, 2 rows of 3, the stride is 3 for the next row and 1 for the next column.
 
 # %%
 print(t)
 print(t.stride())
 
 # %% [markdown]
-# So `t[i, j]` stands at position `3 * i + 1 * j`: `t[1, 2]` at position 5, the last of six. This
-# multiplication is all that an index is.
+# So `t[i, j]` stands at position `3 * i + 1 * j`. For `t[1, 2]` that is position 5, the last of
+# six. An index is no more than this multiplication.
 #
-# Every second column of `t` uses the same six numbers, with a larger stride.
+# Every second column of `t` uses the same six numbers with a larger stride.
 
 # %%
 columns = t[:, ::2]
@@ -435,15 +436,16 @@ print(columns.stride(), columns.is_contiguous())
 viz.memory(t=t, columns=columns)
 
 # %% [markdown]
-# A tensor is **contiguous** (`is_contiguous()`) if its elements stand side by side in the order in
-# which you read them, without gaps. `t` is; `columns` skips an element in each row.
+# A tensor is **contiguous** (`is_contiguous()`) if its elements stand side by side, without gaps,
+# in the order in which you read them. `t` is contiguous. `columns` is not: it skips an element in
+# each row.
 
 # %% exercise="strides-of"
 
 # %% [markdown]
-# A slice only makes new shape and strides; it does not move the data, so it takes the same time for
-# six elements or for six million. That has a consequence: a slice has no numbers of its own. Write
-# through one name, and the other name shows it.
+# A slice makes a new shape and new strides; it does not move the numbers. So it takes the same time
+# for six elements and for six million. A slice has no numbers of its own. If you write through one
+# name, the other name shows the change.
 
 # %%
 scores = tk.tensor([10, 20, 30, 40, 50])
@@ -456,10 +458,10 @@ print(scores)
 viz.memory(scores=scores, middle=middle)
 
 # %% [markdown]
-# Such a tensor is called a **view**: its own shape and strides, over the storage of another. This
-# one begins one element further on, which is its offset of 1.
+# Such a tensor is called a **view**: it has its own shape and strides, and the storage of another
+# tensor. This view begins one element later; that is its *offset* of 1.
 #
-# If you want numbers of your own, ask for a copy with `.clone()`.
+# If you want a copy with its own memory, write `.clone()`.
 
 # %%
 apart = scores[1:4].clone()
@@ -471,14 +473,14 @@ print(scores)
 viz.memory(scores=scores, apart=apart)
 
 # %% [markdown]
-# **What to notice.** Basic indexing gives views, in PyTorch and in NumPy. Python's lists are
-# different: a slice of a list is a copy.
+# **What to notice.** An index of whole numbers and slices gives a view, in PyTorch and in NumPy.
+# Python's lists are different: a slice of a list is a copy.
 
 # %% [markdown]
 # ## Back to Python, and the bridge to NumPy
 #
-# `.item()` takes the number out of a tensor with one element. `.tolist()` gives nested lists of
-# Python numbers, whatever the shape.
+# `.item()` gives the Python number in a tensor with one element. `.tolist()` gives nested lists of
+# Python numbers, for any shape.
 
 # %%
 pi = tk.tensor(3.14)
@@ -487,11 +489,10 @@ print(pi.item())
 print(week.tolist())
 
 # %% [markdown]
-# > **You will read elsewhere** that `tk.tensor(3.14).item()` is `3.14`. It is
-# > `3.140000104904175`. float32 has no 3.14, only a neighbour that agrees in the first 7 digits,
-# > and Python's float64 shows the rest.
+# Why `3.140000104904175`? float32 cannot hold 3.14. It holds the nearest number that it has, which
+# agrees in the first 7 digits. Python's floats have 64 bits and show the rest.
 #
-# With more than one element it is not clear which number is meant:
+# `item()` needs exactly one element:
 
 # %%
 try:
@@ -500,10 +501,10 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# Printing rounds to 4 digits after the point and lines the columns up. If the numbers are far apart
-# in size, all of them are shown with powers of ten. Large tensors are shortened. A whole float is
-# shown as `2.` in a tensor of whole floats, and the dtype only when it is not a default: both tell
-# `tensor([1., 2.])` from `tensor([1, 2])` at a glance. The tensor itself keeps every digit.
+# A tensor is printed with 4 digits after the point, and in columns. If the numbers are very
+# different in size, they are printed with powers of ten. Large tensors are shortened. A float
+# without a fraction is printed as `2.`, so you can tell `tensor([1., 2.])` from `tensor([1, 2])`.
+# The dtype is printed only if it is not a default. The tensor itself keeps every digit.
 
 # %%
 print(tk.tensor([1 / 3, 2.0, -10.5]))
@@ -512,8 +513,8 @@ print(tk.tensor([True, False]))
 print(tk.arange(2000))
 
 # %% [markdown]
-# **NumPy.** `tk.from_numpy` makes a tensor over the memory of an array. Nothing is copied, so it
-# takes no time, and both see every change.
+# **NumPy.** `tk.from_numpy` makes a tensor that uses the memory of an array. Nothing is copied, so
+# it takes no time, and each of the two shows a change of the other.
 
 # %%
 array = np.array([1.0, 2.0, 3.0])
@@ -523,12 +524,11 @@ print(array)
 print(shared)
 
 # %% [markdown]
-# > **You will read elsewhere** that this prints `tensor([999., 2., 3.])`. The tensor is float64,
-# > because the array is, and it says so: `dtype=torch.float64`. Sooner or later such a tensor meets
-# > a float32 one. If you want float32, say `.float()`, which makes a copy at the same time.
+# The tensor prints `dtype=torch.float64`, because the array is float64. If you want float32, write
+# `.float()`; that also makes a copy.
 
 # %% [markdown]
-# `.numpy()` goes the other way, and shares the memory too.
+# `.numpy()` makes an array from a tensor. It shares the memory too.
 
 # %%
 back = shared.numpy()
@@ -537,7 +537,7 @@ print(shared)
 print(type(back).__name__, back.dtype)
 
 # %% [markdown]
-# `.clone()` ends the sharing:
+# `.clone()` makes a copy, which shares nothing:
 
 # %%
 separate = shared.clone()
@@ -551,20 +551,20 @@ viz.memory(shared=shared, separate=separate)
 # %% exercise="private-copy"
 
 # %% [markdown]
-# **What to notice.** `from_numpy` and `.numpy()` share, `tk.tensor(...)` and `.clone()` copy, and a
-# cast copies only if the dtype changes. When in doubt, make the experiment: write to one, look at
-# the other.
+# **What to notice.** `from_numpy` and `.numpy()` share memory. `tk.tensor(...)` and `.clone()`
+# copy. A cast copies only if the dtype changes. If you are not sure, try it: write to one, and look
+# at the other.
 
 # %% [markdown]
 # ## On one page
 #
 # | You want | Write | Remember |
 # |---|---|---|
-# | numbers of your own | `tk.tensor([[1, 2], [3, 4]])` | copies; ints: int64, floats: float32 |
-# | a shape, filled | `tk.zeros(2, 3)`, `ones(2, 3)`, `eye(3)` | float32 |
-# | a shape, any number | `tk.full((2, 3), 7.5)` | looks at its number: 7 gives int64 |
-# | to count | `tk.arange(0, 10, 2)` | stops before the end |
-# | to divide a distance | `tk.linspace(0, 1, 5)` | includes the end |
+# | your own numbers | `tk.tensor([[1, 2], [3, 4]])` | copies; ints: int64, floats: float32 |
+# | a filled tensor |`tk.zeros(2, 3)`, `ones(2, 3)`, `eye(3)` | float32 |
+# | filled with any number |`tk.full((2, 3), 7.5)` | looks at its number: 7 gives int64 |
+# | whole numbers in a row | `tk.arange(0, 10, 2)` | stops before the end |
+# | equal distances | `tk.linspace(0, 1, 5)` | includes the end |
 # | random numbers | `tk.rand`, `randn`, `randint`, `randperm` | `tk.manual_seed(0)` repeats them |
 # | the same shape and dtype | `tk.zeros_like(t)` | also `ones_like`, `rand_like`, ... |
 # | another dtype | `t.float()`, `t.long()`, `t.to(tk.float16)` | cuts towards 0, never rescales |
@@ -572,18 +572,29 @@ viz.memory(shared=shared, separate=separate)
 # | several entries | `t[1:3]`, `t[:, ::2]` | a slice keeps it |
 # | to write | `t[::2, 1::2] = 1` | a slice is a view: the original changes |
 # | a copy | `t.clone()` | memory of its own |
-# | the facts | `t.shape`, `t.dtype`, `t.device` | print them first when something fails |
+# | what a tensor is | `t.shape`, `t.dtype`, `t.device` | print them first if something fails |
 # | the layout | `t.stride()`, `t.is_contiguous()` | strides count elements, not bytes |
 # | memory | `t.numel() * t.element_size()` | in bytes |
 # | a Python number | `t.item()`, `t.tolist()` | `item` needs exactly one element |
 # | NumPy | `tk.from_numpy(a)`, `t.numpy()` | both share memory; dtypes are kept |
 
 # %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | A photo is H × W × C and a batch is N × C × H × W, as if nothing moved. | Image files have the colours last, PyTorch's layers before height and width. Something has to move them. |
+# | Printing one element of a tensor shows `23`. | It shows `tensor(23)`. `.item()` gives the number. |
+# | float32 is the default nearly everywhere. | It is the default for new floats. `tk.arange(12)` and `tk.tensor([1])` are int64, and `from_numpy` keeps float64. |
+# | `tk.tensor(3.14).item()` is `3.14`. | It is `3.140000104904175`, the nearest number in float32. |
+# | `tk.from_numpy(np.array([999.0, 2.0, 3.0]))` prints `tensor([999., 2., 3.])`. | It prints `dtype=torch.float64` as well. |
+
+# %% [markdown]
 # ## In tensorkit
 #
-# You wrote `strides_of`. This is the function that tensorkit asks for the strides of a tensor with
-# memory of its own. It goes through the dimensions from the last to the first: a step along one of
-# them passes over everything that the dimension to its right holds.
+# You wrote `strides_of`. This is the function with which tensorkit computes the strides of a new
+# tensor. It goes through the dimensions from the last to the first. One step along a dimension
+# passes over everything that the dimension to its right holds.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain, layout
@@ -591,12 +602,11 @@ from tensorkit import explain, layout
 explain.source(layout.contiguous_strides)
 
 # %% [markdown]
-# **A question.** The loop does not visit the last dimension. Why does that get the right stride all
-# the same?
+# **A question.** The loop does not visit the last dimension. Why is its stride right?
 #
 # <details><summary>The answer</summary>
 #
-# The list begins with ones, and the last dimension keeps its 1: neighbours in a row are neighbours
+# The list begins with ones, and the last dimension keeps its 1. Neighbours in a row are neighbours
 # in memory.
 #
 # </details>

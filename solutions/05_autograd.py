@@ -13,11 +13,11 @@
 # %% [markdown]
 # # Autograd
 #
-# To make a network less wrong you must know in which direction each of its numbers should move.
-# That direction is the gradient, and autograd computes it for whatever you compute. In this chapter
-# you measure a gradient by hand, watch how the library records what you do, and write the four
-# pieces that backward is made of: a node's own formula, the order of the nodes, the sum over what
-# was stretched, and the call that starts it all.
+# To train a network you need to know how to change each of its numbers so that the network becomes
+# less wrong. The gradient says so, and autograd computes the gradient of whatever you compute. In
+# this chapter you measure a gradient by hand and see how the library records your computation. Then
+# you write the parts of backward: the gradient formula of an operation, the order of the nodes, and
+# the sum over dimensions that were stretched.
 #
 # **Time and difficulty.** Reading takes about 25 minutes. The core exercises take about 45 minutes;
 # most are 2 or 3 of 5, two are 4. Exercises marked *further* can wait; they give no points.
@@ -32,8 +32,8 @@ from tensorkit import autograd, explain, viz
 # %% [markdown]
 # ## What a gradient is
 #
-# How much does the result change when an input changes a little? For $y = x^2$ at $x = 3$: go a
-# small step $h$ ahead, a step back, and divide.
+# How much does the result change when an input changes a little? Take $y = x^2$ at $x = 3$. Go a
+# small step $h$ forward and a small step back, and divide the difference by $2h$:
 
 
 # %%
@@ -45,9 +45,9 @@ h = 0.001
 print((y(3 + h) - y(3 - h)) / (2 * h))
 
 # %% [markdown]
-# Calculus says $y' = 2x$, so 6. With several inputs there is one such slope for each of them, and
-# together they are the **gradient**: a tensor of the shape of the input. For $a^2 + 2b^2$ at
-# $a = 3$, $b = 1$:
+# Calculus gives $y' = 2x$, which is 6. With several inputs there is one such slope for each input.
+# Together they are the **gradient**, a tensor of the shape of the input. For $a^2 + 2b^2$ at $a =
+# 3$, $b = 1$:
 
 
 # %%
@@ -60,9 +60,9 @@ slope_b = (valley(3, 1 + h) - valley(3, 1 - h)) / (2 * h)
 print(round(slope_a, 3), round(slope_b, 3))
 
 # %% [markdown]
-# The gradient points uphill. Whoever wants to go down takes a small step the other way, here a
-# tenth of the gradient. In the picture `a` goes to the right and `b` upwards; the lines join places
-# of the same height.
+# The gradient points uphill. To go down, take a small step in the opposite direction; here the step
+# is a tenth of the gradient. In the picture, `a` goes to the right and `b` goes upwards. Each line
+# joins points where the function has the same value.
 
 # %% role="show"
 viz.landscape(valley, [(3.0, 1.0), (3.0 - 0.1 * slope_a, 1.0 - 0.1 * slope_b)])
@@ -70,15 +70,16 @@ viz.landscape(valley, [(3.0, 1.0), (3.0 - 0.1 * slope_a, 1.0 - 0.1 * slope_b)])
 # %% exercise="numeric-gradient"
 
 # %% [markdown]
-# **What to notice.** Two evaluations for each element. A network with a million parameters would be
-# evaluated two million times for a single step, and GPT-3 has 175 billion of them. Autograd needs
-# one walk back, whatever the number. That walk is called *backpropagation*, or reverse mode.
+# **What to notice.** This method evaluates the function twice for each element. For a network with
+# a million parameters that is two million evaluations for a single step, and GPT-3 has 175 billion
+# parameters. Autograd computes all of them in one pass backwards. This pass is called
+# *backpropagation*, or reverse mode.
 
 # %% [markdown]
 # ## Ask for a gradient
 #
-# `requires_grad=True` says: I want to know the gradient with respect to this tensor. Compute with
-# it, call `backward()` on the result, and find the gradient in `.grad`.
+# `requires_grad=True` says that you want the gradient with respect to this tensor. Compute with the
+# tensor and call `backward()` on the result. Then the gradient is in `.grad`.
 
 # %%
 x = tk.tensor(3.0, requires_grad=True)
@@ -96,7 +97,7 @@ y.backward()
 print(y.item(), x.grad.item())
 
 # %% [markdown]
-# With two inputs each gets its own gradient. For $c = ab$ they are $b$ and $a$:
+# With two inputs, each gets its own gradient. For $c = ab$ the gradients are $b$ and $a$:
 
 # %%
 a = tk.tensor([2.0], requires_grad=True)
@@ -106,11 +107,10 @@ c.backward()
 print(a.grad, b.grad)
 
 # %% [markdown]
-# > **You will read elsewhere** that `print(a.grad)` shows `3`. It shows `tensor([3.])`: a gradient
-# > has the shape of its tensor. And `c` is no single number here but a tensor of one element, which
-# > `backward` accepts.
+# A gradient has the shape of its tensor, so it prints as `tensor([3.])`. `c` has one element, in
+# one dimension; `backward` accepts that.
 #
-# With a vector, the sum makes one number of the squares, and the gradient is $2x_i$ for each
+# For a vector, `sum` gives one number. The gradient of the sum of squares is $2x_i$ for each
 # element:
 
 # %%
@@ -120,8 +120,7 @@ y.backward()
 print(x.grad)
 
 # %% [markdown]
-# `requires_grad_()` asks for a gradient of a tensor that is there already. Only floats can have
-# one:
+# `requires_grad_()` asks for the gradient of an existing tensor. Only floats can have a gradient:
 
 # %%
 w = tk.tensor([0.5, 1.5])
@@ -133,8 +132,8 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# **From one number.** `backward` starts at one number: its slope with respect to itself is 1. From
-# a tensor of several numbers it would not know where to start.
+# **From one number.** `backward` starts at one number, whose slope with respect to itself is 1.
+# From several numbers it cannot start:
 
 # %%
 x = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -145,8 +144,8 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# Make one number of it, with a sum or a mean, or say with `gradient=` how much each element counts.
-# Both lines below do the same:
+# Reduce the result to one number with a sum or a mean. Or use `gradient=` to say how much each
+# element counts. Both lines below give the same gradient:
 
 # %%
 (x**2).sum().backward()
@@ -157,7 +156,7 @@ x.grad = None
 print(x.grad)
 
 # %% [markdown]
-# Here is a model with two inputs, and what its three parameters would have to do:
+# Here is a model with two inputs and three parameters:
 
 # %%
 w1 = tk.tensor(3.0, requires_grad=True)
@@ -172,30 +171,26 @@ print(y.item(), loss.item())
 print(w1.grad.item(), w2.grad.item(), b.grad.item())
 
 # %% [markdown]
-# The prediction is 3 and should be 10. All three gradients are negative: to make the loss smaller,
-# all three parameters should grow. The picture compares their sizes: a little change of `w2` would
-# change the loss most.
+# The prediction is 3 and should be 10. All three gradients are negative, so the loss becomes
+# smaller if the three parameters grow. The picture compares the gradients: a small change of `w2`
+# changes the loss most.
 
 # %% role="show"
 viz.gradients({"w1": w1, "w2": w2, "b": b})
 
-# %% [markdown]
-# > **You will read elsewhere** a loss `(y_pred - y_target) ** 2` under the name *mean squared
-# > error*. That is the squared error of one sample. With a batch of 4 it has 4 elements, and
-# > `backward` refuses; the `.mean()` is missing.
-
 # %% exercise="linear-gradients"
 
 # %% [markdown]
-# **What to notice.** You wrote down the forward computation only, down to one number. Nobody told
-# the library the derivative of your formula; it knows the derivative of each of its operations.
+# **What to notice.** You wrote the forward computation only, down to one number. You did not write
+# the derivative of your formula. The library knows the derivative of each of its operations.
 
 # %% [markdown]
 # ## The graph and its leaves
 #
-# While you compute, every result remembers the operation that made it, its **node**, and the node
-# knows the nodes of its inputs. That is the graph. `grad_fn` is the node of a tensor, `name()` what
-# it is called, `next_functions` where it leads.
+# While you compute, each result remembers the operation that made it. This record is a **node**,
+# and a node knows the nodes of its inputs. Together the nodes are the **graph**. `grad_fn` is the
+# node of a tensor, `name()` is the name of the node, and `next_functions` are the nodes of its
+# inputs.
 
 # %%
 x = tk.tensor(2.0)
@@ -212,18 +207,13 @@ print([node.name() for node, _ in y.grad_fn.next_functions])
 viz.graph(loss)
 
 # %% [markdown]
-# The last name is the node of `b`: it adds what arrives to `b.grad`. The arrows of the picture show
-# how the values went; the edges that backward follows lead the other way, from a result to the
-# nodes of its inputs. `x` and `target` ask for no gradient, so no edge
-# leads to them. No way along the edges comes back to where it began: a *directed acyclic graph*,
-# DAG for short.
+# The last name is the node of `b`: it adds its gradient to `b.grad`. The arrows in the picture show
+# how the values are computed. Backward goes the other way, from a result to the nodes of its
+# inputs. `x` and `target` do not require a gradient, so no edge leads to them. No path along the
+# edges returns to its start. Such a graph is called a *directed acyclic graph*, DAG for short.
 #
-# > **You will read elsewhere** that the nodes of the graph are tensors and the edges operations. In
-# > PyTorch, and here, the nodes are operations and the edges lead to the nodes of their inputs. At
-# > the ends stand the leaves.
-#
-# The graph is **dynamic**: it is what happened, not what could happen. With an `if` or a loop, the
-# branch that was taken is recorded, and a second run may record another graph.
+# The graph is **dynamic**: it records what your code really did. Of an `if` only the branch that
+# ran is recorded, and a second run may record a different graph.
 
 
 # %%
@@ -240,22 +230,15 @@ print(y, x.grad)
 
 # %% [markdown]
 # 3 was doubled three times, so the slope is 8.
-#
-# > **You will read elsewhere** that every operation on a tensor is tracked. Only those are of which
-# > an input requires grad, and only while recording is on, which it is unless you switch it off.
 
 # %% [markdown]
-# > **You will read elsewhere** that `print(y.grad_fn)` shows `<MulBackward0>`. So it does in
-# > tensorkit. PyTorch adds an address, `<MulBackward0 object at 0x7f...>`, which differs in each
-# > run; `name()` is always the same.
-#
-# Printing a tensor with a history shows `grad_fn=<MulBackward0>` or the like. The name tells the
-# operation: a quick way to see where a tensor came from.
+# A printed tensor shows its node too, for example `grad_fn=<MulBackward0>`. The name of the node
+# tells you which operation made the tensor.
 
 # %% [markdown]
-# A **leaf** is a tensor that no recorded operation made: `is_leaf`. Backward leaves gradients in
-# the leaves that asked for one, and nowhere else. A tensor on the way has none, unless you say
-# `retain_grad()` before.
+# A **leaf** is a tensor that no recorded operation made; `is_leaf` says whether a tensor is one.
+# Backward stores gradients only in leaves that require grad. For another tensor, call
+# `retain_grad()` before backward, and its gradient is stored too.
 
 # %%
 x = tk.tensor(2.0, requires_grad=True)
@@ -266,15 +249,11 @@ end.backward()
 print(x.is_leaf, middle.is_leaf)
 print(x.grad, middle.grad)
 
-# %% [markdown]
-# > **You will read elsewhere** that backward stores the derivative at every step. It passes them on
-# > and forgets them; only leaves keep theirs.
-
 # %% exercise="which-leaf"
 
 # %% [markdown]
-# If a gradient is missing, the usual reason is that the tensor you look at is not the leaf.
-# `explain` tells, if you let it watch with `autograd.recording()`.
+# If a gradient is missing, the tensor is usually not the leaf. `explain.no_grad` tells you why, if
+# you compute in a block `with autograd.recording()`.
 
 # %% role="show"
 with autograd.recording():
@@ -285,20 +264,20 @@ explain.no_grad(weights)
 # %% exercise="lost-gradient"
 
 # %% [markdown]
-# **What to notice.** `w = w.double()`, `w = w * 0.1`, `w = w.reshape(2, 1)`: each puts the name `w`
-# on a new tensor that is no leaf. Do such things before you ask for a gradient.
+# **What to notice.** `w = w.double()`, `w = w * 0.1`, `w = w.reshape(2, 1)`: in each line the name
+# `w` now means a new tensor, which is not a leaf. Do this before you ask for a gradient.
 
 # %% [markdown]
 # ## The chain rule, node by node
 #
-# `tk.tanh` squeezes every number in between -1 and 1; its slope at $u$ is $1 - \tanh^2 u$. For
-# $y = \tanh(u)$ with $u = w x$ the chain rule multiplies the slopes along the way:
+# `tk.tanh` maps every number to a number between -1 and 1. Its slope at $u$ is $1 - \tanh^2 u$. For
+# $y = \tanh(u)$ with $u = w x$, the chain rule multiplies the slopes along the path:
 #
 # $$\frac{dy}{dw} = \frac{dy}{du} \cdot \frac{du}{dw} = (1 - \tanh^2 u) \cdot x$$
 #
-# Backward does this one node after the other. A node receives the gradient of its result, the
-# **upstream gradient**, multiplies it by its own slope, and passes the product on. It needs no more
-# than that and what it has saved from the way there.
+# Backward does this node by node. A node receives the gradient of its result, the **upstream
+# gradient**. It multiplies this by its own slope and passes the product on. For this it needs only
+# the values that it saved in the forward computation.
 
 # %%
 w = tk.tensor(0.5, requires_grad=True)
@@ -314,8 +293,8 @@ viz.backward(tk.tanh(w * x))
 # %% exercise="tanh-gradient"
 
 # %% [markdown]
-# Inside this block tensorkit asks your function instead of its own (`transplant` belongs to this
-# course); the last line says how often it did.
+# In this block tensorkit calls your function instead of its own. The last line says how often.
+# (`transplant` belongs to this course.)
 
 # %% role="show"
 with transplant(tanh_gradient) as asked:
@@ -325,12 +304,12 @@ with transplant(tanh_gradient) as asked:
 print(asked)
 
 # %% [markdown]
-# `out`, the result itself, is what the formula of tanh needs, so that is what its node saves.
-# Others save their inputs, and a sum saves only a shape.
+# The formula of tanh needs `out`, the result itself, so that is what its node saves. Other nodes
+# save their inputs. A sum saves only a shape.
 #
-# A gradient of your own should be compared before you trust it: with another way to it, or with a
-# measured one. The library does that for every operation: `autograd.gradcheck` measures in float64
-# and says whether both agree.
+# Test a gradient formula of your own before you trust it. `autograd.gradcheck` measures the
+# gradient in float64 and says whether your formula agrees. The library tests each of its operations
+# in this way.
 
 # %%
 x = tk.tensor([0.5, 1.5], dtype=tk.float64, requires_grad=True)
@@ -339,13 +318,13 @@ print(autograd.gradcheck(lambda x: tk.sin(x**2), (x,)))
 # %% exercise="sine-slope"
 
 # %% [markdown]
-# **What to notice.** A node knows nothing of the whole formula. It gets one upstream gradient,
-# multiplies by its own slope, and passes the product on.
+# **What to notice.** A node does not know the whole formula. It receives one upstream gradient,
+# multiplies it by its own slope, and passes the product on.
 
 # %% [markdown]
 # ## The order of the nodes
 #
-# If a tensor is used twice, two gradients come back to it, and they add up.
+# If a tensor is used twice, it receives two gradients, and they are added.
 
 # %%
 x = tk.tensor(3.0, requires_grad=True)
@@ -355,9 +334,9 @@ z.backward()
 print(x.grad)
 
 # %% [markdown]
-# 2 · 3 along one way, 1 along the other, 7 in all. So a node must wait until *all* of its gradients
-# have arrived before it passes the sum on. An order in which every node comes after all the nodes
-# that use it is a **reverse topological order**.
+# One path gives 2 · 3, the other gives 1, so the sum is 7. A node must wait until *all* of its
+# gradients have arrived before it passes the sum on. An order in which each node comes after all
+# nodes that use it is called a **reverse topological order**.
 
 # %% role="show"
 x = tk.tensor(3.0, requires_grad=True)
@@ -366,10 +345,10 @@ loss = u * u + u
 viz.backward(loss, naive=True)
 
 # %% [markdown]
-# The naive recursion does not wait: a node runs whenever something arrives and passes on all that
-# it has, so what arrived first is passed on twice. It can be mended by passing on only what is new;
-# then the sums are right. But a node that is used twice still runs twice, and so does everything
-# behind it: with twenty such nodes in a row, a million times.
+# The naive recursion does not wait. A node runs each time that a gradient arrives, and passes on
+# its whole sum, so the first gradient is passed on twice. You could pass on only the new gradient;
+# then the sums are right. But a node that is used twice still runs twice, and so do all nodes after
+# it. With twenty such nodes in a row, the last one runs a million times.
 
 # %% exercise="backward-order"
 
@@ -384,15 +363,14 @@ with transplant(backward_order) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** tensorkit itself counts, for each node, how many gradients will arrive, and
-# runs a node when the last one is there. It needs no recursion: a graph may be a million nodes
-# deep.
+# **What to notice.** tensorkit counts how many gradients each node will receive, and runs a node
+# when the last one has arrived. It needs no recursion, so a graph may be a million nodes deep.
 
 # %% [markdown]
 # ## Gradients through broadcasting
 #
-# A bias is added to every row, so it is used once in every row, and its gradients add up over the
-# rows.
+# A bias is added to every row. So it is used once for each row, and its gradients are added over
+# the rows.
 
 # %%
 x = tk.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -403,8 +381,8 @@ print(bias.grad)
 print(scale.grad)
 
 # %% [markdown]
-# Each element of `bias` was read three times, each element of `scale` twice. The gradient has the
-# shape of the tensor, never the shape that it was stretched to.
+# Each element of `bias` was used three times, each element of `scale` twice. A gradient has the
+# shape of its tensor, not the shape to which the tensor was stretched.
 
 # %% role="show"
 viz.backward((x * scale + bias).sum())
@@ -412,9 +390,9 @@ viz.backward((x * scale + bias).sum())
 # %% exercise="unbroadcast"
 
 # %% [markdown]
-# Your function inside tensorkit: first the gradients from above, then a whole training. Two weights
-# and a bias should be found, 2, -1 and 0.5; without your sums over the rows the bias would have a
-# gradient of the wrong shape. Chapter 06 explains the loop.
+# Here tensorkit uses your function, first for the gradients from above, then for a whole training.
+# The training should find two weights and a bias: 2, -1 and 0.5. Without your sums over the rows,
+# the gradient of the bias would have a wrong shape. Chapter 06 explains the loop.
 
 # %% role="show"
 with transplant(unbroadcast) as asked:
@@ -437,8 +415,9 @@ with transplant(unbroadcast) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** The formula of an addition knows nothing of broadcasting; it passes its
-# upstream gradient on as it is. The engine does the sum, in one place for all operations.
+# **What to notice.** The gradient formula of an addition does not know about broadcasting; it
+# passes the upstream gradient on unchanged. The engine computes the sum, in one place for all
+# operations.
 
 # %% [markdown]
 # ## On one page
@@ -450,19 +429,31 @@ print(asked)
 # | all gradients | `loss.backward()` | from one number |
 # | from several numbers | `y.backward(gradient=g)`, `y.sum().backward()` | |
 # | the gradient | `w.grad` | shape of `w`; only leaves keep it |
-# | of a tensor on the way | `u.retain_grad()` before | |
+# | of a tensor that is not a leaf | `u.retain_grad()` before | |
 # | the node of a tensor | `y.grad_fn`, `y.grad_fn.name()` | `None`: no history |
 # | to see the graph | `viz.graph(loss)` | |
-# | to see the steps | `viz.backward(loss)` | upstream times own slope, sums where ways meet |
+# | to see the steps | `viz.backward(loss)` | upstream times own slope, sums where paths meet |
 # | why there is no gradient | `explain.no_grad(w)` | |
 # | to check a gradient | `autograd.gradcheck(f, (x,))` | float64 |
 
 # %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | `print(a.grad)` shows `3`. | It shows `tensor([3.])`: a gradient has the shape of its tensor. |
+# | The loss `(y_pred - y_target) ** 2` is the *mean squared error*. | It is the squared error of one sample. For a batch of 4 it has 4 elements, and `backward` raises an error: `.mean()` is missing. |
+# | The nodes of the graph are tensors and the edges are operations. | In PyTorch, and here, the nodes are operations, and the edges lead to the nodes of their inputs. |
+# | Every operation on a tensor is recorded. | An operation is recorded if one of its inputs requires grad and recording is on. It is on unless you switch it off. |
+# | `print(y.grad_fn)` shows `<MulBackward0>`. | It does in tensorkit. PyTorch adds an address that differs in each run. `name()` is always the same. |
+# | Backward stores the derivative at every step. | It passes the derivatives on. Only leaves store theirs. |
+
+# %% [markdown]
 # ## In tensorkit
 #
-# Your `unbroadcast`. `lead` is the number of dimensions that broadcasting put in front, `grown` are
-# those of size 1 that it stretched; `total` adds up along both. Half of the lines refuse what no
-# broadcasting can have made.
+# This is tensorkit's version of your `unbroadcast`. `lead` is the number of dimensions that
+# broadcasting put in front. `grown` are the dimensions of size 1 that it stretched. `total` is the
+# sum over both. Half of the lines raise errors for shapes that broadcasting cannot produce.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
@@ -476,8 +467,8 @@ explain.source(reductions.sum_to_shape)
 #
 # <details><summary>The answer</summary>
 #
-# `lead` is 1, and `grown` is empty: the bias has no dimension of size 1. So the sum goes over
-# dimension 0, the 20 rows, and `(2,)` is left.
+# `lead` is 1, and `grown` is empty, because the bias has no dimension of size 1. So the sum goes
+# over dimension 0, the 20 rows, and the result has shape `(2,)`.
 #
 # </details>
 

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Gradient control
 #
-# Autograd does what you tell it, and some of what you did not mean to. In this chapter you clear
-# gradients, stop the recording where it is not wanted, and learn to read the errors that protect
-# you from wrong gradients. At the end you can write a training step without help, and split a batch
-# that is too large into pieces.
+# Autograd records what you compute, and sometimes that is more than you want. In this chapter you
+# clear gradients, stop the recording where you do not need it, and learn to read the errors that
+# protect you from wrong gradients. At the end you can write a training step without help, and
+# compute a batch that is too large for the memory in pieces.
 #
 # The core exercises take about 40 minutes, reading and running the cells about 20 more. Exercises
 # marked *further* give no points.
@@ -29,7 +29,7 @@ from tensorkit import autograd, explain, nn, optim, viz
 # %% [markdown]
 # ## Gradients add up
 #
-# `backward` *adds* to `.grad`. After the second call it holds the sum of both gradients.
+# `backward` *adds* to `.grad`. After the second call `.grad` holds the sum of both gradients.
 
 # %%
 x = tk.tensor(2.0, requires_grad=True)
@@ -39,8 +39,8 @@ print(x.grad)
 print(x.grad)
 
 # %% [markdown]
-# 4 for $x^2$, and 12 more for $x^3$. Clear the gradient before a new computation, either with
-# `x.grad.zero_()`, which fills it with zeros, or with `x.grad = None`, which throws it away.
+# The gradient of $x^2$ is 4, and that of $x^3$ is 12. Clear the gradient before a new computation:
+# `x.grad.zero_()` fills it with zeros, `x.grad = None` removes it.
 
 # %%
 x.grad.zero_()
@@ -48,7 +48,7 @@ x.grad.zero_()
 print(x.grad)
 
 # %% [markdown]
-# In a loop that forgets it, the gradients 36, 36, 36 become 36, 72, 108:
+# In this loop the gradient is 36 in each step. It is never cleared, so it becomes 36, 72, 108:
 
 # %%
 w = tk.tensor(2.0, requires_grad=True)
@@ -58,8 +58,8 @@ for _ in range(3):
     print(w.grad.item())
 
 # %% [markdown]
-# Optimizers, such as `optim.SGD`, clear the gradients of all their parameters with `zero_grad()`,
-# and so do models.
+# An optimizer, such as `optim.SGD`, has the method `zero_grad()`: it sets the gradients of all its
+# parameters to None. A model has it too.
 
 # %%
 optimizer = optim.SGD([w], lr=0.1)
@@ -67,15 +67,16 @@ optimizer.zero_grad()
 print(w.grad)
 
 # %% [markdown]
-# > **You will read elsewhere** that `zero_grad()` sets gradients to zero. Since PyTorch 2.0 it sets
-# > them to None, which saves the memory; `zero_grad(set_to_none=False)` gives zeros.
+# The next exercise updates a parameter. `with tk.no_grad():` says that the lines in this block are
+# not recorded, and `w -= ...` in it writes into `w` itself. The next section explains why an update
+# is written in this way. In the exercise these two lines are right already.
 
 # %% exercise="forgotten-zero"
 
 # %% [markdown]
-# The picture shows what the fault does. A number looks for its way from 0 to 2, in steps against
-# the gradient of $(w - 2)^2$: once each step has its own gradient, once it has those of all steps
-# before it as well.
+# The picture shows what happens if the gradient is not cleared. `w` begins at 0 and should reach 2,
+# in steps against the gradient of $(w - 2)^2$. In one run each step uses its own gradient. In the
+# other run it uses the sum of its gradient and all gradients before it.
 
 
 # %% role="show"
@@ -95,15 +96,15 @@ ways = {"w, cleared": searched(True), "w, never cleared": searched(False)}
 viz.training(ways, per="step")
 
 # %% [markdown]
-# **What to notice.** Adding up is no accident: a parameter that is used in several places needs the
-# sum, and so does a batch that comes in pieces, at the end of this chapter. It is only the loop
-# that must not mix its steps.
+# **What to notice.** Gradients are added for good reasons. A parameter that is used in several
+# places needs the sum, and so does a batch in pieces, at the end of this chapter. Only the steps of
+# a loop must not be mixed, so clear the gradient in each step.
 
 # %% [markdown]
 # ## no_grad: compute without recording
 #
-# Inside `with tk.no_grad():` no operation is recorded. That is for evaluation, which needs no
-# gradients, and for the update of the parameters, which must not be part of the next graph.
+# Inside `with tk.no_grad():` no operation is recorded. Use it for evaluation, which needs no
+# gradients, and for the update of the parameters, which must not become part of the next graph.
 
 # %%
 w = tk.tensor(5.0, requires_grad=True)
@@ -115,12 +116,11 @@ with tk.no_grad():
     print(y.requires_grad, y.grad_fn)
 
 # %% [markdown]
-# It works as a decorator too, or on a function: `tk.no_grad()(f)` is `f` without recording.
+# You can also give it a function: `tk.no_grad()(f)` is `f` without recording. It works as a
+# decorator too. It stops the recording, and nothing else: a tensor that you make inside with
+# `requires_grad=True` still requires grad.
 #
-# > **You will read elsewhere** that `no_grad` switches gradients off entirely. It stops the
-# > recording of operations. A tensor made inside with `requires_grad=True` still requires grad.
-#
-# What recording costs is memory: everything that the formulas will need is kept until backward.
+# Recording costs memory. Everything that the gradient formulas need is kept until backward.
 
 # %% role="show"
 x = tk.randn(64, 32)
@@ -128,7 +128,7 @@ weight = tk.randn(32, 8, requires_grad=True)
 viz.saved((x @ weight).tanh().square().mean())
 
 # %% [markdown]
-# A parameter is a leaf. A leaf that requires grad cannot be written to while operations are
+# A parameter is a leaf that requires grad. You cannot write into such a leaf while operations are
 # recorded:
 
 # %%
@@ -143,18 +143,11 @@ with tk.no_grad():
     w.add_(1)
 print(w)
 
-# %% [markdown]
-# > **You will read elsewhere** that `a.add_(1)` erases the past of a leaf, so that backward ends in
-# > chaos. The line itself is refused, and nothing has changed.
-#
-# > **You will read elsewhere** an update such as `w.data -= lr * w.grad.data`. Write
-# > `w -= lr * w.grad` inside `no_grad`; why `.data` is the worse way comes below.
-
 # %% exercise="sgd-step"
 
 # %% [markdown]
-# Now `optim.SGD` asks your function for each step. The points below lie on the line with slope 3
-# and height 0.5, and training should find both.
+# Now `optim.SGD` calls your function in each step. The points below lie on the line with slope 3
+# and height 0.5. The training should find both numbers.
 
 # %% role="show"
 with transplant(sgd_step) as asked:
@@ -171,14 +164,14 @@ with transplant(sgd_step) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** `loss.backward()`, update, clear: these three are a training step. Everything
-# else in a training program is bookkeeping.
+# **What to notice.** A training step has three parts: `loss.backward()`, the update, and clearing
+# the gradients.
 
 # %% [markdown]
 # ## detach: the numbers without their history
 #
-# `detach()` gives a tensor on the same memory that has no history. What is computed from it is a
-# constant to the rest of the graph.
+# `detach()` gives a tensor that uses the same memory and has no history. For the rest of the graph
+# it is a constant.
 
 # %%
 x = tk.tensor(3.0, requires_grad=True)
@@ -190,8 +183,8 @@ print(y.requires_grad, z.requires_grad, z.is_leaf)
 print(x.grad)
 
 # %% [markdown]
-# $y \cdot z$ is $x^4$, and its slope would be 108. With `z` as the constant 9 it is 9 · 6 = 54. In
-# the graph only one way leads from the product back to `x`; of `z` nothing is left but the number.
+# Without `detach`, $y \cdot z$ would be $x^4$ with the slope 108. Here `z` is the constant 9, so
+# the slope is 9 · 6 = 54. In the graph only one path leads from the product back to `x`.
 
 # %% role="show"
 x = tk.tensor(3.0, requires_grad=True)
@@ -200,8 +193,8 @@ z = y.detach()
 viz.graph(y * z)
 
 # %% [markdown]
-# Detached or not, the memory is the same. Writing to `z` changes `y`, and if a node has saved `y`
-# for its formula, backward will refuse; more on that below.
+# `y` and `z` use the same memory, so writing to `z` changes `y`. If a node has saved `y` for its
+# gradient formula, backward then raises an error; more on that below.
 
 # %%
 y = tk.tensor([1.0, 2.0], requires_grad=True) * 1
@@ -210,8 +203,8 @@ z[0] = 99.0
 print(y[0].item())
 
 # %% [markdown]
-# NumPy cannot keep a history, so a tensor that requires grad does not give its memory away by
-# accident: `y.detach().numpy()`.
+# NumPy has no history, so a tensor that requires grad does not become an array by accident. Detach
+# it first: `y.detach().numpy()`.
 
 # %%
 try:
@@ -223,15 +216,15 @@ except RuntimeError as error:
 
 # %% [markdown]
 # **What to notice.** Use `no_grad` for a block of code in which nothing should be recorded. Use
-# `detach` for one tensor that should count as a constant while everything around it is recorded: a
-# target, a number for the log, what you hand to another library.
+# `detach` for a single tensor that should be a constant while the rest is recorded: for example a
+# target, a number for the log, or a tensor that you give to another library.
 
 # %% [markdown]
 # ## Which switch when: inference_mode, eval, freezing
 #
-# Three more switches are often taken for these two.
+# Three other switches are often confused with these two.
 #
-# `tk.inference_mode()` records nothing either and does a little less work. The price: its tensors
+# `tk.inference_mode()` does not record either, and is a little faster. In return, its tensors
 # cannot be used in a recorded computation later.
 
 # %%
@@ -246,9 +239,10 @@ except RuntimeError as error:
     print(str(error).partition(".")[0])
 
 # %% [markdown]
-# `model.eval()` is something else. It tells layers such as `nn.Dropout`, which zeroes elements at
-# random while it trains, to behave as in use. It records as before. (`nn.Sequential` calls one
-# layer after the other, `nn.Linear` is a dense layer; chapter 09 has more of them.)
+# `model.eval()` does something else. It changes how some layers work. For example, `nn.Dropout`
+# sets random elements to zero during training and does nothing during evaluation. `eval()` does not
+# stop the recording. (`nn.Sequential` calls one layer after the other, `nn.Linear` is a dense
+# layer; chapter 09 has more layers.)
 
 # %%
 tk.manual_seed(0)
@@ -262,18 +256,15 @@ model.train()
 print(tk.equal(model(x), model(x)))
 
 # %% [markdown]
-# Evaluation needs both: `model.eval()` for the layers, `no_grad` or `inference_mode` for the
-# memory. And `model.train()` afterwards.
-#
-# > **You will read elsewhere** `model = ...` above `model.eval()`. The dots stand for a model of
-# > your own. Run as it is printed, the line fails: `...` has no `eval`.
+# Evaluation needs both: `model.eval()` for the layers, and `no_grad` or `inference_mode` to save
+# memory. Call `model.train()` afterwards.
 
 # %% exercise="which-grad"
 
 # %% [markdown]
-# The third switch belongs to one tensor. To *freeze* a layer, say `requires_grad_(False)` to its
-# parameters: they get no gradient, so no step moves them, and a frozen layer with nothing to train
-# in front of it is not even recorded. Here the first of two layers is frozen:
+# The third switch belongs to a single tensor. To *freeze* a layer, call `requires_grad_(False)` on
+# its parameters. They get no gradient, so no step changes them. If nothing before the layer needs a
+# gradient either, the layer is not even recorded. Here the first of two layers is frozen:
 
 # %% role="show"
 tk.manual_seed(0)
@@ -283,23 +274,21 @@ for parameter in model[0].parameters():
 viz.graph(model(tk.ones(5, 4)).sum())
 
 # %% [markdown]
-# That is how *transfer learning* keeps what a network has learnt elsewhere and trains a few layers
-# of it on new data.
-#
-# > **You will read elsewhere** that `detach` freezes layers. It cuts off everything in front of it
-# > as well. Through a frozen layer gradients still pass to what comes before it.
+# *Transfer learning* works in this way: it freezes most layers of a trained network and trains the
+# others on new data. Gradients still go through a frozen layer to the layers before it.
 
 # %% exercise="train-only"
 
 # %% [markdown]
-# **What to notice.** `no_grad` and `inference_mode` are about a block of code, `detach` and
-# `requires_grad_` about one tensor, and `eval` about layers; it says nothing to autograd.
+# **What to notice.** `no_grad` and `inference_mode` apply to a block of code. `detach` and
+# `requires_grad_` apply to a single tensor. `eval` applies to layers and does not change autograd.
 
 # %% [markdown]
 # ## In place, and the version count
 #
-# Every write to a tensor's memory raises its **version**. A node that saves a tensor remembers the
-# version, and backward compares. So a result that was changed behind the node's back is found out:
+# Every write to the memory of a tensor increases its **version** by one. A node that saves a tensor
+# also saves its version, and backward compares the two. So backward notices a tensor that was
+# changed after it was saved:
 
 # %%
 x = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -322,7 +311,7 @@ with autograd.recording():
 story
 
 # %% [markdown]
-# A write that disturbs nobody is fine. It is recorded like any other operation:
+# A write is fine if no node has saved the old values. It is recorded like any other operation:
 
 # %%
 a = tk.tensor([2.0], requires_grad=True)
@@ -332,13 +321,8 @@ b.sum().backward()
 print(a.grad)
 
 # %% [markdown]
-# > **You will read elsewhere** that in-place operations destroy the history, that PyTorch complains
-# > often but not always, and that they are forbidden. They are recorded, and whatever would give a
-# > wrong gradient is refused. What gets past the version count is `.data`, and a NumPy array on the
-# > same memory.
-#
-# `x.data` is like `detach()`, but with a version of its own. Here the gradient of $a^2$ at 2 should
-# be 4:
+# `x.data` is like `detach()`, but it has a version of its own, so a write through it is not
+# noticed. Here the gradient of $a^2$ at 2 should be 4:
 
 # %%
 a = tk.tensor(2.0, requires_grad=True)
@@ -348,19 +332,19 @@ y.backward()
 print(a.grad)
 
 # %% [markdown]
-# Nobody complains, and 6 is wrong. That is why not `.data`.
+# There is no error, and 6 is wrong. So do not use `.data`.
 
 # %% exercise="saved-and-changed"
 
 # %% [markdown]
-# **What to notice.** The error is your friend. It comes late, in backward, and it names the tensor
-# and its versions; the line to change is the one that wrote.
+# **What to notice.** The error comes late, in backward. It names the tensor and its versions.
+# Change the line that wrote into this tensor.
 
 # %% [markdown]
 # ## The graph is used once, a batch in pieces
 #
-# After backward the saved tensors are freed, so a second walk fails, unless the first one was told
-# to keep them with `retain_graph=True`.
+# Backward frees the saved tensors. So a second backward through the same graph raises an error,
+# unless the first one was called with `retain_graph=True`.
 
 # %%
 x = tk.tensor(3.0, requires_grad=True)
@@ -377,13 +361,10 @@ y.backward()
 print(x.grad)
 
 # %% [markdown]
-# The gradient is 18 now: three times 6, because nobody cleared it.
+# The gradient is 18 now, three times 6, because it was never cleared.
 #
-# > **You will read elsewhere** that the graph is destroyed after backward. What goes are the saved
-# > tensors. `y = a + 1` saves nothing, and can be walked as often as you like.
-#
-# A graph lives as long as its result. So this loop keeps every graph alive, one for each step,
-# because `total` has all of them in its history:
+# A graph lives as long as its result. In this loop the history of `total` contains the graphs of
+# all steps, so all of them stay in memory:
 
 # %%
 w = tk.tensor(2.0, requires_grad=True)
@@ -396,8 +377,8 @@ print(total.requires_grad)
 viz.graph(total)
 
 # %% [markdown]
-# Three times the whole way from `w`, for a number that was only to be printed. With `.item()` each
-# graph goes as soon as its step is done:
+# The whole path from `w` is kept three times, only to print a number. With `.item()` each graph is
+# freed at the end of its step:
 
 # %%
 total = 0.0
@@ -406,25 +387,20 @@ for _ in range(3):
 print(total)
 
 # %% [markdown]
-# > **You will read elsewhere** that without `no_grad` a loop slowly fills the memory. Each graph
-# > goes with its result. It is keeping results that fills the memory: add `loss.item()`, not
-# > `loss`.
-
-# %% [markdown]
-# A graph that goes early makes room. Gradients add up, so a batch that does not fit into memory can
-# be computed in pieces, with one `backward` for each and one update at the end. Each piece frees
-# its graph before the next begins.
+# This makes it possible to compute a batch that does not fit into memory. Split the batch into
+# pieces, call `backward` for each piece, and update once at the end. The gradients of the pieces
+# are added, and each graph is freed before the next one begins.
 #
-# > **You will read elsewhere** that this is the same as a large batch. For a loss that is a mean it
-# > is so only if each piece counts as much as its share of the samples.
+# The sum is the gradient of the large batch only if each piece has its right weight. For a loss
+# that is a mean, the weight is the share of the samples that are in this piece.
 
 # %% exercise="micro-batches"
 
 # %% [markdown]
-# **What to notice.** With pieces the memory that is needed is that of one piece; the time is the
-# same. Layers that look at the whole batch, such as batch normalisation, see only the piece. And if
-# you need `retain_graph=True` to silence an error, ask first whether you meant to go back through
-# the same graph twice. In training loops you nearly never do.
+# **What to notice.** With pieces you need the memory of one piece; the time stays the same. Layers
+# that use the whole batch, such as batch normalisation, see only one piece. And if an error makes
+# you think of `retain_graph=True`, ask first whether you want to go through the same graph twice.
+# In a training loop you nearly never want that.
 
 # %% [markdown]
 # ## On one page
@@ -434,22 +410,38 @@ print(total)
 # | to clear a gradient | `w.grad = None`, `w.grad.zero_()` | before `backward`, in every step |
 # | all of them | `optimizer.zero_grad()`, `model.zero_grad()` | sets None |
 # | to compute without recording | `with tk.no_grad():` | evaluation, updates |
-# | the same, for good | `with tk.inference_mode():` | results cannot be used in training |
+# | the same, a little faster | `with tk.inference_mode():` | results cannot be used in training |
 # | to update a parameter | `w -= lr * w.grad` inside `no_grad` | never `.data` |
 # | a constant | `y.detach()` | same memory |
 # | for NumPy | `y.detach().numpy()` | |
 # | to freeze | `p.requires_grad_(False)` | gradients still pass through |
 # | to use a model | `model.eval()`, and `no_grad` | then `model.train()` |
-# | to walk twice | `y.backward(retain_graph=True)` | rarely meant |
+# | backward twice | `y.backward(retain_graph=True)` | rarely meant |
 # | to keep a loss | `loss.item()` | `loss` keeps its graph |
 # | a large batch in pieces | `(loss * share).backward()` | share of the samples |
 # | who changed what | `explain.inplace(error)` | under `autograd.recording()` |
 
 # %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | `zero_grad()` sets gradients to zero. | Since PyTorch 2.0 it sets them to None, which saves memory. `zero_grad(set_to_none=False)` gives zeros. |
+# | `no_grad` switches gradients off entirely. | It stops the recording of operations. A tensor made inside with `requires_grad=True` still requires grad. |
+# | `a.add_(1)` destroys the history of a leaf, and backward goes wrong. | The line itself raises an error, and nothing is changed. |
+# | The update is `w.data -= lr * w.grad.data`. | Write `w -= lr * w.grad` inside `no_grad`. A write through `.data` is not noticed by backward. |
+# | `model = ...` stands above `model.eval()`. | The dots stand for a model of your own. If you run the line as it is printed, it fails: `...` has no `eval`. |
+# | `detach` freezes a layer. | It also cuts off everything before the layer. Through a frozen layer gradients still pass. |
+# | In-place operations destroy the history and are forbidden. | They are recorded. If the gradient would be wrong, backward raises an error. Only a write through `.data` or through a NumPy array on the same memory is not noticed. |
+# | The graph is destroyed after backward. | The saved tensors are freed. `y = a + 1` saves nothing, so backward can go through it again. |
+# | Without `no_grad` a loop slowly fills the memory. | Each graph is freed with its result. Keeping results fills the memory: add `loss.item()`, not `loss`. |
+# | A batch in pieces is the same as a large batch. | For a loss that is a mean, only if each piece counts as much as its share of the samples. |
+
+# %% [markdown]
 # ## In tensorkit
 #
-# At the beginning of a block `with tk.no_grad():` Python calls `__enter__`, at its end `__exit__`.
-# All that they change is a switch that every operation looks at before it records.
+# At the beginning of a block `with tk.no_grad():` Python calls `__enter__`, and at its end
+# `__exit__`. Both change one switch. Every operation looks at this switch before it records.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
@@ -457,14 +449,14 @@ from tensorkit import explain
 explain.source(tk.no_grad.__enter__, tk.no_grad.__exit__, tk.no_grad)
 
 # %% [markdown]
-# **A question.** `__exit__` could simply switch recording on again. Why does `__enter__` keep what
-# was before, and why in a list?
+# **A question.** `__exit__` could simply switch recording on again. Why does `__enter__` keep the
+# state from before, and why in a list?
 #
 # <details><summary>The answer</summary>
 #
-# Blocks stand in one another. At the end of an inner `no_grad` the outer one still holds, so the
-# switch has to go back to what it was, not to on. One object may be entered twice, and then has two
-# states to go back to.
+# A block can be inside another block. At the end of the inner `no_grad` recording must stay off,
+# because the outer one is still active. So the switch must return to the state from before. One
+# object may be entered twice, and then it has two states to keep.
 #
 # </details>
 

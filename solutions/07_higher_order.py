@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Higher order
 #
-# A gradient is computed by operations, and operations can be recorded. So a gradient can be
-# differentiated again. In this chapter you take second derivatives, see what a formula needs so
-# that it can be differentiated, multiply by a Hessian that nobody has written down, and let
-# Newton's method decide how far to step.
+# A gradient is computed by operations, and operations can be recorded. So you can differentiate a
+# gradient again. In this chapter you compute second derivatives, see how a gradient formula must be
+# written so that it can be differentiated, multiply by a Hessian without computing the Hessian, and
+# use Newton's method to choose the size of a step.
 #
 # The core exercises take about 40 minutes, reading and running the cells about 15 more. Exercises
 # marked *further* give no points.
@@ -29,9 +29,9 @@ from tensorkit import viz
 # %% [markdown]
 # ## The gradient of a gradient
 #
-# `tk.autograd.grad(y, x)` returns the gradient of `y` with respect to `x` instead of storing it. It
-# returns a tuple, one gradient for each input that you name. With `create_graph=True` the work of
-# computing it is recorded too, so the gradient has a history.
+# `tk.autograd.grad(y, x)` returns the gradient of `y` with respect to `x` and does not store it. It
+# returns a tuple, with one gradient for each input that you name. With `create_graph=True` the
+# computation of the gradient is recorded too, so the gradient has a history.
 
 # %%
 x = tk.tensor(3.0, requires_grad=True)
@@ -43,9 +43,9 @@ print(y.item(), slope.item(), curvature.item())
 # %% [markdown]
 # $x^3$ is 27, its slope $3x^2$ is 27 as well, and the slope of the slope is $6x = 18$.
 #
-# Nothing was stored: `x.grad` is still None. That is the reason to prefer `autograd.grad` for the
-# slope. Were it computed by `backward(create_graph=True)`, slope and curvature would land in the
-# same `.grad` and add up to 45. For the last step `backward` will do:
+# Nothing was stored: `x.grad` is still None. This is why `autograd.grad` is better here. With
+# `backward(create_graph=True)` the slope and the curvature would both be added to `.grad`, which
+# would be 45. For the last derivative you can use `backward`:
 
 # %%
 print(x.grad)
@@ -55,7 +55,7 @@ slope.backward()
 print(x.grad)
 
 # %% [markdown]
-# Without `create_graph` the slope is a number without a history:
+# Without `create_graph` the slope has no history:
 
 # %%
 (slope,) = tk.autograd.grad(x**3, x)
@@ -71,20 +71,17 @@ viz.graph(slope)
 # %% exercise="gradient-penalty"
 
 # %% [markdown]
-# > **You will read elsewhere** that the second derivative is *the Hessian*. For one number it is.
-# > Of a function of $n$ numbers the Hessian is a table of $n$ by $n$, which comes further below.
-#
-# **What to notice.** If a tensor that you want to differentiate has no `grad_fn`, ask where
-# its history was lost. Here it was never recorded, because nobody asked for it.
+# **What to notice.** If you want to differentiate a tensor and it has no `grad_fn`, find out where
+# its history was lost. Here it was never recorded, because `create_graph` was missing.
 
 # %% [markdown]
 # ## Formulas that can be differentiated
 #
-# How does a library differentiate its own backward? Each node's formula is written in the library's
-# own operations. While `create_graph` is on, the formulas run on tensors, and each multiplication
-# in them becomes a node of the new graph. Nothing else is needed, for any order.
+# How can a library differentiate its own backward? The gradient formula of each node is written
+# with the library's own operations. With `create_graph=True` the formulas run on tensors, and each
+# operation in them becomes a node of the new graph. This works for any order.
 #
-# The sigmoid, $\sigma(x) = 1 / (1 + e^{-x})$, is such an operation: `tk.sigmoid`.
+# The sigmoid, $\sigma(x) = 1 / (1 + e^{-x})$, is an operation too: `tk.sigmoid`.
 
 # %%
 x = tk.tensor(0.0, requires_grad=True)
@@ -94,9 +91,8 @@ for _ in range(3):
 print([round(it.item(), 4) for it in orders])
 
 # %% [markdown]
-# In the graph of the slope the formula of the sigmoid stands behind the sigmoid itself, as 1 minus
-# its result, times its result: `out * (1 - out)`. Whoever differentiates once more walks through
-# these nodes.
+# In the graph of the slope, the gradient formula of the sigmoid follows the sigmoid itself: `out *
+# (1 - out)`, where `out` is its result. The next derivative goes back through these nodes.
 
 # %% role="show"
 x = tk.tensor(0.5, requires_grad=True)
@@ -106,8 +102,8 @@ viz.graph(slope)
 # %% exercise="sigmoid-gradient"
 
 # %% [markdown]
-# Now tensorkit asks your function: for a slope, for the slope of the slope, and in each step of a
-# training that learns to tell numbers above 0, which should give 1, from those below.
+# Now tensorkit calls your function: for a slope, for the slope of the slope, and in each step of a
+# training. The training learns to give 1 for numbers above 0, and 0 for numbers below.
 
 # %% role="show"
 with transplant(sigmoid_gradient) as asked:
@@ -130,16 +126,17 @@ with transplant(sigmoid_gradient) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** A formula that takes a number out of the graph, with `.item()`, `.detach()` or
-# NumPy, gives the right gradient and a wrong second one. The first derivative does not show it.
+# **What to notice.** A formula with `.item()`, `.detach()` or NumPy leaves the graph. Its first
+# derivative is right, its second derivative is wrong. You do not see this in the first derivative.
 
 # %% [markdown]
 # ## Jacobian, Hessian, and a Hessian times a vector
 #
-# If the result has several elements there is a gradient for each: together they are the
-# **Jacobian**. The slopes of the slopes of one number are the **Hessian**, entry $[i, j]$ of which
-# says how slope $i$ changes when element $j$ changes. `jacobian` and `hessian` in
-# `tk.autograd.functional` compute them from a function and a point.
+# If a function has several results, each result has a gradient. Together they are the **Jacobian**.
+# The **Hessian** holds the second derivatives of a function with one result: entry $[i, j]$ says
+# how slope $i$ changes when element $j$ changes. For a function of $n$ numbers the Hessian has $n$
+# rows and $n$ columns. `jacobian` and `hessian` in `tk.autograd.functional` compute both from a
+# function and a point.
 
 # %%
 from tensorkit.autograd.functional import hessian, jacobian
@@ -154,25 +151,25 @@ print(jacobian(lambda x: x**2, x))
 print(hessian(f, x))
 
 # %% [markdown]
-# A Hessian is symmetric: it does not matter which of two elements moves first. A zero outside the
-# diagonal says that two elements do not influence each other's slope.
+# A Hessian is symmetric: the order of the two derivatives does not matter. A zero outside the
+# diagonal says that the one element does not change the slope of the other.
 
 # %% exercise="which-derivative"
 
 # %% exercise="hessian-rows"
 
 # %% [markdown]
-# Each row of a Hessian costs one walk back. For ten numbers that is nothing, for a million it is a
-# million walks and $10^{12}$ entries.
+# Each row of a Hessian costs one backward pass. For ten numbers that is little. For a million
+# numbers it is a million passes and $10^{12}$ entries.
 #
-# Often only the product $H v$ is needed: how the gradient changes if one moves in direction $v$.
-# And that takes a single further walk, because $v$ does not depend on $x$:
+# Often you need only the product $H v$: how the gradient changes in direction $v$. It takes a
+# single further backward pass, because $v$ does not depend on $x$:
 #
 # $$H v = \nabla \left( \nabla f \cdot v \right)$$
 #
-# The picture shows this walk for $f$ above and $v = [1, 0]$. It begins at the one number
-# $\nabla f \cdot v$, goes back through the formulas that made the gradient, and each of its steps
-# carries a vector: no matrix is anywhere.
+# The picture shows this pass for $f$ above and $v = [1, 0]$. It begins at the number $\nabla f
+# \cdot v$ and goes back through the gradient formulas. Each step carries a vector; there is no
+# matrix.
 
 # %% role="show"
 point = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -183,7 +180,7 @@ viz.backward((gradient * v).sum())
 # %% exercise="hessian-vector"
 
 # %% [markdown]
-# The library has it as `hvp`; it returns the value of the function as well.
+# In the library this is `hvp`. It returns the value of the function as well.
 
 # %%
 from tensorkit.autograd.functional import hvp
@@ -193,15 +190,15 @@ print(hvp(f, x, v)[1])
 print(hessian(f, x) @ v)
 
 # %% [markdown]
-# **What to notice.** The gradient has to be computed with `create_graph=True`, the product after it
-# without. Only what is differentiated once more has to be recorded.
+# **What to notice.** Compute the gradient with `create_graph=True`, and the derivative of the
+# product without. Record only what you differentiate again.
 
 # %% [markdown]
 # ## Newton's method against gradient descent
 #
-# Gradient descent goes downhill by a step that somebody has to choose. In a narrow valley it goes
-# back and forth between the walls: a rate that is small enough for the steep direction is far too
-# small for the flat one.
+# Gradient descent goes downhill, and you choose the size of the step. In a narrow valley this is
+# difficult. A learning rate that is small enough for the steep direction is much too small for the
+# flat direction.
 
 
 # %%
@@ -227,9 +224,9 @@ print([round(it, 2) for it in path[-1]])
 viz.landscape(lambda x, y: valley((x, y)), path)
 
 # %% [markdown]
-# Newton's method divides the slope by the curvature, and so steps far where it is flat and a little
-# where it is steep. With several elements, dividing means solving $H s = g$, which is the work of
-# `tk.linalg.solve(H, g)`.
+# Newton's method divides the slope by the curvature. So its step is large where the function is
+# flat and small where it is steep. With several elements, "divide" means to solve $H s = g$;
+# `tk.linalg.solve(H, g)` does this.
 
 # %%
 H = tk.tensor([[2.0, 0.0], [0.0, 40.0]])
@@ -240,7 +237,7 @@ print(s, H @ s)
 # %% exercise="newton-step"
 
 # %% [markdown]
-# On a valley that is a quadratic function, one step arrives. On other functions it takes a few:
+# For a quadratic function one step is enough. For other functions it takes a few steps:
 
 
 # %% role="show"
@@ -259,31 +256,38 @@ print([round(it, 4) for it in newton_path[-1]], "after", len(newton_path) - 1, "
 viz.landscape(lambda x, y: curved((x, y)), newton_path)
 
 # %% [markdown]
-# **What to notice.** Newton's method pays for its few steps with a Hessian and a system of
-# equations in each. And it goes to where the slope is 0, which may be a maximum as well as a
-# minimum. For networks the price is too high, so one uses the products of the section before.
+# **What to notice.** Newton's method needs few steps, but each step needs a Hessian and the
+# solution of a system of equations. It goes to a point with slope 0, which may be a maximum as well
+# as a minimum. For a network this is too expensive; there one uses Hessian-vector products.
 
 # %% [markdown]
 # ## On one page
 #
 # | You want | Write | Remember |
 # |---|---|---|
-# | a gradient, not stored | `(g,) = tk.autograd.grad(y, x)` | a tuple; `.grad` is untouched |
-# | one to differentiate again | `tk.autograd.grad(y, x, create_graph=True)` | else no history |
+# | a gradient, not stored | `(g,) = tk.autograd.grad(y, x)` | a tuple; `.grad` is unchanged |
+# | a gradient to differentiate again | `tk.autograd.grad(y, x, create_graph=True)` | else no history |
 # | the second derivative | `tk.autograd.grad(g, x)` | of one number; else `g.sum()` or `g[i]` |
 # | several gradients of one graph | `retain_graph=True` | or it is freed after the first |
 # | all first derivatives | `jacobian(f, x)` | in `tk.autograd.functional` |
-# | all second derivatives | `hessian(f, x)` | one walk for each row |
-# | Hessian times vector | `hvp(f, x, v)[1]` | one walk, no matrix |
-# | to solve $H s = g$ | `tk.linalg.solve(H, g)` | never invert to multiply |
+# | all second derivatives | `hessian(f, x)` | one backward pass for each row |
+# | Hessian times vector | `hvp(f, x, v)[1]` | no matrix |
+# | to solve $H s = g$ | `tk.linalg.solve(H, g)` | do not compute the inverse |
 # | Newton's step | `x - tk.linalg.solve(H, g)` | to where the slope is 0 |
+
+# %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | The second derivative is the Hessian. | For a function of one number it is. For $n$ numbers the Hessian is a matrix of $n$ by $n$. |
 
 # %% [markdown]
 # ## In tensorkit
 #
-# `jacobian` goes back once for each element of the result: `start` is a gradient of zeros with a
-# single 1 in it. `hessian` is your way too, the Jacobian of the gradient. The other names take
-# tuples apart and put them together again.
+# `jacobian` makes one backward pass for each element of the result: `start` is a gradient of zeros
+# with a single 1 in it. `hessian` works like your function: it is the Jacobian of the gradient. The
+# other names convert tuples.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
@@ -291,11 +295,11 @@ from tensorkit import explain
 explain.source(tk.autograd.functional.jacobian, tk.autograd.functional.hessian)
 
 # %% [markdown]
-# **A question.** How often does `hessian` go back through the graph for a function of 100 numbers?
+# **A question.** How many backward passes does `hessian` make for a function of 100 numbers?
 #
 # <details><summary>The answer</summary>
 #
-# 101 times: once for the gradient, and once for each of its 100 elements. `hvp` goes back twice.
+# 101: one for the gradient, and one for each of its 100 elements. `hvp` makes two.
 #
 # </details>
 

@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Devices
 #
-# A graphics card has a memory of its own and thousands of small processors, and it works while your
-# program goes on. That is where its speed comes from, and most of the mistakes. In this chapter you
-# write code that runs on any device, see what a transfer costs and who waits for whom, and keep an
-# eye on memory.
+# A graphics card (GPU) has its own memory and thousands of small processors, and it works while
+# your program continues. This makes it fast, and it causes most of the mistakes. In this chapter
+# you write code that runs on any device, see what a transfer costs and when the program waits, and
+# watch how much memory is in use.
 #
-# If your computer has no GPU, this chapter simulates one. It computes with NumPy and behaves like
-# the real thing: a memory of its own, the same errors, books of every transfer. Its times are those
-# of a model; they say what waits for what, not how fast a GPU is. On a computer with an NVIDIA GPU
-# and CuPy the same cells use the GPU.
+# If your computer has no GPU, this chapter simulates one. The simulated GPU computes with NumPy and
+# follows the same rules as a real one: it has its own memory, raises the same errors and keeps a
+# record of every transfer. Its times come from a model. They show what waits for what, not how fast
+# a GPU is. On a computer with an NVIDIA GPU and CuPy the same cells use the GPU.
 #
 # The core exercises take about 35 minutes, reading and running the cells about 20 more. Exercises
 # marked *further* give no points.
@@ -40,9 +40,9 @@ if not tk.cuda.is_available():
 # %% [markdown]
 # ## A device, and how tensors get there
 #
-# Every tensor lies on a device: `x.device`. CUDA is NVIDIA's platform for computing on its cards,
-# and `cuda` the name of the device. `tk.cuda.is_available()` says whether one can be used,
-# `device_count()` how many there are; they are numbered from 0.
+# Every tensor is on a device: `x.device`. CUDA is NVIDIA's platform for computing on its cards, and
+# `cuda` is the name of the device. `tk.cuda.is_available()` says whether a GPU can be used.
+# `device_count()` gives the number of GPUs; they are numbered from 0.
 
 # %%
 print(tk.cuda.is_available(), tk.cuda.device_count() >= 1)
@@ -50,29 +50,21 @@ device = tk.device("cuda" if tk.cuda.is_available() else "cpu")
 print(device)
 
 # %% [markdown]
-# That line stands at the top of most programs: one variable, `device`, that everything else uses. A
-# `tk.device` names a place and does nothing else. Newer programs ask `tk.accelerator` instead of
-# `tk.cuda`; here the answers are the same.
+# Most programs begin with the second line: they make one variable, `device`, and use it everywhere.
+# A `tk.device` only names a device; it does not change the default. Newer programs use
+# `tk.accelerator` instead of `tk.cuda`; here the results are the same.
 #
-# > **You will read elsewhere** that this sets the default device. It sets a variable. The default
-# > is set by `tk.set_default_device`.
-#
-# `get_device_name` and `get_device_properties` describe the card. Here it is whatever you have:
+# `get_device_name` and `get_device_properties` describe the card. This cell shows yours:
 
 # %% tags=["nbval-ignore-output"]
 print(tk.cuda.get_device_name(0))
 print(f"{tk.cuda.get_device_properties(0).total_memory / 1e9:.1f} GB")
 
 # %% [markdown]
-# > **You will read elsewhere** of `total_mem`. The attribute is called `total_memory`.
-#
-# Without `device=` everything is on the CPU. A GPU that nobody names does nothing. A tensor can be
-# made on the device, or moved there. `x.to(device)` gives a tensor there; `x` stays where it was.
-# `x.cuda()` and `x.cpu()` are short for the two common cases, and `x.is_cuda` asks whether it is on
-# a GPU.
-#
-# > **You will read elsewhere** a plain `x.cuda()` as the way to move. Without a GPU that line is an
-# > error, and the rest of the program does not run. `x.to(device)` works in both cases.
+# Without `device=` a tensor is on the CPU. You can make a tensor on the device or move it there.
+# `x.to(device)` returns a tensor on the device; `x` itself stays where it was. `x.cuda()` and
+# `x.cpu()` are short for the two common cases. `x.cuda()` raises an error without a GPU;
+# `x.to(device)` works with and without one. `x.is_cuda` says whether `x` is on a GPU.
 
 # %%
 x = tk.tensor([1.0, 2.0, 3.0])
@@ -83,22 +75,22 @@ print(x_there + y)
 print((x_there + y).cpu())
 
 # %% [markdown]
-# The printed tensor says where it is. Moving it made a second storage, on the other side of the
-# bus: a later write to one is not seen by the other.
+# The printed tensor says where it is. Moving it made a second storage, in the other memory. A later
+# write to one of the two does not change the other.
 
 # %% role="show"
 viz.memory(x=x, x_there=x_there)
 
 # %% [markdown]
-# Results stay where they were computed, however small they are; and what is there already is not
-# moved again: `x_there.to(device) is x_there`.
+# A result stays on the device where it was computed, even if it is a single number. A tensor that
+# is already on the device is not moved again: `to` returns the same tensor.
 
 # %%
 print(x_there.to(device) is x_there, x_there.is_cuda)
 print(tk.zeros_like(y).device, y.sum().device)
 
 # %% [markdown]
-# NumPy works in the host's memory. To get there, take the history off, then come back to the CPU:
+# NumPy works in the memory of the CPU. Detach the tensor, then move it to the CPU:
 # `t.detach().cpu().numpy()`.
 
 # %%
@@ -111,14 +103,14 @@ print(y.cpu().numpy())
 # %% exercise="as-array"
 
 # %% [markdown]
-# **What to notice.** `to` and `cpu` return a tensor, as nearly everything does. `x.to(device)` on a
-# line of its own does nothing at all.
+# **What to notice.** `to` and `cpu` return a tensor, like nearly all methods. A line `x.to(device)`
+# alone, without `=`, has no effect.
 
 # %% [markdown]
 # ## When devices do not match
 #
-# Operands must be on the same device. If they are not, the library does not move them in secret: it
-# says so.
+# Operands must be on the same device. If they are not, the library raises an error. It does not
+# move them for you.
 
 # %%
 a = tk.randn(3, 3)
@@ -129,10 +121,10 @@ except RuntimeError as error:
     print(str(error).partition("!")[0])
 
 # %% [markdown]
-# A hidden transfer would cost more than the operation. So you decide what moves, and when. In the
-# picture a constant is sent in each of four steps, above, and once before all of them, below. A bar
-# `to` is a transfer, a bar `multiply` the operation for which it was made. (Of a real GPU the
-# picture shows transfers and waits alone.)
+# A hidden transfer would cost more than the operation, so you decide what moves, and when. The
+# picture compares two programs. The upper one sends a constant in each of four steps, the lower one
+# sends it once before them. A bar `to` is a transfer, a bar `multiply` is the operation. (For a
+# real GPU the picture shows only transfers and waits.)
 
 # %% role="show"
 with tk.cuda.record() as each_time:
@@ -147,8 +139,8 @@ with tk.cuda.record() as once:
 viz.timeline(each_time, once)
 
 # %% [markdown]
-# > **You will read elsewhere** that operands must always be on one device. There is an exception: a
-# > CPU tensor without dimensions counts as a number, and may meet a GPU tensor.
+# There is one exception: a CPU tensor without dimensions counts as a number and can be combined
+# with a GPU tensor.
 
 # %%
 print((b * tk.tensor(2.0)).device)
@@ -156,14 +148,15 @@ print((b * tk.tensor(2.0)).device)
 # %% exercise="which-device"
 
 # %% [markdown]
-# **What to notice.** The usual culprit is a constant that was made inside a function: a mask, an
-# `arange`, a tensor of zeros. Where everything is on the CPU nobody notices it.
+# **What to notice.** The usual reason for this error is a constant that was made inside a function:
+# a mask, an `arange`, a tensor of zeros. If everything is on the CPU, the mistake does not show.
 
 # %% [markdown]
 # ## Code that runs on any device
 #
-# Three habits make a program run everywhere. One variable `device` at the top. Data and model moved
-# there once. And constants made where the tensor is: `device=x.device`, or `zeros_like`.
+# Three habits make a program run on any device. Make one variable `device` at the top. Move the
+# data and the model there once. Make constants where the tensor is, with `device=x.device` or
+# `zeros_like`.
 
 # %%
 tk.manual_seed(0)
@@ -178,15 +171,15 @@ result = output.detach().cpu().numpy()
 print(type(result).__name__, result.shape)
 
 # %% [markdown]
-# The history of the result says where each part of it lies, all on one device:
+# The picture shows the device of each part of the computation. All are the same:
 
 # %% role="show"
 viz.graph(output)
 
 # %% [markdown]
-# With several GPUs, `cuda:1` is the second; write `"cuda"` where you mean the current one. On a Mac
-# with Apple silicon PyTorch has the device `mps`; `tk.backends.mps.is_available()` asks for it, and
-# in tensorkit the answer is always no: it knows NVIDIA's cards only.
+# With several GPUs, `cuda:1` is the second one; `"cuda"` is the current one. On a Mac with Apple
+# silicon PyTorch has the device `mps`, and `tk.backends.mps.is_available()` says whether it can be
+# used. In tensorkit the answer is always False, because it supports NVIDIA's cards only.
 
 # %%
 print(tk.device("cuda:0"), tk.device("cpu").type, tk.device("cuda", 0).index)
@@ -195,7 +188,7 @@ print(tk.device("cuda:0"), tk.device("cpu").type, tk.device("cuda", 0).index)
 print(tk.backends.mps.is_available())
 
 # %% [markdown]
-# A name that is none is an error, and so is a GPU that is not there:
+# An unknown name is an error, and so is a GPU that does not exist:
 
 # %%
 for name in ("gpu", "cuda:99"):
@@ -209,19 +202,19 @@ for name in ("gpu", "cuda:99"):
 # %% exercise="to-device"
 
 # %% [markdown]
-# **What to notice.** A function should ask its arguments for their device, not the program for its
-# default: `set_default_device` changes where *new* tensors are made and moves nothing, and
-# functions of other people's may not expect it. A function that asks also works with two GPUs.
+# **What to notice.** A function should use the device of its arguments, not the default device.
+# `set_default_device` changes where *new* tensors are made, and moves nothing. A function that uses
+# the device of its arguments also works with two GPUs.
 
 # %% [markdown]
 # ## What a transfer costs
 #
-# An operation on the GPU begins with a *launch*: the host writes down what to do and goes on. A
-# launch takes a few microseconds, whether it is for ten numbers or for ten million. A transfer has
-# to pass the bus between the two memories, and the host waits for it.
+# An operation on the GPU begins with a *launch*: the CPU, also called the *host*, tells the GPU
+# what to do and continues. A launch takes a few microseconds, for ten numbers as for ten million. A
+# transfer goes through the connection between the two memories, and the host waits for it.
 #
-# `tk.cuda.record()` keeps a ledger of what happens. Here each of eight results comes back on its
-# own, and then all of them together:
+# `tk.cuda.record()` keeps a *ledger*, a list of all launches, transfers and waits. The first
+# program below fetches each of eight results alone, the second fetches all of them together:
 
 # %% role="show"
 batches = [tk.rand(1000, device=device) for _ in range(8)]
@@ -242,23 +235,23 @@ print(right)
 viz.timeline(naive, right)
 
 # %% [markdown]
-# Every `.item()` waits until the GPU has done everything that was asked of it, and then the GPU
-# waits for the host to ask for more. `print(t)`, `if t > 0:`, `t.tolist()` and picking with a mask
-# wait in the same way: the host needs to know a number. Without the waits the launches follow one
-# another without a gap.
+# Each `.item()` waits until the GPU has finished everything. After that, the GPU waits until the
+# host launches more work. `print(t)`, `if t > 0:`, `t.tolist()` and an index with a mask wait too,
+# because the host needs to know a number. Without these waits the GPU works without a break.
 
 # %% exercise="fewer-waits"
 
 # %% [markdown]
-# **What to notice.** Ask for numbers rarely: once in an epoch, not in every step. And send data in
-# large pieces; a transfer has a fixed price as well.
+# **What to notice.** Fetch numbers rarely: once in an epoch, not in each step. And send data in
+# large pieces, because each transfer has a fixed cost.
 
 # %% [markdown]
 # ## Memory
 #
-# The memory of a GPU is small, 8 to 24 GB on common cards, and what was freed is kept for the next
-# tensor, since asking the driver is slow. So there are two numbers: `memory_allocated`, what
-# tensors use, and `memory_reserved`, what is held. Memory is given out in blocks of 512 bytes.
+# The memory of a GPU is small: 8 to 24 GB on common cards. Asking the driver for memory is slow, so
+# freed memory is kept for the next tensor. That is why there are two numbers: `memory_allocated` is
+# what tensors use, `memory_reserved` is what the library holds. Memory is given out in blocks of
+# 512 bytes.
 
 # %%
 before = tk.cuda.memory_allocated()
@@ -273,8 +266,9 @@ print(tk.cuda.memory_allocated() - before, "bytes")
 print(tk.cuda.memory_reserved() - before > 4_000_000)
 
 # %% [markdown]
-# `del` gave the memory back to the pool, and the pool kept it. `empty_cache` gives what nobody uses
-# back to the driver, for *other* programs; your own would have reused it anyway.
+# After `del` the memory is unused, but the library still holds it. `empty_cache` returns unused
+# memory to the driver. This helps *other* programs; your own program would use the memory again
+# anyway.
 
 # %%
 reserved = tk.cuda.memory_reserved()
@@ -282,12 +276,9 @@ tk.cuda.empty_cache()
 print(tk.cuda.memory_reserved() < reserved)
 
 # %% [markdown]
-# > **You will read elsewhere** that `empty_cache` gives memory back to the operating system, shown
-# > by `memory_allocated`. It is the driver's, and the number that falls is `memory_reserved`.
-#
-# If it does not fit, the message says how much was wanted and how much there is. Smaller batches,
-# `no_grad` and `del` help; `empty_cache` does not. A simulated memory lies in your computer's own:
-# to run out of it on purpose, simulate a small one, as here.
+# If a tensor does not fit, the message says how much memory was needed and how much there is.
+# Smaller batches, `no_grad` and `del` help; `empty_cache` does not. The cell below simulates a
+# small memory in order to show this error.
 
 # %% role="show"
 with tk.cuda.simulate(total_memory=1_000_000):
@@ -299,8 +290,8 @@ with tk.cuda.simulate(total_memory=1_000_000):
 # %% exercise="largest-batch"
 
 # %% [markdown]
-# `del` takes a name away, not a storage. Here one row of a hundred is kept. The row is a view and
-# keeps all 40,000 bytes; `big[0].clone()` would have kept 400.
+# `del` removes a name, not a storage. Here one row of a hundred is kept. The row is a view, so all
+# 40,000 bytes stay in memory; `big[0].clone()` would need only 400.
 
 # %% role="show"
 big = tk.zeros(100, 100, device=device)
@@ -309,16 +300,16 @@ del big
 viz.memory(row=row)
 
 # %% [markdown]
-# **What to notice.** A storage lives as long as a name for any tensor on it. In notebooks results
-# of old cells hold memory; `del` them, or restart the kernel.
+# **What to notice.** A storage stays in memory as long as a name refers to any tensor on it. In a
+# notebook the results of old cells use memory; `del` them, or restart the kernel.
 
 # %% [markdown]
 # ## Measuring
 #
-# The host goes on while the GPU works. So a clock that is stopped after a launch has measured the
-# launch. `tk.cuda.synchronize()` waits until everything is done. To **synchronise** is to do just
-# that: before the clock starts and before it stops. And run once without the clock: the first call
-# prepares things.
+# The host continues while the GPU works. If you stop a clock after a launch, you have measured only
+# the launch. `tk.cuda.synchronize()` waits until the GPU has finished. **Synchronise** before you
+# start the clock and before you stop it. And run the operation once before that, because the first
+# call does extra work.
 
 # %% role="show"
 m = tk.rand(500, 500, device=device)
@@ -332,9 +323,9 @@ with tk.cuda.record() as ledger:
 viz.timeline(ledger)
 
 # %% [markdown]
-# The device has its own clock, too. Two of `tk.cuda.Event` are put into its queue, and
-# `elapsed_time` is the time between them, in milliseconds. It is known once the device has come to
-# both, so the host waits before it asks:
+# The GPU has its own clock too. You put two `tk.cuda.Event` into its queue, and `elapsed_time`
+# gives the time between them in milliseconds. Synchronise before you ask, because the GPU must have
+# reached both:
 
 # %% tags=["nbval-ignore-output"]
 start, end = tk.cuda.Event(enable_timing=True), tk.cuda.Event(enable_timing=True)
@@ -345,9 +336,9 @@ tk.cuda.synchronize()
 print(f"{start.elapsed_time(end):.3f} ms")
 
 # %% [markdown]
-# A benchmark compares sizes, because the answer depends on them. This one measures on your own
-# machine. A simulated GPU computes on the CPU, and at once: there the two columns say nothing about
-# GPUs, and a clock that forgets to `synchronize` shows about the same.
+# A benchmark should compare several sizes, because the result depends on the size. This one
+# measures your own machine. A simulated GPU computes on the CPU, and immediately. So there the two
+# columns say nothing about GPUs, and `synchronize` makes no difference.
 
 # %% tags=["nbval-ignore-output"]
 import time
@@ -371,24 +362,20 @@ for size in (64, 256, 512):
     on_cpu, on_gpu = seconds(size, "cpu"), seconds(size, device)
     print(f"{size:>5} | {on_cpu * 1000:>8.2f} ms | {on_gpu * 1000:>8.2f} ms")
 
-# %% [markdown]
-# > **You will read elsewhere** that a GPU is 10, 50 or 100 times faster. It depends: large matrix
-# > products gain most, a product of 64 by 64 may well be slower than on the CPU, and data that are
-# > sent for a single operation never pay. Measure your own.
-
 # %% exercise="break-even"
 
 # %% [markdown]
-# **What to notice.** `time.time()` may jump when the clock of the computer is set; `perf_counter`
-# is made for measuring.
+# **What to notice.** Use `time.perf_counter()` to measure. `time.time()` may jump when the
+# computer's clock is set.
 
 # %% [markdown]
 # ## Mixed precision, in outline
 #
-# GPUs compute several times faster in float16, and it takes half the memory. But float16 ends at
-# 65,504, and small gradients round to 0. So one keeps the parameters and sums in float32, computes
-# the products in float16, and multiplies the loss by a large number before backward, so that the
-# gradients stay in range, and divides them afterwards.
+# GPUs compute several times faster in float16, and float16 needs half the memory. But its largest
+# number is 65,504, and small gradients become 0. *Mixed precision* combines both dtypes: parameters
+# and sums stay in float32, products are computed in float16. The loss is multiplied by a large
+# number before backward, so that the gradients stay in the range of float16. Afterwards the
+# gradients are divided by this number.
 
 # %%
 gradient = tk.tensor([2e-8, 3e-8])
@@ -396,22 +383,20 @@ print(gradient.half())
 print((gradient * 1024).half().float() / 1024)
 
 # %% [markdown]
-# The smallest float16 above 0 is about 6e-8. So 2e-8 became 0, and 3e-8 was rounded up to twice its
-# size; multiplied by 1024 on the way, both came through. Side by side, with the bytes that they
-# take:
+# The smallest float16 above 0 is about 6e-8. So 2e-8 became 0, and 3e-8 became twice its size.
+# Multiplied by 1024 first, both are kept. The picture shows the three tensors and their bytes:
 
 # %% role="show"
 viz.memory(single=gradient, half=gradient.half(), scaled=(gradient * 1024).half())
 
 # %% [markdown]
-# What was multiplied before backward has to be divided before the step. If the number was too
-# large, something is `inf` by then, and such a step is left out.
+# The gradients must be divided before the step. If the factor was too large, some gradient is
+# `inf`; then the step is left out.
 
 # %% exercise="unscaled"
 
 # %% [markdown]
-# **What to notice.** In PyTorch `torch.autocast` and a gradient scaler do this for you. Now you
-# know what they do.
+# **What to notice.** In PyTorch `torch.autocast` and a gradient scaler do this for you.
 
 # %% [markdown]
 # ## On one page
@@ -419,23 +404,35 @@ viz.memory(single=gradient, half=gradient.half(), scaled=(gradient * 1024).half(
 # | You want | Write | Remember |
 # |---|---|---|
 # | a device | `tk.device("cuda" if tk.cuda.is_available() else "cpu")` | once, at the top |
-# | a tensor there | `tk.zeros(3, device=device)` | better than moving it |
+# | a tensor on the device | `tk.zeros(3, device=device)` | better than moving it |
 # | to move | `x.to(device)`, `x.cuda()`, `x.cpu()` | returns a tensor; `x` stays |
-# | a constant for `x` | `tk.arange(n, device=x.device)` | the usual culprit |
+# | a constant for `x` | `tk.arange(n, device=x.device)` | else a device mismatch |
 # | NumPy | `t.detach().cpu().numpy()` | |
 # | a number | `t.item()` | the host waits: rarely |
 # | to wait | `tk.cuda.synchronize()` | before a clock starts and stops |
 # | memory in use | `tk.cuda.memory_allocated()` | falls with `del` |
 # | memory held | `tk.cuda.memory_reserved()` | falls with `empty_cache()` |
 # | to see what happens | `with tk.cuda.record() as ledger:`, `viz.timeline(ledger)` | |
-# | a GPU without a GPU | `tk.cuda.simulate()` | the same errors, the same books |
+# | a GPU without a GPU | `tk.cuda.simulate()` | the same errors, the same ledger |
+
+# %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | `device = torch.device("cuda")` sets the default device. | It sets a variable. `set_default_device` sets the default. |
+# | The size of the memory is `total_mem`. | The attribute is called `total_memory`. |
+# | `x.cuda()` is the way to move a tensor. | Without a GPU it raises an error. `x.to(device)` works with and without a GPU. |
+# | Operands must always be on one device. | There is one exception: a CPU tensor without dimensions counts as a number. |
+# | `empty_cache` returns memory to the operating system, and `memory_allocated` shows it. | The memory goes to the driver, and `memory_reserved` becomes smaller. |
+# | A GPU is 10, 50 or 100 times faster. | It depends. Large matrix products gain most. A product of 64 by 64 may be slower than on the CPU. A transfer for a single operation is never worth it. Measure your own program. |
 
 # %% [markdown]
 # ## In tensorkit
 #
-# A kind of device is one entry of a table: a name, and a function that finds what computes there.
-# The CPU's gives NumPy; that of `cuda` gives CuPy, or the simulated device. You could add one of
-# your own.
+# tensorkit keeps its kinds of device in a table. An entry has a name and a function that returns
+# the array library. For the CPU this is NumPy; for `cuda` it is CuPy or the simulated device. You
+# could add a kind of your own.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import devices, explain
@@ -443,13 +440,12 @@ from tensorkit import devices, explain
 explain.source(tk.register_device, devices.find_backend)
 
 # %% [markdown]
-# **A question.** What does `find_backend` give for a device that nobody has registered, and how
-# does it come about?
+# **A question.** What does `find_backend` return for a device that is not in the table, and why?
 #
 # <details><summary>The answer</summary>
 #
-# `None`. `_kinds.get` finds no entry and gives `lambda: None` instead, a function that is called as
-# any other and gives `None`. Who asked knows what the program wanted, and words the error.
+# `None`. `_kinds.get` finds no entry and returns `lambda: None` instead. Calling this function
+# gives `None`. The caller of `find_backend` then raises the error.
 #
 # </details>
 

@@ -13,14 +13,13 @@
 # %% [markdown]
 # # Training
 #
-# Everything so far was preparation for this: a network that learns. You fit a line by hand, put the
-# steps into a loop, let modules, losses, optimizers and data loaders take over the parts, and train
-# a network that reads handwritten digits. At the end you can write such a program yourself, find
-# the bugs that make it learn nothing, and run it in PyTorch with one changed import.
+# In this chapter you train a network. You fit a line by hand, put the steps into a loop, and then
+# use modules, losses, optimizers and data loaders. At the end a network of yours reads handwritten
+# digits. You can write such a program, find the mistakes that stop a network from learning, and run
+# the program in PyTorch after you change the imports.
 #
 # The core exercises take about 40 minutes, reading and running the cells about 35 more. Exercises
-# marked *further* give no points. A good place for a break is before the
-# optimizers.
+# marked *further* give no points. You can take a break before the section on optimizers.
 
 # %%
 import tempfile
@@ -37,9 +36,9 @@ from tensorkit.utils.data import DataLoader, Dataset, TensorDataset, random_spli
 # %% [markdown]
 # ## A line: by hand, then in a loop
 #
-# Three points lie on a line. Which one? A **model** is a formula with numbers that are still to be
-# found, its **parameters**: here $y = w x + b$, with `w` and `b` at 0 to begin with. The **loss**
-# says how wrong the model is. For numbers, take the mean squared error.
+# Three points lie on a line. Which line? A **model** is a formula with numbers that must be found,
+# the **parameters**. Here the model is $y = w x + b$, and `w` and `b` begin at 0. The **loss** says
+# how wrong the model is. Here it is the mean squared error.
 
 # %%
 x = tk.tensor([1.0, 2.0, 3.0])
@@ -57,7 +56,8 @@ print(f"loss {loss.item():.4f}, gradients {w.grad.item():.4f} and {b.grad.item()
 # loss is the mean of $2 \cdot \text{error} \cdot x$ for `w`, 2 · (-3 - 10 - 21) / 3 = -22.67, and
 # the mean of $2 \cdot \text{error}$ for `b`, 2 · (-15) / 3 = -10.
 #
-# A **step** goes a little against the gradient. How little says the **learning rate**, here 0.1.
+# A **step** changes the parameters a little, against the gradient. The **learning rate**, here 0.1,
+# says how much.
 
 # %%
 with tk.no_grad():
@@ -67,8 +67,8 @@ loss = ((w * x + b - y) ** 2).mean()
 print(f"w {w.item():.4f}, b {b.item():.4f}, loss {loss.item():.4f}")
 
 # %% [markdown]
-# One step, and the loss fell from 27.67 to 0.33. Repeat it, and the parameters end where the loss
-# is smallest:
+# After one step the loss has fallen from 27.67 to 0.33. If you repeat the step, the parameters
+# reach the smallest loss:
 
 # %%
 path = [(0.0, 0.0)]
@@ -82,9 +82,8 @@ for _ in range(200):
 print(f"w {w.item():.2f}, b {b.item():.2f}")
 
 # %% [markdown]
-# It is the line $y = 2 x + 1$. The picture shows the loss for every pair of parameters, `w` to the
-# right and `b` upwards, and the way that the steps took: into the valley at once, then slowly along
-# its floor.
+# The line is $y = 2 x + 1$. The picture shows the loss for every pair of parameters; `w` goes to
+# the right and `b` upwards. The steps go into the valley at once, and then slowly along its floor.
 
 # %% role="show"
 viz.landscape(
@@ -95,12 +94,13 @@ viz.landscape(
 )
 
 # %% [markdown]
-# Model, loss, gradient, step: this is all of training. A network with a billion parameters is
-# trained by the same four lines. What follows in this chapter makes them shorter to write.
+# Model, loss, gradient, step: training is nothing else. A network with a billion parameters is
+# trained by the same four lines. The rest of this chapter makes them shorter to write.
 #
-# `nn.Linear(1, 1)` is the model $w x + b$ with its parameters inside. It wants its inputs as
+# `nn.Linear(1, 1)` is the model $w x + b$ with its parameters inside. Its input has the shape
 # `[samples, inputs]`, so the three points become a column. `optim.SGD` takes the parameters and
-# does the step. (`nn.init.zeros_` sets them to 0, to compare; usually they begin at random.)
+# makes the step. (Usually the parameters begin at random; `nn.init.zeros_` sets them to 0 here, so
+# that you can compare.)
 
 # %%
 x, y = x.unsqueeze(1), y.unsqueeze(1)
@@ -117,20 +117,20 @@ for step in range(3):
     print(f"step {step}: loss {loss.item():.4f}")
 
 # %% [markdown]
-# The same 27.67, then 0.33. `F.mse_loss` is the mean squared error, and every training program has
-# these four lines, in this order:
+# The loss is 27.67 and then 0.33, as before. `F.mse_loss` is the mean squared error. Every training
+# program has these four lines, in this order:
 #
 # | Line | What it does | What if it is missing, or elsewhere |
 # |---|---|---|
 # | `loss = ...` | the forward pass builds the graph | |
-# | `optimizer.zero_grad()` | clears old gradients | missing: gradients add up, steps overshoot |
-# | `loss.backward()` | fills `.grad` of every parameter | after `step()`: always one step late |
+# | `optimizer.zero_grad()` | clears old gradients | missing: gradients add up, steps are too large |
+# | `loss.backward()` | fills `.grad` of every parameter | after `step()`: each step uses old gradients |
 # | `optimizer.step()` | moves every parameter | missing: the loss never changes |
 #
-# `zero_grad` may stand anywhere except between `backward` and `step`. There it throws away what
-# `step` needs, and nothing moves.
+# You may call `zero_grad` anywhere except between `backward` and `step`. There it removes the
+# gradients that `step` needs, and the parameters do not change.
 #
-# One trap makes no error at all. If the targets have the shape `[3]` and the predictions `[3, 1]`,
+# One mistake raises no error. If the targets have the shape `[3]` and the predictions `[3, 1]`,
 # their difference is a table of every prediction with every target:
 
 # %%
@@ -138,21 +138,21 @@ targets = tk.tensor([3.0, 5.0, 7.0])
 print((model(x) - targets).shape)
 
 # %% [markdown]
-# Its mean is a number like any other, and the model learns from it to predict the mean of the
-# targets, whatever the input. Print both shapes before you write a loss.
+# The mean of this table is a number too. But with it the model learns to predict the mean of the
+# targets for every input. Print both shapes before you write a loss.
 
 # %% exercise="trained-line"
 
 # %% [markdown]
-# **What to notice.** The optimizer never sees the loss, and the loss never sees the optimizer. They
-# meet in `.grad` of the parameters: `backward` writes there, `step` reads there.
+# **What to notice.** The optimizer does not know the loss, and the loss does not know the
+# optimizer. They share only `.grad` of the parameters: `backward` writes it, `step` reads it.
 
 # %% [markdown]
 # ## Modules
 #
-# A **module** (`nn.Module`) is a function with parameters of its own. `nn.Linear(n, m)` turns `n`
-# inputs into `m` outputs, $x W^T + b$; its weight has a row for each output. `nn.Sequential` puts
-# modules in a chain.
+# A **module** (`nn.Module`) is a function with its own parameters. `nn.Linear(n, m)` computes `m`
+# outputs from `n` inputs, $x W^T + b$; its weight has a row for each output. `nn.Sequential` calls
+# one module after the other.
 
 # %%
 tk.manual_seed(0)
@@ -162,13 +162,13 @@ for name, parameter in model.named_parameters():
     print(name, parameter.shape)
 
 # %% [markdown]
-# `nn.ReLU` replaces what is negative by 0. It has nothing to learn, and it is not optional: two
-# linear layers in a row are only one, $(x A) B = x (A B)$. The bend between them is what makes a
-# network more than a matrix.
+# `nn.ReLU` replaces negative numbers by 0. It has no parameters, and it is necessary: two linear
+# layers in a row are the same as one, $(x A) B = x (A B)$. With a ReLU between them they can do
+# more than one matrix.
 #
-# `parameters()` gives all parameters, also those of modules inside; `named_parameters()` adds their
-# names. That is what an optimizer is given. The first values are drawn at random, for `n` inputs
-# between $-1/\sqrt{n}$ and $1/\sqrt{n}$:
+# `parameters()` gives all parameters, also those of the modules inside. `named_parameters()` gives
+# their names too. You give the parameters to an optimizer. Their first values are random numbers.
+# For a layer with `n` inputs they lie between $-1/\sqrt{n}$ and $1/\sqrt{n}$:
 
 # %%
 print(model(tk.ones(1, 4)))
@@ -176,9 +176,9 @@ print(sum(parameter.numel() for parameter in model.parameters()), "parameters")
 print(model[0].weight.abs().max().item() <= 0.5)
 
 # %% [markdown]
-# A module of your own is a class with two methods. `__init__` makes the parts, and first of all
-# calls `super().__init__()`; `forward` uses them. What you assign to `self` is registered, if it is
-# a module or an `nn.Parameter`, which is a tensor that wants to be trained.
+# You write a module of your own as a class with two methods. `__init__` calls `super().__init__()`
+# first and then makes the parts. `forward` uses the parts. A module or an `nn.Parameter` that you
+# assign to `self` is registered. An `nn.Parameter` is a tensor that should be trained.
 
 
 # %%
@@ -197,15 +197,16 @@ print([name for name, _ in model.named_parameters()])
 print(model(tk.ones(5, 4)).shape)
 
 # %% [markdown]
-# The graph of its result shows which parameters it was made of, with their names. The weight is
-# turned, multiplied and scaled on its way:
+# The graph of the result shows the parameters with their names. The weight is transposed and
+# multiplied, and the result is scaled:
 
 # %% role="show"
 viz.graph(model(tk.ones(5, 4)))
 
 # %% [markdown]
-# Call the model itself, `model(x)`, not `model.forward(x)`. And beware of plain lists: what stands
-# in one is not found, so the optimizer never hears of it. `nn.ModuleList` is a list that is found.
+# Call the model itself, `model(x)`, not `model.forward(x)`. And do not keep layers in a plain list:
+# a module does not find them there, so the optimizer does not train them. Use `nn.ModuleList`,
+# which is a list that is registered.
 
 
 # %%
@@ -221,17 +222,17 @@ print(len(list(Forgetful(nn.ModuleList([nn.Linear(2, 2)])).parameters())))
 # %% exercise="how-many-parameters"
 
 # %% [markdown]
-# **What to notice.** A module holds parameters, nothing else of the training: no data, no loss, no
-# learning rate. So the same model can be trained, saved and used by different programs.
+# **What to notice.** A module holds parameters. It does not hold data, a loss or a learning rate.
+# So different programs can train, save and use the same model.
 
 # %% [markdown]
 # ## Handwritten digits, in batches
 #
-# The file `digits.npz` holds 1797 photos of handwritten digits, 8 × 8 pixels with values from 0 to
-# 16, and what each one shows. They come from the *Optical Recognition of Handwritten Digits* data
-# set by E. Alpaydin and C. Kaynak (1998), [UCI Machine Learning
-# Repository](https://doi.org/10.24432/C50P49), under the licence
-# [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/).
+# The file `digits.npz` holds 1797 photos of handwritten digits and their labels. A photo has 8 × 8
+# pixels with values from 0 to 16. They come from the *Optical Recognition of Handwritten Digits*
+# data set by E. Alpaydin and C. Kaynak (1998), [UCI Machine Learning
+# Repository](https://doi.org/10.24432/C50P49), under the licence [CC BY
+# 4.0](https://creativecommons.org/licenses/by/4.0/).
 
 # %%
 with np.load("digits.npz") as data:
@@ -240,7 +241,7 @@ print(images.shape, images.dtype)
 print(labels[:12], labels.dtype)
 
 # %% [markdown]
-# The first five of them, with a denser block where there is more ink: a 0, a 1, a 2, a 3 and a 4.
+# These are the first five photos: a 0, a 1, a 2, a 3 and a 4. More ink gives a denser block.
 
 
 # %%
@@ -254,11 +255,11 @@ def draw(photos):
 draw(images[:5])
 
 # %% [markdown]
-# A network wants floats of moderate size, and a linear layer wants a row for each photo. So: cast,
-# divide by 16, flatten. The labels become int64, because that is what the loss expects.
+# A network needs floats that are not too large, and a linear layer needs one row for each photo. So
+# cast, divide by 16, and flatten. The labels become int64, because the loss expects int64.
 #
-# `from_numpy` shares the memory of the array. Here the casts make copies; where no cast is needed,
-# say `.clone()`, or a later write to the array changes your data.
+# `from_numpy` shares the memory of the array. The casts here make copies. If you need no cast, use
+# `.clone()`; otherwise a later write to the array changes your data.
 
 # %%
 inputs = images.float().flatten(1) / 16
@@ -268,15 +269,16 @@ counts = [(targets == digit).sum().item() for digit in range(10)]
 print(targets.dtype, counts)
 
 # %% [markdown]
-# All ten digits are about equally frequent here, so guessing is right in one of ten cases. That is
-# the number to beat.
+# All ten digits are about equally frequent. So a guess is right in one of ten cases, and the
+# network should do better than that.
 #
-# A step on all samples is slow, a step on one is erratic. Batches of 32 or so are the usual way
-# between. Going through all samples once is an **epoch**.
+# A step with all samples is slow. A step with one sample has a gradient that changes a lot from
+# step to step. So you usually take a batch of about 32 samples for each step. Going through all
+# samples once is an **epoch**.
 #
-# `TensorDataset` ties tensors together: its item `i` is the pair of input `i` and target `i`.
-# `random_split` deals the items out at random, here into a part to train on and a part to test
-# with. `DataLoader` makes batches.
+# `TensorDataset` combines tensors: its item `i` is the pair of input `i` and target `i`.
+# `random_split` splits the items at random, here into a training set and a test set. `DataLoader`
+# makes batches.
 
 # %%
 tk.manual_seed(0)
@@ -291,8 +293,8 @@ for batch, its_targets in loader:
     break
 
 # %% [markdown]
-# How does a DataLoader pick samples? A data set of our own that reports every question shows it. A
-# **data set** is anything with a length and items.
+# How does a DataLoader pick samples? To see it, we write a data set that prints each index. A
+# **data set** is any object with a length and items.
 
 
 # %%
@@ -311,10 +313,10 @@ for numbers, values in squares:
     print("batch", numbers, values.flatten(), values.shape)
 
 # %% [markdown]
-# Three helpers share the work. The **sampler** yields whole numbers, in order or shuffled. The
-# batch sampler takes two at a time. The loader asks the data set for `dataset[i]`, one `i` after
-# the other, and **collates** the items: it stacks the tensors, so that `[1]` becomes `[2, 1]`, and
-# makes a tensor of plain numbers.
+# A DataLoader has three parts. The **sampler** gives whole numbers, in order or shuffled. The batch
+# sampler groups them, here in twos. The loader calls `dataset[i]` for one `i` after the other and
+# **collates** the items: it stacks the tensors, so that `[1]` becomes `[2, 1]`, and makes one
+# tensor from plain numbers.
 
 # %%
 tk.manual_seed(3)
@@ -322,36 +324,31 @@ print(list(squares.sampler))
 print(list(squares.batch_sampler))
 
 # %% [markdown]
-# What a batch of the two samples 4 and 0 takes from a tensor of inputs is whole rows, copied:
+# The batch of the samples 4 and 0 is a copy of these two rows of the inputs:
 
 # %% role="show"
 viz.indexing(tk.arange(5.0).square().unsqueeze(1), tk.tensor([4, 0]))
 
 # %% [markdown]
-# > **You will read elsewhere** that fancy indexing, as in `scores[[0, 2, 4]]`, is how DataLoaders
-# > select random samples. It gives the same batch for a tensor that is in memory. A DataLoader asks
-# > for one item at a time, because a data set may just as well read each photo from a file. (For a
-# > `TensorDataset` tensorkit does take the short cut; you cannot tell the batches apart.)
+# The last batch may be smaller; `drop_last=True` leaves it out. With `shuffle=True` each epoch has
+# a new order. If you forget it, there is no error. But if the data is sorted, each batch has one
+# class, and the network learns one class and forgets the others.
 #
-# The last batch may be smaller; `drop_last=True` leaves it out. Each epoch draws a new order. No
-# error reminds you to shuffle: sorted data gives batches of one class, and the network learns them
-# one after the other, forgetting as it goes.
-#
-# In the next exercise the random order comes from a generator of its own, `tk.Generator()` with
-# `manual_seed`, so that other random numbers do not disturb it.
+# In the next exercise the random order comes from its own generator, `tk.Generator()` with
+# `manual_seed`. So other random numbers do not change the order.
 
 # %% exercise="shuffled-apart"
 
 # %% [markdown]
-# **What to notice.** An input without its target is worthless, so let one index pick both. That is
-# why a data set gives pairs. And look at data before you train on it: shapes, dtypes, smallest and
-# largest value, how many of each class.
+# **What to notice.** An input must stay with its target, so use one index for both. That is why a
+# data set gives pairs. And look at data before you train on it: shapes, dtypes, the smallest and
+# the largest value, the number of samples in each class.
 
 # %% [markdown]
 # ## From scores to a loss
 #
-# A network for ten digits gives ten numbers, the **scores** or *logits*: the largest one is its
-# guess. `F.softmax` turns scores into shares that add up to 1.
+# A network for ten digits gives ten numbers, the **scores** or *logits*. The largest score is its
+# guess. `F.softmax` turns scores into probabilities: positive numbers with the sum 1.
 
 # %%
 scores = tk.tensor([[2.0, 1.0, 0.0]])
@@ -359,18 +356,19 @@ print(F.softmax(scores, dim=1))
 print(scores.argmax(dim=1))
 
 # %% [markdown]
-# $\text{softmax}(s)_i = e^{s_i} / \sum_k e^{s_k}$: every score counts by its exponential, and only
-# differences between scores matter. The loss is minus the log of the share of the right class: 0 if
-# it gets everything, large if it gets little. This is the **cross entropy**.
+# The formula is $\text{softmax}(s)_i = e^{s_i} / \sum_k e^{s_k}$. Only the differences between
+# scores matter. The loss is minus the logarithm of the probability of the right class. It is 0 if
+# this probability is 1, and large if the probability is small. This loss is the **cross entropy**.
 
 # %%
 for right in range(3):
     print(right, f"{F.cross_entropy(scores, tk.tensor([right])).item():.4f}")
 
 # %% [markdown]
-# The log of 0.6652 is -0.4076. `F.cross_entropy` takes *scores* and labels, and gives the mean over
-# the batch. Inside it works with the log of the softmax at once, `F.log_softmax`, and picks the
-# entry of the right class, `F.nll_loss`. For large scores the detour over shares fails:
+# The logarithm of 0.6652 is -0.4076. `F.cross_entropy` takes *scores* and labels and returns the
+# mean over the batch. It computes the logarithm of the softmax in one step, `F.log_softmax`, and
+# takes the entry of the right class, `F.nll_loss`. For large scores, softmax and logarithm one
+# after the other fail:
 
 # %%
 large = tk.tensor([[1000.0, 0.0]])
@@ -380,12 +378,12 @@ print(F.log_softmax(large, dim=1))
 print(F.nll_loss(F.log_softmax(scores, dim=1), tk.tensor([0])))
 
 # %% [markdown]
-# The trick is to subtract the largest score of each row (`amax(dim=1, keepdim=True)`) before `exp`.
-# The shares stay the same, and nothing can become larger than $e^0 = 1$.
+# `log_softmax` subtracts the largest score of each row (`amax(dim=1, keepdim=True)`) before `exp`.
+# This does not change the probabilities, and no number becomes larger than $e^0 = 1$.
 #
-# A classic mistake is a softmax at the end of the network *and* `F.cross_entropy`, which then takes
-# shares for scores. No error, only a network that learns badly: even if it is right and quite sure,
-# the loss stays at 1.46.
+# A common mistake is a softmax at the end of the network *and* `F.cross_entropy`. Then the loss
+# uses probabilities as if they were scores. There is no error, but the network learns badly. Even
+# if it is right and sure, the loss is still 1.46.
 
 # %%
 sure = 20.0 * tk.eye(10)[:1]
@@ -394,10 +392,11 @@ print(f"{F.cross_entropy(F.softmax(sure, dim=1), tk.tensor([0])).item():.4f}")
 print(f"{F.cross_entropy(tk.zeros(1, 10), tk.tensor([0])).item():.4f}")
 
 # %% [markdown]
-# The last line is worth knowing: a network that has learned nothing about ten classes has a loss of
-# about $\log 10 = 2.30$.
+# Remember the last line: a network that has learned nothing about ten classes has a loss of about
+# $\log 10 = 2.30$.
 #
-# In the graph of a loss stand the two halves, `LogSoftmax` and `NllLoss`; no node makes shares.
+# In the graph of the loss you find the two parts, `LogSoftmax` and `NllLoss`. No node computes
+# probabilities.
 
 # %% role="show"
 tk.manual_seed(0)
@@ -407,18 +406,20 @@ viz.graph(F.cross_entropy(small(tk.rand(2, 4)), tk.tensor([0, 2])))
 # %% exercise="cross-entropy-by-hand"
 
 # %% [markdown]
-# **What to notice.** Scores go into the loss as the last layer made them. A softmax is for people
-# who want to read shares, after training.
+# **What to notice.** The loss takes the scores of the last layer directly. Use a softmax only if
+# you want to read probabilities, after training.
 
 # %% [markdown]
 # ## Optimizers, and what they remember
 #
-# Plain gradient descent, `optim.SGD(parameters, lr=0.1)`, remembers nothing: each step looks at the
-# gradient of now. In a narrow valley it swings from wall to wall. With `momentum=0.9` each
-# parameter has a velocity that gathers the gradients, $v \leftarrow 0.9\, v + g$, and moves by it:
-# what swings cancels out, what goes on adds up. `optim.Adam` keeps two running means, of the
-# gradients and of their squares, and divides one by the root of the other, so that every parameter
-# moves at about the same pace, `lr`, whatever the size of its gradient.
+# Plain gradient descent, `optim.SGD(parameters, lr=0.1)`, remembers nothing: each step uses the
+# present gradient. In a narrow valley it goes back and forth. With `momentum=0.9` each parameter
+# has a velocity $v \leftarrow 0.9\, v + g$ and moves by it. Gradients in changing directions cancel
+# out, gradients in the same direction add up.
+#
+# `optim.Adam` keeps two running means: of the gradients, and of their squares. It divides the first
+# mean by the square root of the second. So every parameter moves by about `lr` in a step, whatever
+# the size of its gradient.
 
 
 # %%
@@ -449,10 +450,10 @@ for name, losses in history.items():
 viz.training(history, per="step")
 
 # %% [markdown]
-# Adam moves at its own pace, so it is quick and then runs past the goal and back. In practice `lr`
-# is made smaller towards the end.
+# Adam is quick here. Then it moves past the minimum and comes back, because its steps do not become
+# smaller. In practice you make `lr` smaller towards the end.
 #
-# What an optimizer remembers stands in its `state`, beside each parameter:
+# What an optimizer remembers is in its `state`, for each parameter:
 
 # %%
 p = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -465,8 +466,8 @@ for make in (optim.SGD, lambda it, lr: optim.SGD(it, lr=lr, momentum=0.9), optim
     print([name for name, value in state if value is not None and value.numel() > 1])
 
 # %% [markdown]
-# So momentum costs the memory of the parameters once more, Adam twice more. And a training that is
-# to go on tomorrow has to save this state too: `optimizer.state_dict()`.
+# So momentum needs as much memory again as the parameters, and Adam needs twice as much. If you
+# want to continue a training later, you must save this state too: `optimizer.state_dict()`.
 
 # %% exercise="momentum-step"
 
@@ -484,16 +485,16 @@ with transplant(momentum_step) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** The learning rate is the first number to look for. Too large, and the loss
-# jumps or becomes `nan`; too small, and nothing seems to happen. A good rate for SGD is not a good
-# one for Adam: try 0.1 for the one, 0.001 for the other, and factors of 3 from there.
+# **What to notice.** If a training goes wrong, check the learning rate first. If it is too large,
+# the loss jumps or becomes `nan`. If it is too small, nearly nothing happens. A good rate for SGD
+# is not good for Adam. Begin with 0.1 for SGD and with 0.001 for Adam, and try other rates in
+# factors of 3.
 
 # %% [markdown]
 # ## A network that reads digits
 #
-# Now all parts together: 64 pixels, 32 hidden units, 10 scores. Where the parameters live decides
-# where the work is done, so the program asks the model for its device and moves each batch there
-# with `to(device)`. It runs on a GPU without a changed line.
+# Now all parts together: 64 pixels, 32 hidden units, 10 scores. The program takes the device of the
+# model and moves each batch there with `to(device)`. So it runs on a GPU without any change.
 
 
 # %%
@@ -525,13 +526,13 @@ def evaluate(model, loader):
 
 
 # %% [markdown]
-# `total` adds up numbers, not tensors: `loss.item()`, or every graph of the epoch would stay in
-# memory. It is weighted with the size of the batch, since the last one is smaller.
+# `total` adds up numbers, `loss.item()`. If it added tensors, every graph of the epoch would stay
+# in memory. Each loss is multiplied by the size of its batch, because the last batch is smaller.
 
 # %% exercise="mean-of-means"
 
 # %% [markdown]
-# Before it has learned anything, the network guesses: a loss near 2.30, and at best one in ten
+# Before the training the network guesses: the loss is near 2.30, and about one in ten guesses is
 # right.
 
 # %%
@@ -544,7 +545,7 @@ loss, accuracy = evaluate(model, test_loader)
 print(f"loss {loss:.2f}, accuracy {accuracy:.2f}")
 
 # %% [markdown]
-# One batch backwards, to look at the gradients: each parameter has one, and no layer is left out.
+# Here is one backward pass, to look at the gradients. Each parameter has one.
 
 # %% role="show"
 first = F.cross_entropy(model(inputs[:32]), targets[:32])
@@ -567,15 +568,15 @@ viz.training(history)
 
 # %% [markdown]
 # **What to notice.** After a second of training the network reads nearly all digits that it has
-# never seen. Nobody told it what a 7 looks like; the program would learn ten other shapes just as
-# well.
+# never seen. The program does not say what a 7 looks like. It would learn ten other shapes in the
+# same way.
 
 # %% [markdown]
 # ## Evaluation and overfitting
 #
-# The **accuracy** is the share of samples whose largest score is that of the right class. It is
-# measured on the test part, which no step has seen, and it needs two switches: `model.eval()` for
-# layers such as `nn.Dropout`, `tk.no_grad()` for the memory. Neither does the other's work.
+# The **accuracy** is the share of samples whose largest score is that of the right class. Measure
+# it on the test set, because no step has used it. You need two switches: `model.eval()` for layers
+# such as `nn.Dropout`, and `tk.no_grad()` to save memory. Neither replaces the other.
 
 # %%
 model.eval()
@@ -587,8 +588,9 @@ print(scores.shape, scores.requires_grad)
 print(f"{(guesses == test_targets).float().mean().item():.2f}")
 
 # %% [markdown]
-# `mean()` needs floats: truth values have to be cast first. One number hides much, so look at what
-# went wrong. `nonzero()` gives the positions of what is True. Two of the misread digits:
+# `mean()` needs floats, so cast True and False first. The accuracy is only one number, so look at
+# the mistakes as well. `nonzero()` gives the positions where a mask is True. Here are two digits
+# that the network read wrongly:
 
 # %%
 wrong = (guesses != test_targets).nonzero().flatten()[:2]
@@ -599,11 +601,11 @@ for each in wrong.tolist():
 # %% exercise="confusion"
 
 # %% [markdown]
-# In a good table nearly everything stands on the diagonal. What stands beside it tells you what to
-# do next: more photos of a certain digit, or a label that is wrong itself.
+# In a good table nearly all samples are on the diagonal. The others tell you what to do next: you
+# may need more photos of a digit, or a label may be wrong.
 #
-# All this has to be measured on samples that no step has seen, because a network can also learn its
-# samples by heart. With only 40 photos and 64 hidden units it does:
+# Always measure on samples that no step has used, because a network can also memorise its samples.
+# With only 40 photos and 64 hidden units it does:
 
 # %%
 tk.manual_seed(0)
@@ -627,23 +629,23 @@ for step in range(61):
 viz.training(history, per="step")
 
 # %% [markdown]
-# The training loss goes to 0. The test loss falls, stops falling, and turns round: from there on
-# the network learns the 40 photos, and not digits. This is **overfitting**.
+# The training loss goes to 0. The test loss falls, stops falling, and rises again. From there on
+# the network memorises the 40 photos and learns nothing more about digits. This is **overfitting**.
 #
-# What helps: more data, first of all. A smaller network. To stop where the test loss is lowest.
-# `nn.Dropout`, which switches units off at random while it trains. `weight_decay=` of the
-# optimizers, which pulls parameters towards 0.
+# More data helps most. Other remedies are a smaller network; to stop where the test loss is lowest;
+# `nn.Dropout`, which sets random units to zero during training; and `weight_decay=` of the
+# optimizers, which makes the parameters smaller in each step.
 #
-# **What to notice.** The training loss alone cannot show it. And if you try many settings and keep
-# the one with the best test loss, you have fitted the test data as well: choose with a third part,
-# the validation set, and look at the test part once, at the end.
+# **What to notice.** The training loss alone does not show overfitting. And if you try many
+# settings and keep the one with the best test loss, you have fitted the test set as well. So choose
+# the settings with a third set, the *validation set*, and use the test set once, at the end.
 
 # %% [markdown]
 # ## Saving and loading
 #
-# What is worth keeping are the parameters. `state_dict()` is a dictionary from their names to
-# tensors; `tk.save` writes it to a file, `tk.load` reads it, and `load_state_dict` copies it into a
-# model of the same shape.
+# To keep a model, save its parameters. `state_dict()` is a dictionary from their names to tensors.
+# `tk.save` writes it to a file, `tk.load` reads it, and `load_state_dict` copies it into a model
+# with the same layers.
 
 # %%
 file = Path(tempfile.mkdtemp()) / "digits.pt"
@@ -657,8 +659,8 @@ print(f"{evaluate(copy, test_loader)[1]:.2f}")
 print(list(model.state_dict()))
 
 # %% [markdown]
-# The code of the model is not in the file; the program that loads it has to make the same layers.
-# If a name or a shape does not fit, `load_state_dict` says which:
+# The file does not hold the code of the model. The program that loads the file must make the same
+# layers. If a name or a shape does not fit, `load_state_dict` says which:
 
 # %%
 other = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 2))
@@ -668,27 +670,29 @@ except RuntimeError as error:
     print(str(error).splitlines()[1].strip())
 
 # %% [markdown]
-# To train on later, save the optimizer too: one dictionary with both `state_dict`s and the number
-# of the epoch. A loaded model is new, and so it is in training mode: `model.eval()` before use.
+# To continue the training later, save the optimizer too: put both `state_dict`s and the number of
+# the epoch into one dictionary. A model that you make in order to load it is in training mode. Call
+# `model.eval()` before you use it.
 
 # %% exercise="another-answer-each-time"
 
 # %% [markdown]
-# One thing surprises nearly everybody who keeps the state of the best epoch in a variable:
+# One surprise, if you keep the state of the best epoch in a variable: `saved` uses the memory of
+# the parameter.
 
 # %% role="show"
 bias, saved = model[2].bias, model.state_dict()["2.bias"]
 viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 
 # %% [markdown]
-# **What to notice.** `state_dict` gives the parameters themselves, not copies: train on, and the
-# dictionary changes. To remember the best epoch, keep clones or write a file.
+# **What to notice.** `state_dict` gives the parameters themselves, not copies. If you continue the
+# training, the dictionary changes. To keep the best epoch, clone the tensors or write a file.
 
 # %% [markdown]
 # ## The same in PyTorch
 #
-# Everything here used PyTorch's names. With PyTorch installed, change the imports and run the same
-# cells; each of them prints the same text, random numbers included:
+# Everything here has PyTorch's names. If PyTorch is installed, change the imports and run the same
+# cells. They print the same text, also for random numbers:
 #
 # ```python
 # import torch as tk
@@ -697,11 +701,10 @@ viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 # from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
 # ```
 #
-# A file that `tk.save` wrote is for `tk.load` of the same library.
+# Read a file of `tk.save` with `tk.load` of the same library.
 #
-# You have now seen the three pillars of PyTorch: **tensors**, which hold data and parameters,
-# **autograd**, which finds the gradients, and **devices**, on which the work is done. The rest of
-# the way is habit. Five of them are worth having:
+# You have now seen the three main parts of PyTorch: **tensors** hold data and parameters,
+# **autograd** computes the gradients, and **devices** do the work. Five habits are useful:
 #
 # | Habit | Why |
 # |---|---|
@@ -711,8 +714,8 @@ viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 # | write `a @ b` for products of matrices | one sign for `mm`, `mv`, `bmm`; `*` is by element |
 # | use a network inside `tk.no_grad()`, after `model.eval()` | less memory, the same answer twice |
 #
-# From here the ways part: convolutions for images, attention for text, and whatever you want to
-# know. The loop stays the same.
+# What you learn next depends on your data: convolutions for images, attention for text. The
+# training loop stays the same.
 
 # %% [markdown]
 # ## On one page
@@ -720,27 +723,34 @@ viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 # | You want | Write | Remember |
 # |---|---|---|
 # | a layer | `nn.Linear(inputs, outputs)` | weight `[outputs, inputs]`, a bias for each output |
-# | a chain | `nn.Sequential(a, nn.ReLU(), b)` | a bend between linear layers |
+# | several layers | `nn.Sequential(a, nn.ReLU(), b)` | a ReLU between linear layers |
 # | a module | `class Net(nn.Module)` | `super().__init__()` first; no plain lists of layers |
 # | a loss for numbers | `F.mse_loss(model(x), y)` | equal shapes, or every pair is compared |
-# | a loss for classes | `F.cross_entropy(scores, labels)` | scores, not shares; labels int64 |
+# | a loss for classes | `F.cross_entropy(scores, labels)` | scores, not probabilities; labels int64 |
 # | a step | `zero_grad()`, `backward()`, `step()` | in this order |
-# | an optimizer | `optim.SGD(..., momentum=0.9)`, `optim.Adam` | they remember; save that too |
-# | samples | `TensorDataset(x, y)`, `random_split` | pairs, asked for one by one |
+# | an optimizer | `optim.SGD(..., momentum=0.9)`, `optim.Adam` | they have a state; save it too |
+# | samples | `TensorDataset(x, y)`, `random_split` | pairs, read one by one |
 # | batches | `DataLoader(data, batch_size=32, shuffle=True)` | the last one may be smaller |
 # | the accuracy | `(scores.argmax(dim=1) == y).float().mean()` | on data that no step has seen |
 # | to use a model | `model.eval()` and `tk.no_grad()` | then `model.train()` |
 # | to add up losses | `loss.item() * len(batch)` | numbers, not tensors |
 # | to keep a model | `tk.save(model.state_dict(), file)` | the optimizer has a state too |
 # | to read it | `model.load_state_dict(tk.load(file))` | the same layers, then `eval()` |
-# | to see how it went | `viz.training(history)` | training and test loss side by side |
+# | to see the losses | `viz.training(history)` | training and test loss side by side |
+
+# %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | A DataLoader selects random samples with a list as index, as in `scores[[0, 2, 4]]`. | It reads one item after the other, because a data set may read each photo from a file. For a tensor in memory the batch is the same. (For a `TensorDataset` tensorkit uses the faster way; the batches are equal.) |
 
 # %% [markdown]
 # ## In tensorkit
 #
-# A loss, and a step of SGD with your momentum. `cross_entropy` is made of the two functions that
-# you used by hand. `change` gets the array of one parameter, `x`, and that of its gradient, `g`,
-# and gives what is subtracted, with the new velocity.
+# Here are a loss and a step of SGD with your momentum. `cross_entropy` calls the two functions that
+# you used above. `change` gets two arrays: `x` of a parameter and `g` of its gradient. It returns
+# what is subtracted and the new velocity.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
@@ -748,13 +758,12 @@ from tensorkit import explain
 explain.source(F.cross_entropy, optim.SGD.change)
 
 # %% [markdown]
-# **A question.** Your `momentum_step` found a velocity of zeros before the first step. Where are
-# they here?
+# **A question.** Your `momentum_step` begins with a velocity of zeros. Where are these zeros here?
 #
 # <details><summary>The answer</summary>
 #
-# `state` is empty before the first step, so `state.get` gives 0.0 instead of an array. A number is
-# broadcast like a tensor of zeros, and `v` is the gradient alone.
+# `state` is empty before the first step, so `state.get` returns 0.0. A number is broadcast like a
+# tensor of zeros, so `v` is the gradient alone.
 #
 # </details>
 

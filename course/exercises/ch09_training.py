@@ -461,7 +461,7 @@ def _numbered(start: int, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:
 
 
 def mean_cross_entropy(logits: tk.Tensor, labels: tk.Tensor) -> tk.Tensor:
-    """The mean over the samples of minus the log of the share of the right class."""
+    """The mean over the samples of minus the log probability of the right class."""
     shifted = logits - logits.amax(dim=1, keepdim=True)
     log_total = shifted.exp().sum(dim=1).log()
     own = shifted[tk.arange(len(labels)), labels]
@@ -564,8 +564,8 @@ class CrossEntropyByHand(Exercise):
         ),
         "log of stable shares": (
             _log_of_stable_shares,
-            "Where the right class gets nearly nothing, its share is rounded to 0, and the log of "
-            "0 is `-inf`. Never compute the share: take the log of the sum, and subtract.",
+            "If the probability of the right class is very small, it is rounded to 0, and the log "
+            "of 0 is `-inf`. Do not compute it: take the log of the sum, and subtract.",
         ),
         "one maximum for all rows": (
             _one_maximum_for_all,
@@ -575,8 +575,8 @@ class CrossEntropyByHand(Exercise):
         ),
         "wrong sign": (
             _wrong_sign,
-            "The sign is wrong. A share is at most 1 and its log at most 0; the loss is minus that "
-            "log.",
+            "The sign is wrong. A probability is at most 1, so its log is at most 0. The loss is "
+            "minus this log.",
         ),
         "the sum": (
             _sum_of_samples,
@@ -1242,8 +1242,8 @@ class AnotherAnswerEachTime(Exercise):
         ),
         "as shares": (
             _as_shares,
-            "You return shares that add up to 1. Return the scores as the network gives them, "
-            "without a softmax.",
+            "You return probabilities, whose sum is 1. Return the scores as the network gives "
+            "them, without a softmax.",
         ),
     }
 
