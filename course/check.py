@@ -27,6 +27,7 @@ from course.quiet import NotAllowed
 from course.report import Report, Row
 from course.runner import Budget, Outcome, run_case
 from course.settings import settings
+from course.state import random_state, sentence, set_random_state
 
 RunCase = Callable[[Exercise, Any, Case, Case, Budget], Outcome]
 """As `runner.run_case`: in this process, or wherever the answer is."""
@@ -149,9 +150,13 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
         with _ONE_AT_A_TIME:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
-                report = judge(
-                    exercise, found.value, seconds=settings().seconds, source=found.source
-                )
+                drawn = random_state()
+                try:
+                    report = judge(
+                        exercise, found.value, seconds=settings().seconds, source=found.source
+                    )
+                finally:
+                    set_random_state(drawn)
             else:
                 report = nothing_to_check(exercise, found)
             # a note on an edit that did not run says already what to do
@@ -476,7 +481,7 @@ def _layouts(args: tuple[Any, ...]) -> str:
 
 
 def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
-    """What is worth knowing and costs no points: edge cases, warnings, prints."""
+    """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
     beyond = next((it for it in tried if not (it.case.weight or it.is_passed)), None)
     if beyond is not None and all(it.is_passed for it in tried if it.case.weight):
@@ -485,6 +490,9 @@ def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
             f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
             f"gives `{_shown(beyond.mine)}`; the course's own gives `{_shown(beyond.right)}`."
         )
+    changed = [words for trial in tried for words in trial.mine.left_changed]
+    if changed:
+        notes.append(sentence(changed))
     warned = [text for trial in tried for text in trial.mine.warned]
     if warned:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")

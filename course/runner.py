@@ -21,6 +21,7 @@ from course.exercise import Case, Exercise
 from course.limited import limited
 from course.plain import plain
 from course.quiet import Bounded, quiet, refused
+from course.state import restored
 
 PRINTED_LIMIT = 2000
 
@@ -41,6 +42,8 @@ class Outcome:
     """Positions of the arguments that the answer changed."""
     printed: str = ""
     warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
+    """What the process shares and the answer has changed, in words; it was put back."""
 
     def agrees_with(self, other: Outcome) -> bool:
         """True if both did the same: equal values, or exceptions of the same class."""
@@ -90,14 +93,14 @@ def run_case(
             outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
         outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
 
-    with warnings.catch_warnings(record=True) as caught:
+    with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with quiet(printed), refused(_refused_to(exercise, answer)):
                 limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"
-    outcome.printed = printed.getvalue()
+    outcome.printed, outcome.left_changed = printed.getvalue(), left_changed
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome

@@ -33,6 +33,7 @@ from course.grading.values import Decoder, Encoder, address
 from course.grading.wire import Closed, Message, Wire
 from course.limited import limited
 from course.quiet import Bounded, NotAllowed, quiet, refused
+from course.state import random_state, restored, set_random_state
 
 Reply = tuple[Message, list[Any]]
 
@@ -50,6 +51,8 @@ class Learner:
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
+        self.drawn: list[Any] | None = None
+        """Where random numbers stood when checks began; the next cell goes on from there."""
 
     def serve(self) -> None:
         """Until the checker hangs up."""
@@ -71,6 +74,9 @@ class Learner:
         yield {}, []
 
     def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        if self.drawn is not None:
+            set_random_state(self.drawn)
+            self.drawn = None
         for source in message["sources"]:
             yield self._run_cell(source, message["seconds"]), []
 
@@ -80,6 +86,7 @@ class Learner:
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
     def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        self.drawn = self.drawn or random_state()
         value = self.shell.user_ns.get(message["name"], _MISSING)
         if value is _MISSING:
             yield {"exists": False}, []
@@ -133,7 +140,7 @@ class Learner:
                 f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
             ]
 
-        with warnings.catch_warnings(record=True) as caught:
+        with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 without = tuple(message["without"])
@@ -141,7 +148,7 @@ class Learner:
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
-        reply["printed"] = alike(printed.getvalue())
+        reply["printed"], reply["left_changed"] = alike(printed.getvalue()), left_changed[:20]
         needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
         reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
         for block, content in zip(blocks, before, strict=True):

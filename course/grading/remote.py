@@ -52,6 +52,7 @@ class Caller:
     budget: Budget = field(default_factory=lambda: Budget(5.0))
     printed: str = ""
     warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
     received: int = 0
     """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
@@ -100,6 +101,9 @@ class Caller:
         if self.received > MOST_RECEIVED:
             raise WireError("This is more data than a check looks at.")
         self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
+        told = reply.get("left_changed")
+        told = told[:20] if type(told) is list else []
+        self.left_changed += [it[:100] for it in told if type(it) is str]
         if reply.get("ended") == "timed out":
             raise TimeLimitThere
         try:
@@ -279,7 +283,7 @@ def run_case(
     """
     if not budget.left:
         return Outcome("not run")
-    caller.budget, caller.printed, caller.warned = budget, "", []
+    caller.budget, caller.printed, caller.warned, caller.left_changed = budget, "", [], []
     outcome = Outcome()
     arguments: list[Any] = []
 
@@ -301,6 +305,7 @@ def run_case(
         # without words of its own it was raised by what the definition does with the answer's
         outcome.message, outcome.where = words_of(error)
     outcome.printed, outcome.warned = caller.printed, caller.warned
+    outcome.left_changed = caller.left_changed
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome

@@ -38,6 +38,7 @@ COURSE_FILES = (
     "plain.py",
     "limited.py",
     "quiet.py",
+    "state.py",
     "history.py",
     "tracebacks.py",
     "engine_parts.py",  # chapter 10: what its learners' functions call

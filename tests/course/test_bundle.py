@@ -36,7 +36,7 @@ CHECKING = {
         "grading/intake",
     ),
     *("hints", "history", "lab", "learner", "limited", "paths", "plain", "quiet", "record"),
-    *("report", "rules", "runner", "settings", "tracebacks", "transplant"),
+    *("report", "rules", "runner", "settings", "state", "tracebacks", "transplant"),
 }
 """Modules of `course` that learners get. A new module belongs here or to `bundle.AUTHORS_ONLY`."""
 DUNDER = {"__init__", "__main__", "grading/__init__"}
