@@ -4,11 +4,11 @@ A learner needs five names: `check`, `hint`, `solution`, `progress`, and `transp
 the library run on the learner's own functions. Everything else is reached by the command `course`.
 """
 
-from course import history, tracebacks
-from course.check import check
-from course.hints import hint, solution
-from course.record import progress
-from course.transplant import transplant
+from course.notebook import history, tracebacks
+from course.notebook.check import check
+from course.notebook.hints import hint, solution
+from course.notebook.record import progress
+from course.notebook.transplant import transplant
 
 __all__ = ["check", "hint", "progress", "solution", "transplant"]
 

@@ -5,13 +5,13 @@ Whoever has the notebooks' packages alone is told in a sentence what the command
 
 import sys
 
-from course import extras
+from course.shared import extras
 
 
 def main() -> None:
     """Run the command."""
     try:
-        from course.cli import main as run
+        from course.cli.commands import main as run
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise

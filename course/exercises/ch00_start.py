@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 
 
 def celsius(fahrenheit: tk.Tensor) -> tk.Tensor:

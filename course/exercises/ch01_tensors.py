@@ -14,7 +14,7 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
 @exercise("what-shape", points=1, difficulty=1, minutes=4)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.rules import LOOP, Rule
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.rules import LOOP, Rule
 
 
 def softplus(x: tk.Tensor) -> tk.Tensor:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 Ints = tuple[int, ...]
 

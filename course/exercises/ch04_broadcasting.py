@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 Ints = tuple[int, ...]
 

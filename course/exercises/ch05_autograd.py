@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.rules import Rule
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.rules import Rule
 
 Graph = dict[str, list[str]]
 

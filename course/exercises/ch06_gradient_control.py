@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
-from course.rules import LOOP, Rule
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
+from course.notebook.rules import LOOP, Rule
 
 
 def fit_slope(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:

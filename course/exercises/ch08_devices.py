@@ -14,9 +14,9 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
-from course.rules import Rule
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 
 
 def some_cuda() -> AbstractContextManager[Any]:

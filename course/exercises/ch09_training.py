@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 
 def trained_line(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:

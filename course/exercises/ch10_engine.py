@@ -1,6 +1,6 @@
 """The exercises of chapter 10, Build your own engine, in the order of its text.
 
-The reference answers of the core stand in `course.engine_parts`, where the engine runs on them.
+The reference answers of the core stand in `course.engine.parts`, where the engine runs on them.
 Here stand what learners write instead, and the definitions. Data in words: a *graph* is a
 dictionary from names to nodes, and a node a dictionary of its operation, inputs, value and
 requires_grad, or, where only the order matters, a list of inputs.
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
-from course import engine_parts as parts
-from course.engine_parts import (
+from course.engine import parts as parts
+from course.engine.parts import (
     backward,
     gradients_of,
     record,
@@ -21,8 +21,8 @@ from course.engine_parts import (
     sum_to,
     topological_order,
 )
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
-from course.plain import Seen
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 Graph = parts.Graph
 Uses = dict[str, list[str]]
@@ -199,7 +199,7 @@ def _leaves(**values: tk.Tensor) -> Graph:
     points=3,
     difficulty=2,
     minutes=6,
-    without=("course.engine_parts.record",),
+    without=("course.engine.parts.record",),
 )
 class RecordNode(Exercise):
     """Remember how it was made
@@ -446,7 +446,7 @@ def _made(graph: Uses | tuple[int, ...]) -> Uses:
     points=3,
     difficulty=4,
     minutes=8,
-    without=("course.engine_parts.topological_order",),
+    without=("course.engine.parts.topological_order",),
 )
 class DeepOrder(Exercise):
     """An order without recursion
@@ -640,7 +640,7 @@ def _one_for_both(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
     points=4,
     difficulty=3,
     minutes=8,
-    without=("course.engine_parts.gradients_of",),
+    without=("course.engine.parts.gradients_of",),
 )
 class FiveFormulas(Exercise):
     """Five operations
@@ -755,7 +755,7 @@ class FiveFormulas(Exercise):
 
 @no_type_check
 def _added_in_place(graph, order):
-    from course.engine_parts import contributions
+    from course.engine.parts import contributions
 
     gradients = {order[0]: tk.ones_like(graph[order[0]]["value"])}
     for name in order:
@@ -821,7 +821,7 @@ def _built(leaves: Graph, *steps: tuple[str, str]) -> tuple[Graph, list[str]]:
     points=3,
     difficulty=4,
     minutes=7,
-    without=("course.engine_parts.backward",),
+    without=("course.engine.parts.backward",),
 )
 class GradientsAdded(Exercise):
     """The gradient that was changed from afar
@@ -963,7 +963,7 @@ def _ones_left_out(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     points=2,
     difficulty=4,
     minutes=6,
-    without=("course.engine_parts.sum_to",),
+    without=("course.engine.parts.sum_to",),
 )
 class SumTo(Exercise):
     """One sum for all stretched dimensions
@@ -1049,7 +1049,7 @@ class SumTo(Exercise):
 
 @no_type_check
 def _recorded_stub(graph, name, upstream):
-    from course.engine_parts import apply, constant
+    from course.engine.parts import apply, constant
 
     operation, inputs = graph[name]["operation"], graph[name]["inputs"]
     if operation == "add":
@@ -1143,7 +1143,7 @@ def _product_turned(graph: Graph, name: str, upstream: str) -> list[str]:
     points=3,
     difficulty=4,
     minutes=6,
-    without=("course.engine_parts.recorded_gradients",),
+    without=("course.engine.parts.recorded_gradients",),
 )
 class RecordedGradients(Exercise):
     """Gradients that can be differentiated

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from course import exercise
-from course.errors import CourseError
-from course.grading import intake
-from course.grading.intake import Source
+from course.notebook import exercise, matching
+from course.notebook.matching import Source
+from course.shared.errors import CourseError
 
 MOST_NAMED = 5
 """Cells that differ which are named."""
 
 
-def points_in(notebook: Mapping[str, list[intake.Cell]]) -> dict[str, float]:
+def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
     """The graded cells of a notebook and their points, tasks that a person reads included."""
     found: dict[str, float] = {}
     for cell in notebook["cells"]:
-        name, marks = intake.grade_id(cell), cell["metadata"].get("nbgrader", {})
+        name, marks = matching.grade_id(cell), cell["metadata"].get("nbgrader", {})
         if name is not None and (marks.get("grade") or marks.get("task")):
             found[name] = float(marks.get("points", 0))
     return found
@@ -35,7 +34,7 @@ def check_notebooks(source: Source) -> None:
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
     released, solved = points_in(source.released), points_in(source.solved)
-    asked = {f"check-{intake.checked_exercise(it)}" for it in source.solved["cells"]}
+    asked = {f"check-{matching.checked_exercise(it)}" for it in source.solved["cells"]}
     called = {name: points for name, points in solved.items() if name in asked}
     defined = {
         f"check-{id}": float(it.points)

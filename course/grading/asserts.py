@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.errors import TimeLimit
-from course.grading import intake
-from course.grading.intake import Cell
 from course.grading.remote import Caller, TimeLimitThere, words_of
 from course.grading.session import Died
-from course.grading.wire import WireError
-from course.limited import limited
-from course.report import Report, Row
+from course.notebook import matching
+from course.notebook.limited import limited
+from course.notebook.matching import Cell
+from course.notebook.report import Report, Row
+from course.sandbox.wire import WireError
+from course.shared.errors import TimeLimit
 
 _OURS = {"np": np, "numpy": np, "tk": tk, "torch": tk, "tensorkit": tk}
 _MODULES = """
@@ -146,11 +146,11 @@ def _told_by(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
     helpers: dict[str, ast.stmt] = {}
     answers: set[str] = set()
     for cell in cells:
-        if cell["cell_type"] != "code" or intake.is_check(cell):
+        if cell["cell_type"] != "code" or matching.is_check(cell):
             continue
         with contextlib.suppress(SyntaxError, ValueError):
             for node in ast.parse(cell["source"]).body:
-                if intake.is_answer(cell):
+                if matching.is_answer(cell):
                     answers |= _outer(node)
                 elif isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
                     helpers |= dict.fromkeys(_outer(node), node)

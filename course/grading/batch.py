@@ -1,8 +1,7 @@
 """Many submissions: workers beside each other, one writer, no submission lost.
 
-A worker that ends is started again and its submission tried once more; one that ends two workers is
-set aside with no points and reported. Whatever was written when a run is broken off stays written:
-the next run takes up the results that lie there and grades the rest.
+Whatever was written when a run is broken off stays written: the next run takes up the results that
+lie there and grades the rest.
 """
 
 from __future__ import annotations
@@ -10,40 +9,31 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import select
-import socket
 import stat
-import subprocess
-import sys
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course import extras, files, paths
-from course.errors import CourseError
-from course.grading import agreement, intake, judge, sandbox, worker
-from course.grading.intake import Handed, Refused, Source
+from course.grading import agreement, intake, judge
+from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.sandbox import Limits
-from course.grading.session import NO_MEMORY, ended_for_memory
-from course.grading.wire import Closed, Message, Wire, WireError
+from course.grading.workers import Job, results
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
+from course.sandbox import profiles
+from course.sandbox.profiles import Limits
+from course.shared import extras, files, paths
+from course.shared.errors import CourseError
 
 if TYPE_CHECKING:
     from course.grading.writer import Writer
 
-TRIES = 2
-"""How often a submission may end its worker, or be ungraded because of the machine."""
 MOST_FAULTS = 3
 """Submissions in a row that the machine could not grade, after which no others are tried."""
 LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
-PATIENCE = 60.0
-"""Seconds that a worker may take beyond the time that a submission has."""
 
 Watch = Callable[[Result, int, int], None]
 """Told each result, how many there are by now, and how many there will be."""
@@ -73,10 +63,10 @@ def secret_of(root: Path) -> bytes:
 def profile_for(*, unsafe: bool = False) -> str:
     """The strongest sandbox of this machine; CourseError with the reasons if it has none."""
     if unsafe:
-        return sandbox.UNSAFE
-    found = sandbox.best()
+        return profiles.UNSAFE
+    found = profiles.best()
     if found is None:
-        reasons = [sandbox.why_not(it) for it in (sandbox.NAMESPACES, sandbox.LANDLOCK)]
+        reasons = [profiles.why_not(it) for it in (profiles.NAMESPACES, profiles.LANDLOCK)]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
             + "\n".join(f"- {it}" for it in reasons)
@@ -137,7 +127,7 @@ def left_out(root: Path, chapter: str) -> list[str]:
     return [f"{ascii(it.name)[:150]} is not graded: {why}." for it, why in found if why]
 
 
-def taken_in(name: str, folder: Path, source: Source) -> Handed | Result:
+def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
     """A submission's notebook, or the result that says why there is none."""
     try:
         return intake.read(folder, name, source.chapter)
@@ -145,98 +135,7 @@ def taken_in(name: str, folder: Path, source: Source) -> Handed | Result:
         sentence = str(refusal)
     except OSError as problem:
         sentence = f"The folder cannot be read ({problem.strerror})."
-    return judge.refused(source, Handed(name, source.chapter, b""), "", sentence)
-
-
-@dataclass
-class Job:
-    """A submission on its way."""
-
-    handed: Handed
-    seed: str
-    tries: int = 0
-
-
-def results(
-    source: Source,
-    jobs: Iterable[Job],
-    *,
-    workers: int,
-    profile: str,
-    limits: Limits | None = None,
-) -> Generator[Result]:
-    """The result of every job, in the order in which they are done.
-
-    A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
-    """
-    rest = iter(jobs)
-    waiting = deque(islice(rest, workers))
-    pool = [
-        Hand(number, source, profile, limits or Limits(), core=number)
-        for number in range(len(waiting))
-    ]
-    done: list[Result] = []
-    try:
-        for hand in pool:
-            hand.start()
-        while True:
-            for hand in pool:
-                if hand.job is None:
-                    waiting.extend(islice(rest, 0 if waiting else 1))
-                    if waiting:
-                        hand.take(waiting.popleft())
-            if not any(it.job for it in pool):
-                break
-            yield from done  # while they are written, the next ones are on their way
-            done = list(_finished(pool, waiting, source))
-        yield from done
-    finally:
-        for hand in pool:
-            hand.close()
-
-
-def one(hand: Hand, job: Job) -> Result:
-    """The result of one job, from a worker that is kept."""
-    waiting = deque([job])
-    while True:
-        if waiting:
-            hand.take(waiting.popleft())
-        for result in _finished([hand], waiting, hand.source):
-            return result
-
-
-def _finished(pool: Sequence[Hand], waiting: deque[Job], source: Source) -> Iterator[Result]:
-    busy = {it.descriptor: it for it in pool if it.job is not None}
-    poll = select.poll()
-    for descriptor in busy:
-        poll.register(descriptor, select.POLLIN)
-    ready = {descriptor for descriptor, _ in poll.poll(500)}
-    for descriptor, hand in busy.items():
-        if descriptor not in ready and not hand.is_late:
-            continue
-        job = hand.job
-        assert job is not None
-        try:
-            result = hand.finish()
-            if result is None:
-                continue
-            if result.status == "ungraded" and job.tries + 1 < TRIES:
-                job.tries += 1
-                waiting.append(job)
-            else:
-                yield result
-            continue
-        except (Closed, WireError, TimeoutError, ValueError):
-            hand.close()  # it ended, or does not end: another one is started
-        job.tries += 1
-        if job.tries < TRIES:
-            waiting.append(job)
-        elif ended_for_memory() > hand.ended_for_memory:
-            yield judge.ungraded(source, job.handed, job.seed, NO_MEMORY)
-        elif any(it.was_ready for it in pool):
-            yield set_aside(job, source)
-        else:  # it is not the submission's fault
-            raise CourseError("A worker does not start.")
+    return judge.refused(source, Submission(name, source.chapter, b""), "", sentence)
 
 
 class Ungraded(CourseError):
@@ -252,107 +151,6 @@ class Ungraded(CourseError):
             f"{'. '.join(reasons)}. They got no points and lost none. `course doctor --server` "
             "says what this machine lacks; then run the same command again."
         )
-
-
-def set_aside(job: Job, source: Source) -> Result:
-    """The result of a submission that ends whatever grades it."""
-    refused = judge.refused(source, job.handed, job.seed, "")
-    sentence = f"It ended the worker that graded it, {TRIES} times, and was set aside."
-    return replace(refused, status="set aside", sentence=sentence)
-
-
-@dataclass
-class Hand:
-    """One worker, as the batch sees it; its program is started when there is something to do."""
-
-    number: int
-    source: Source
-    profile: str
-    limits: Limits
-    core: int | None = None
-    """Which core is its own; None if it shares all of them."""
-    job: Job | None = None
-    was_ready: bool = False
-    """Whether it has ever started."""
-    ended_for_memory: int = 0
-    """Processes that the kernel had ended for lack of memory when it was given its job."""
-    _begins: Message | None = None
-    """What it is still to be told first."""
-    _wire: Wire | None = None
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-    _until: float = 0.0
-
-    @property
-    def descriptor(self) -> int:
-        """What becomes readable when the worker has something to say."""
-        assert self._wire is not None
-        return self._wire.descriptor
-
-    @property
-    def is_late(self) -> bool:
-        return time.monotonic() > self._until
-
-    def take(self, job: Job) -> None:
-        """Give this worker a submission; it is started if need be, and not waited for."""
-        handed = job.handed
-        message = {
-            "learner": handed.learner,
-            "chapter": handed.chapter,
-            "timestamp": handed.timestamp,
-            "repaired": list(handed.repaired),
-            "seed": job.seed,
-        }
-        self.job, self.ended_for_memory = job, ended_for_memory()
-        self._until = time.monotonic() + self.limits.seconds + PATIENCE
-        with contextlib.suppress(Closed, TimeoutError):  # then `finish` finds that it is gone
-            self.start()
-            assert self._wire is not None
-            if self._begins is not None:
-                self._until += PATIENCE
-                self._wire.send(self._begins, [self.source.to_json().encode()], until=self._until)
-                self._begins = None
-            self._wire.send(message, [handed.content], until=self._until)
-
-    def start(self) -> None:
-        """Start the program, unless it runs; it imports what it needs while others do the same."""
-        if self._wire is not None:
-            return
-        mine, its = socket.socketpair()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "course.grading.worker"], stdin=its.fileno()
-        )
-        its.close()
-        self._wire = Wire(mine.detach())
-        self._begins = worker.begin(self.number, self.profile, self.limits, self.core)
-
-    def finish(self) -> Result | None:
-        """The result, or None if what arrived is something else.
-
-        Raises Closed, WireError, TimeoutError or ValueError if the worker is of no use any more.
-        """
-        assert self._wire is not None
-        said, blocks = self._wire.receive(until=self._until)
-        if "problem" in said:
-            raise CourseError(str(said["problem"]))
-        if not blocks:
-            self.was_ready = True
-            return None
-        self.job = None
-        text, page = (it.tobytes().decode() for it in blocks)
-        return Result.from_json(text, timings=said, page=page)
-
-    def close(self) -> None:
-        """End the program; it is started again with the next job."""
-        self.job = None
-        if self._wire is not None:
-            os.close(self._wire.descriptor)
-            self._wire = None
-        if self._process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(2.0)  # it ends by itself, and removes its folders
-            self._process.kill()
-            self._process.wait()
-            self._process = None
 
 
 def grade(
@@ -379,13 +177,13 @@ def grade(
     Raises CourseError if there is no sandbox, nothing to grade, or no entry in the gradebook;
     Ungraded if this machine could not grade some of them, after all others are written.
     """
+    from course.authoring.release import nbgrader_config
     from course.grading.cluster import Cluster
     from course.grading.writer import Writer, stored  # nbgrader takes a second to import
-    from course.release import nbgrader_config
 
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
-    source = intake.source_of(root, chapter)
+    source = matching.source_of(root, chapter)
     agreement.check_notebooks(source)
     judge.check_definitions(source)
     found = submissions(root, chapter, learners)
@@ -410,11 +208,11 @@ def grade(
 
         def jobs() -> Iterator[Job]:
             for name, folder in found:
-                handed = taken_in(name, folder, source)
-                if isinstance(handed, Result):
-                    finish(handed)
+                submission = taken_in(name, folder, source)
+                if isinstance(submission, Result):
+                    finish(submission)
                     continue
-                job = Job(handed, judge.seed_of(secret, handed))
+                job = Job(submission, judge.seed_of(secret, submission))
                 earlier = None if force else stored(root, name, chapter)
                 is_known = earlier and is_of(earlier, job, source, profile)
                 if earlier and is_known and writer.is_applied(earlier):
@@ -481,9 +279,9 @@ def _told(what: str) -> Iterator[None]:
 def is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
     """Whether a result is what grading this submission again would give."""
     return (
-        result.submission == job.handed.digest
+        result.submission == job.submission.digest
         and result.source == source.digest
-        and result.timestamp == job.handed.timestamp
+        and result.timestamp == job.submission.timestamp
         and result.seed == job.seed
         and result.status != "set aside"
         and (result.profile == profile or result.status == "refused")

@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from course.errors import TimeLimit
-from course.limited import limited
+from course.notebook.limited import limited
+from course.shared.errors import TimeLimit
 
 Output = dict[str, Any]
 

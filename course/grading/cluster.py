@@ -13,13 +13,14 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from course import extras
-from course.errors import CourseError
-from course.grading import batch, sandbox
-from course.grading.batch import Hand, Job
-from course.grading.intake import Source
+from course.grading import workers
 from course.grading.result import Result
-from course.grading.sandbox import Limits
+from course.grading.workers import Job, Worker
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.sandbox.profiles import Limits
+from course.shared import extras
+from course.shared.errors import CourseError
 
 AHEAD = 2
 """How many submissions each thread of the workers has beside the one that it grades."""
@@ -45,12 +46,12 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        ours = sandbox.versions()
+        ours = profiles.versions()
         for name, (versions, _) in found.items():
             if versions != ours:
                 self.close()
                 raise CourseError(f"{name} has {versions}, this machine {ours}: install the same.")
-        self.profile = sandbox.UNSAFE if unsafe else _common([has for _, has in found.values()])
+        self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
 
     def __enter__(self) -> Cluster:
         return self
@@ -68,7 +69,7 @@ class Cluster:
         """The result of every job, in the order in which they are done.
 
         No more is sent than the workers can take soon. One that dies is replaced by another; a
-        submission that ended `batch.TRIES` of them is set aside.
+        submission that ended `workers.TRIES` of them is set aside.
         """
         from distributed import KilledWorker, as_completed
 
@@ -104,21 +105,21 @@ class Cluster:
                 text, timings, page = future.result()
                 yield Result.from_json(text, timings=timings, page=page)
             except KilledWorker:
-                yield batch.set_aside(job, source)
+                yield workers.set_aside(job, source)
             except Exception as problem:
                 # what was scattered went with the last worker that had it, or a worker cannot start
                 job.tries += 1
-                if job.tries >= batch.TRIES:
+                if job.tries >= workers.TRIES:
                     raise CourseError(f"The cluster does not grade: {problem}") from None
                 chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
                 done.add(send(job))
             fill()
 
 
-def _common(profiles: list[list[str]]) -> str:
+def _common(offered: list[list[str]]) -> str:
     """The strongest sandbox that all workers have, so that all results name the same."""
-    for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
-        if all(profile in has for has in profiles):
+    for profile in (profiles.NAMESPACES, profiles.LANDLOCK):
+        if all(profile in has for has in offered):
             return profile
     raise CourseError(
         "A worker of this cluster has no sandbox: run `course doctor --server` on each."
@@ -130,8 +131,8 @@ def _common(profiles: list[list[str]]) -> str:
 
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, and the sandboxes that work on it."""
-    safe = (sandbox.NAMESPACES, sandbox.LANDLOCK)
-    return sandbox.versions(), [it for it in safe if sandbox.why_not(it) is None]
+    safe = (profiles.NAMESPACES, profiles.LANDLOCK)
+    return profiles.versions(), [it for it in safe if profiles.why_not(it) is None]
 
 
 def _graded(
@@ -140,9 +141,12 @@ def _graded(
     """One result, from a checker that stays for this thread's next submission."""
     wanted = (digest, profile, limits)
     if getattr(_own, "wanted", None) != wanted:
-        if hasattr(_own, "hand"):
-            _own.hand.close()
+        if hasattr(_own, "worker"):
+            _own.worker.close()
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.hand, _own.wanted = Hand(number, Source.from_json(chapter), profile, limits), wanted
-    result = batch.one(_own.hand, job)
+        _own.worker, _own.wanted = (
+            Worker(number, Source.from_json(chapter), profile, limits),
+            wanted,
+        )
+    result = workers.one(_own.worker, job)
     return result.to_json(), dict(result.timings), result.page

@@ -21,9 +21,10 @@ from nbconvert.preprocessors import Preprocessor
 from traitlets import Bool
 from traitlets.config import Config
 
-from course import exercise, extras
-from course.errors import TimeLimit
-from course.limited import limited
+from course.notebook import exercise
+from course.notebook.limited import limited
+from course.shared import extras
+from course.shared.errors import TimeLimit
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _FORMGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader")

@@ -27,7 +27,7 @@ from sqlalchemy import bindparam, func, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
-from course.errors import CourseError
+from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
     it.__table__ for it in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)

@@ -16,20 +16,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from course import answer, exercise, history
-from course.check import RunCase, nothing_to_check, with_note
-from course.check import judge as check_with
-from course.errors import CourseError
-from course.exercise import Case, Exercise
-from course.grading import asserts, intake
-from course.grading.intake import Cell, Handed, Refused, Source
+from course.grading import asserts
+from course.grading.intake import Submission
 from course.grading.remote import Caller, run_case
 from course.grading.result import Graded, Result
-from course.grading.sandbox import versions
 from course.grading.session import Died, MachineFault, Session, Warm
-from course.grading.wire import Message, WireError
-from course.report import Report
-from course.runner import Budget, Outcome
+from course.notebook import answer, exercise, history, matching
+from course.notebook.check import RunCase, nothing_to_check, with_note
+from course.notebook.check import judge as check_with
+from course.notebook.exercise import Case, Exercise
+from course.notebook.matching import Cell, Refused, Source
+from course.notebook.report import Report
+from course.notebook.runner import Budget, Outcome
+from course.sandbox.profiles import versions
+from course.sandbox.wire import Message, WireError
+from course.shared.errors import CourseError
 
 MOST_RESTARTS = 3
 MOST_SHOWN = 16 << 20
@@ -43,34 +44,34 @@ MOST_ASKED = 1 << 20
 """Characters of the cells in one request, unless it is one cell."""
 
 
-def seed_of(secret: bytes, handed: Handed) -> str:
+def seed_of(secret: bytes, submission: Submission) -> str:
     """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
-    text = "\n".join([handed.learner, handed.chapter, handed.digest])
+    text = "\n".join([submission.learner, submission.chapter, submission.digest])
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
-def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
+def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
     """The result of one submission; never raises for what a learner handed in.
 
     Where this machine is to blame that it cannot be graded its status is "ungraded".
     """
     begun = time.perf_counter()
     try:
-        repaired = intake.repair(handed.content, source)
+        repaired = matching.repair(submission.content, source)
     except Refused as refusal:
-        return replace(refused(source, handed, seed, str(refusal)), profile=warm.profile)
+        return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
     read = time.perf_counter()
     play = Play(warm, source, repaired.cells, seed)
     try:
         play.run()
     except (MachineFault, OSError) as fault:
         warm.stop()  # what is wrong with it may be gone when it is started again
-        return ungraded(source, handed, seed, str(fault))
+        return ungraded(source, submission, seed, str(fault))
     return Result(
-        **_common(source, handed, seed),
+        **_common(source, submission, seed),
         profile=warm.profile,
         exercises=tuple(play.graded),
-        repaired=(*handed.repaired, *repaired.notes),
+        repaired=(*submission.repaired, *repaired.notes),
         troubles=tuple(play.troubles),
         notebook={
             "cells": play.cells,
@@ -88,29 +89,29 @@ def grade(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
     )
 
 
-def ungraded(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+def ungraded(source: Source, submission: Submission, seed: str, sentence: str) -> Result:
     """The result where this machine is to blame: it gives no points and takes none."""
-    return Result(**_common(source, handed, seed), status="ungraded", sentence=sentence)
+    return Result(**_common(source, submission, seed), status="ungraded", sentence=sentence)
 
 
-def refused(source: Source, handed: Handed, seed: str, sentence: str) -> Result:
+def refused(source: Source, submission: Submission, seed: str, sentence: str) -> Result:
     """The result of a submission that is not graded: no points, and why."""
     return Result(
-        **_common(source, handed, seed),
+        **_common(source, submission, seed),
         status="refused",
         sentence=sentence,
-        repaired=handed.repaired,
+        repaired=submission.repaired,
         exercises=tuple(_ungraded(source)),
     )
 
 
-def _common(source: Source, handed: Handed, seed: str) -> dict[str, Any]:
+def _common(source: Source, submission: Submission, seed: str) -> dict[str, Any]:
     return {
-        "learner": handed.learner,
-        "chapter": handed.chapter,
-        "submission": handed.digest,
+        "learner": submission.learner,
+        "chapter": submission.chapter,
+        "submission": submission.digest,
         "source": source.digest,
-        "timestamp": handed.timestamp,
+        "timestamp": submission.timestamp,
         "seed": seed,
         "versions": versions(),
     }
@@ -121,12 +122,12 @@ def _ungraded(source: Source) -> list[Graded]:
     known = exercise.load(source.chapter)
     found = []
     for cell in source.released["cells"]:
-        if intake.is_check(cell):
+        if matching.is_check(cell):
             it = _exercise_of(cell, known)
-            title = it.title if it else str(intake.grade_id(cell))
-            id = it.id if it else str(intake.grade_id(cell))
+            title = it.title if it else str(matching.grade_id(cell))
+            id = it.id if it else str(matching.grade_id(cell))
             report = Report(id, title, "missing", _points(cell), message="Nothing was graded.")
-            found.append(Graded(str(intake.grade_id(cell)), report))
+            found.append(Graded(str(matching.grade_id(cell)), report))
     return found
 
 
@@ -153,7 +154,7 @@ class Play:
         try:
             waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
-                if intake.is_check(cell):
+                if matching.is_check(cell):
                     self._run_cells(waiting)
                     waiting.clear()
                     self._check(position, cell)
@@ -295,7 +296,7 @@ class Play:
     def _trouble(self, cell: Cell, sentence: str) -> None:
         # a terminal and Formgrader show it, and what a learner's code said may be in it
         plain = "".join(it if it.isprintable() else " " for it in sentence)
-        self._tell(f"{intake.named(cell)}: {' '.join(plain.split())}")
+        self._tell(f"{matching.named(cell)}: {' '.join(plain.split())}")
 
     def _tell(self, text: str) -> None:
         if len(self.troubles) < MOST_TOLD and text not in self.troubles:
@@ -308,7 +309,7 @@ class Play:
         self._trouble(cell, sentence)
         if cell["cell_type"] == "code":
             error = {"output_type": "error", "ename": "Ended", "evalue": sentence, "traceback": []}
-            cell["outputs"] = [] if intake.is_check(cell) else [error]
+            cell["outputs"] = [] if matching.is_check(cell) else [error]
 
     def _again(self, position: int) -> None:
         """A new session with everything up to `position` but what is dead; outputs are known."""
@@ -326,7 +327,7 @@ class Play:
     def _runs_again(self, cell: Cell) -> bool:
         return (
             cell["cell_type"] == "code"
-            and not intake.is_check(cell)
+            and not matching.is_check(cell)
             and not self._is_unchanged_show(cell)
         )
 
@@ -353,7 +354,7 @@ class Play:
     def _check(self, position: int, cell: Cell) -> None:
         begun = time.perf_counter()
         cell["outputs"] = []
-        name = str(intake.grade_id(cell))
+        name = str(matching.grade_id(cell))
         it = _exercise_of(cell, self._exercises)
         known = it.id if it else name
         report: Report | None = None
@@ -424,7 +425,7 @@ class Play:
     def _alone(self, position: int) -> Session | None:
         """A session with the setup and the answer cell of the check at `position` only."""
         code = [it for it in self.cells[:position] if self._runs_again(it)]
-        answers = [n for n, it in enumerate(code) if intake.is_answer(it)]
+        answers = [n for n, it in enumerate(code) if matching.is_answer(it)]
         setup = code[: answers[0]] if answers else code
         own = code[answers[-1] :] if answers else []
         return self._replayed([it for it in [*setup, *own] if it["id"] not in self._dead])
@@ -485,7 +486,7 @@ def _worth(report: Report) -> tuple[float, int]:
 
 def _exercise_of(cell: Cell, known: dict[str, Exercise]) -> Exercise | None:
     """The exercise that a check cell is about."""
-    id = intake.checked_exercise(cell)
+    id = matching.checked_exercise(cell)
     return None if id is None else known.get(id)
 
 
@@ -534,7 +535,7 @@ def check_definitions(source: Source) -> None:
             f"learner's process, where they can be forged; a tenth may be."
         )
     for cell in source.released["cells"]:
-        if intake.is_check(cell) and _exercise_of(cell, known) is None:
+        if matching.is_check(cell) and _exercise_of(cell, known) is None:
             _check_asserts(cell, source)
 
 
@@ -544,5 +545,5 @@ def _check_asserts(cell: Cell, source: Source) -> None:
         asserts.read(solved.get(cell["id"], cell)["source"], source.solved["cells"])
     except asserts.Broken as problem:
         raise CourseError(
-            f"The check {intake.grade_id(cell)} of {source.chapter} cannot be graded: {problem}."
+            f"The check {matching.grade_id(cell)} of {source.chapter} cannot be graded: {problem}."
         ) from None

@@ -26,16 +26,18 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course import extras, files, paths
-from course.errors import CourseError
-from course.grading import agreement, batch, intake, judge
-from course.grading.batch import Hand, Job
+from course.grading import agreement, batch, intake, judge, workers
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Handed, Refused, Source
+from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import remove
+from course.grading.workers import Job, Worker
 from course.grading.writer import autograded, result_file, stored
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
+from course.sandbox.profiles import Limits
+from course.shared import extras, files, paths
+from course.shared.errors import CourseError
 
 _log = logging.getLogger("nbgrader")
 SECRET = "submission_secret.txt"
@@ -95,34 +97,34 @@ class Judged(NbGraderPreprocessor):
 def _result(root: Path, learner: str, chapter: str) -> Result:
     source = _source(chapter)
     folder = root / "course" / "submitted" / learner / chapter
-    handed = batch.taken_in(learner, folder, source)
-    result = handed if isinstance(handed, Result) else _graded(root, source, handed)
+    submission = batch.taken_in(learner, folder, source)
+    result = submission if isinstance(submission, Result) else _graded(root, source, submission)
     files.write(result_file(root, learner, chapter), result.to_json())
     return result
 
 
-def _graded(root: Path, source: Source, handed: Handed) -> Result:
+def _graded(root: Path, source: Source, submission: Submission) -> Result:
     """The result of one submission, from a worker that stays for the next one."""
-    job = Job(handed, judge.seed_of(batch.secret_of(root), handed))
+    job = Job(submission, judge.seed_of(batch.secret_of(root), submission))
     profile = batch.profile_for()
-    earlier = stored(root, handed.learner, handed.chapter)
+    earlier = stored(root, submission.learner, submission.chapter)
     if earlier is not None and batch.is_of(earlier, job, source, profile):
         return earlier
-    result = batch.one(_hand(source.chapter, source.digest, profile), job)
+    result = workers.one(_worker(source.chapter, source.digest, profile), job)
     if result.status == "ungraded":  # nbgrader enters no grade for it
         raise batch.Ungraded([], [result], 0)
     return result
 
 
 @cache
-def _hand(chapter: str, digest: str, profile: str) -> Hand:
-    hand = Hand(0, _source(chapter), profile, Limits())
-    atexit.register(hand.close)
-    return hand
+def _worker(chapter: str, digest: str, profile: str) -> Worker:
+    worker = Worker(0, _source(chapter), profile, Limits())
+    atexit.register(worker.close)
+    return worker
 
 
 def _source(chapter: str) -> Source:
-    return intake.source_of(paths.course_root(), chapter)
+    return matching.source_of(paths.course_root(), chapter)
 
 
 def before(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -249,11 +251,11 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         super().copy_files()
         for page in pages:
             secret = (page.parent / SECRET).read_text(encoding="ascii")
-            handed = page.parents[3] / "submitted" / page.parts[-3] / chapter
+            submitted = page.parents[3] / "submitted" / page.parts[-3] / chapter
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"
             )
-            for other in sorted(handed.glob("*.ipynb"))[: intake.MOST_NAMED]:
+            for other in sorted(submitted.glob("*.ipynb"))[: intake.MOST_NAMED]:
                 if other.stem != chapter and released.is_file():
                     name = notebook_hash(secret=secret, notebook_id=other.stem)
                     shutil.copy(released, released.with_name(f"{name}.html"))

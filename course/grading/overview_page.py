@@ -7,7 +7,7 @@ from html import escape
 
 from course.grading.overview import FAILED, NOT_STARTED, PARTLY, PASSED, Asked, Overview
 from course.grading.similar import Pair
-from course.report import prose
+from course.notebook.report import prose
 
 FEW, MANY = 5, 40
 """Rows of a table inside an exercise; rows of a table of learners. The CSV files hold all."""
@@ -194,7 +194,7 @@ def _absent(overview: Overview, name: Name) -> str:
         return ""
     shown = ", ".join(escape(name(it)) for it in overview.absent[:MANY])
     left = len(overview.absent) - MANY
-    return f"<p>Handed nothing in: {shown}{f' and {left} more' if left > 0 else ''}.</p>"
+    return f"<p>Submission nothing in: {shown}{f' and {left} more' if left > 0 else ''}.</p>"
 
 
 def _troubles(overview: Overview, name: Name) -> list[str]:

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course import compare
-from course.errors import TimeLimit
-from course.exercise import Case, Exercise
 from course.grading.session import Died, Session
-from course.grading.values import Decoder, Encoder, bytes_of
-from course.grading.wire import Message, WireError
-from course.limited import limited
-from course.plain import Opaque, plain
-from course.quiet import NotAllowed
-from course.runner import Budget, Outcome, changed
+from course.notebook import compare
+from course.notebook.exercise import Case, Exercise
+from course.notebook.limited import limited
+from course.notebook.plain import Opaque, plain
+from course.notebook.quiet import NotAllowed
+from course.notebook.runner import Budget, Outcome, changed
+from course.sandbox.values import Decoder, Encoder, bytes_of
+from course.sandbox.wire import Message, WireError
+from course.shared.errors import TimeLimit
 from tensorkit import errors as tk_errors
 from tensorkit.cuda import note, unrecorded
 

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from course.report import Report, Row
+from course.notebook.report import Report, Row
 
 FORMAT = 1
 

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from course import paths
-from course.errors import CourseError
-from course.grading import landlock, sandbox
-from course.grading.sandbox import Limits
 from course.grading.session import MachineFault, Warm
-from course.settings import settings
+from course.sandbox import landlock, profiles
+from course.sandbox.profiles import Limits
+from course.shared import paths
+from course.shared.errors import CourseError
+from course.shared.settings import settings
 
 _ASK = {
     "user.max_user_namespaces": ("0", "sysctl user.max_user_namespaces=15000"),
@@ -33,14 +33,14 @@ def examine(root: Path | None = None) -> Iterator[str]:
     """A sentence for each thing that grading needs, the sandboxes first."""
     yield f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
     works, refused = [], []
-    for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
-        reason = sandbox.why_not(profile)
+    for profile in (profiles.NAMESPACES, profiles.LANDLOCK):
+        reason = profiles.why_not(profile)
         does_work, sentence = (False, reason) if reason is not None else _tried(profile)
         refused += [profile] if reason is not None else []
         yield f"{profile}: {sentence}"
         works += [profile] if does_work else []
     yield _best(works)
-    if sandbox.NAMESPACES in refused:
+    if profiles.NAMESPACES in refused:
         yield from _asked_for()
     if works and not landlock.version():
         yield "Landlock is not switched on: add it to `lsm=` on the kernel's command line."
@@ -52,8 +52,8 @@ def examine(root: Path | None = None) -> Iterator[str]:
 
 
 def _best(works: list[str]) -> str:
-    if sandbox.NAMESPACES in works:
-        return f"Grading uses {sandbox.NAMESPACES}, the stronger one."
+    if profiles.NAMESPACES in works:
+        return f"Grading uses {profiles.NAMESPACES}, the stronger one."
     if works:
         return f"Grading uses {works[0]}; docs/grading.md says what it does not promise."
     return "Nothing is graded on this machine, until one of these works."

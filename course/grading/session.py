@@ -29,32 +29,29 @@ from typing import Any
 import numpy as np
 
 import tensorkit
-from course.errors import CourseError
-from course.grading import sandbox
-from course.grading.wire import Closed, Message, Wire, WireError
+from course.sandbox import profiles
+from course.sandbox.wire import Closed, Message, Wire, WireError
+from course.shared.errors import CourseError
 
 COURSE_FILES = (
-    "errors.py",
-    "plain.py",
-    "limited.py",
-    "quiet.py",
-    "state.py",
-    "history.py",
-    "tracebacks.py",
-    "engine_parts.py",  # chapter 10: what its learners' functions call
-)
-GRADING_FILES = (
-    "__init__.py",
-    "linux.py",
-    "seccomp.py",
-    "landlock.py",
-    "namespaces.py",
-    "sandbox.py",
-    "wire.py",
-    "values.py",
-    "shell.py",
-    "learner.py",
-    "warm.py",
+    "shared/errors.py",
+    "notebook/plain.py",
+    "notebook/limited.py",
+    "notebook/quiet.py",
+    "notebook/state.py",
+    "notebook/history.py",
+    "notebook/tracebacks.py",
+    "engine/parts.py",  # chapter 10: what its learners' functions call
+    "sandbox/linux.py",
+    "sandbox/seccomp.py",
+    "sandbox/landlock.py",
+    "sandbox/namespaces.py",
+    "sandbox/profiles.py",
+    "sandbox/wire.py",
+    "sandbox/values.py",
+    "sandbox/shell.py",
+    "sandbox/learner.py",
+    "sandbox/warm.py",
 )
 """What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
 
@@ -86,9 +83,9 @@ class Warm:
     """
 
     def __init__(
-        self, profile: str, limits: sandbox.Limits | None = None, *, number: int = 0
+        self, profile: str, limits: profiles.Limits | None = None, *, number: int = 0
     ) -> None:
-        self.profile, self.limits = profile, limits or sandbox.Limits()
+        self.profile, self.limits = profile, limits or profiles.Limits()
         _sweep()
         self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
@@ -119,7 +116,7 @@ class Warm:
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         begin = (
             f"import sys; sys.path.insert(0, {str(stage)!r}); "
-            "from course.grading.warm import main; main()"
+            "from course.sandbox.warm import main; main()"
         )
         with (self.folder / "warm.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -162,7 +159,7 @@ class Warm:
                 self.start()
             mine, its = socket.socketpair()
             home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
-            if os.getuid() == 0 and self.profile == sandbox.LANDLOCK:
+            if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
                 os.chown(home, FIRST_UID + self._number, -1)
             try:
                 socket.send_fds(self._control, [home.encode()], [its.fileno()])
@@ -272,7 +269,7 @@ class Session:
         self.warm, self.pid, self.home = warm, pid, home
         self.deadline = float("inf")
         """When the submission's time is up, by the monotonic clock."""
-        has_no_size = warm.profile != sandbox.NAMESPACES
+        has_no_size = warm.profile != profiles.NAMESPACES
         self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
         self._asked = int.from_bytes(os.urandom(6), "big")
         self._ended_for_memory = ended_for_memory()
@@ -283,7 +280,7 @@ class Session:
         said: Message = {}
         with contextlib.suppress(Closed, WireError, TimeoutError):
             said, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
-        wrong = said.get("problem") or sandbox.refused_hello(
+        wrong = said.get("problem") or profiles.refused_hello(
             said, self.warm.profile, self.warm.limits
         )
         if wrong is not None:
@@ -340,7 +337,7 @@ class Session:
         except (Closed, WireError):
             is_gone = self.warm.is_gone
             status = self.end()
-            if is_gone and self.warm.profile != sandbox.UNSAFE:  # there learners can do that
+            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can do that
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
@@ -439,14 +436,12 @@ def _why(problem: OSError) -> str:
 
 def _lay_out(stage: Path) -> None:
     """The packages `tensorkit` and `course` as they exist in the sandbox."""
-    here = Path(__file__).parent
-    (stage / "course" / "grading").mkdir(parents=True)
+    course = Path(__file__).parents[1]
     shutil.copytree(Path(tensorkit.__path__[0]), stage / "tensorkit")
-    shutil.copy2(here / "sandboxed.py", stage / "course" / "__init__.py")
     for name in COURSE_FILES:
-        shutil.copy2(here.parent / name, stage / "course" / name)
-    for name in GRADING_FILES:
-        shutil.copy2(here / name, stage / "course" / "grading" / name)
+        (stage / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(course / name, stage / "course" / name)
+    shutil.copy2(course / "sandbox" / "sandboxed.py", stage / "course" / "__init__.py")
     for path in (stage, *stage.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

@@ -27,7 +27,7 @@ from itertools import combinations
 from pathlib import Path
 
 import tensorkit
-from course.exercise import Exercise
+from course.notebook.exercise import Exercise
 
 LENGTH = 6
 COMMON, CROWD = 0.1, 50

@@ -17,13 +17,14 @@ import signal
 import sys
 from dataclasses import asdict
 
-from course.errors import CourseError
 from course.grading import judge, writer
-from course.grading.intake import Handed, Source
+from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import Warm
-from course.grading.wire import Closed, Wire
+from course.notebook.matching import Source
+from course.sandbox.profiles import Limits
+from course.sandbox.wire import Closed, Wire
+from course.shared.errors import CourseError
 
 MEMORY = 600 << 20
 """Bytes of this process: of what was imported, and of what reading one submission takes."""
@@ -48,8 +49,8 @@ def main() -> None:
                 message, (content,) = wire.receive()
                 message["repaired"] = tuple(message["repaired"])
                 seed = message.pop("seed")
-                handed = Handed(content=content.tobytes(), **message)
-                result = _graded(warm, source, handed, seed)
+                submission = Submission(content=content.tobytes(), **message)
+                result = _graded(warm, source, submission, seed)
                 texts = result.to_json(), writer.autograded(result, source)
                 wire.send(dict(result.timings), [it.encode() for it in texts])
     except Closed:
@@ -59,14 +60,14 @@ def main() -> None:
         sys.exit(1)
 
 
-def _graded(warm: Warm, source: Source, handed: Handed, seed: str) -> Result:
+def _graded(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
     """The result of one submission, within the memory that one has."""
     try:
-        return judge.grade(warm, source, handed, seed)
+        return judge.grade(warm, source, submission, seed)
     except MemoryError:
         warm.stop()  # it may stand within a message
         sentence = "Reading it takes more memory than a submission has."
-        return judge.refused(source, handed, seed, sentence)
+        return judge.refused(source, submission, seed, sentence)
 
 
 def _stay(core: int) -> None:

@@ -25,11 +25,12 @@ from typing import Any
 
 from traitlets.config import Config
 
-from course import files
-from course.errors import CourseError
 from course.grading import agreement, clean, intake
-from course.grading.intake import Cell, Source
 from course.grading.result import Graded, Result
+from course.notebook import matching
+from course.notebook.matching import Cell, Source
+from course.shared import files
+from course.shared.errors import CourseError
 
 
 def graded_folder(root: Path) -> Path:
@@ -143,7 +144,7 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {intake.grade_id(it): it for it in result.notebook.get("cells", [])}
+        cells = {matching.grade_id(it): it for it in result.notebook.get("cells", [])}
         graded = {it.cell: it.report.score for it in result.exercises}
         entries = self._entries
         names = {*entries.points, *entries.commented}
@@ -225,7 +226,7 @@ def _outputs(
     graded: Mapping[str, Graded],
     room: clean.Room,
 ) -> list[clean.Output]:
-    found = graded.get(str(intake.grade_id(cell)))
+    found = graded.get(str(matching.grade_id(cell)))
     if found is not None:
         data = {"text/plain": repr(found.report), "text/html": found.report.html()}
         return [

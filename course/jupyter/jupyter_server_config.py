@@ -7,8 +7,8 @@ what lies below the server's root; and nothing asks the network for news, update
 import contextlib
 import logging
 
-from course import paths
-from course.errors import CourseError
+from course.shared import paths
+from course.shared.errors import CourseError
 
 c = get_config()  # noqa: F821  # traitlets puts it into this file's namespace
 

@@ -9,9 +9,9 @@ import importlib.util
 import logging
 import warnings
 
-from course import paths
-from course.errors import CourseError
-from course.settings import settings
+from course.shared import paths
+from course.shared.errors import CourseError
+from course.shared.settings import settings
 
 c = get_config()  # noqa: F821  # traitlets puts it into this file's namespace
 
@@ -25,11 +25,11 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.IncludeHeaderFooter",
     "nbgrader.preprocessors.InstantiateTests",
     "nbgrader.preprocessors.LockCells",
-    "course.release.ReleaseStubs",
+    "course.authoring.release.ReleaseStubs",
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
-    "course.release.TakeInCells",  # its place is nbgrader's SaveCells'
+    "course.authoring.release.TakeInCells",  # its place is nbgrader's SaveCells'
     "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",
@@ -38,7 +38,7 @@ c.GenerateAssignment.preprocessors = [
 
 # learners' code runs in a sandbox and is judged apart from it, also where a button is pressed;
 # a learner's own installation has nothing to grade with
-if importlib.util.find_spec("course.grading.nbgrader_way") is not None:
+if importlib.util.find_spec("course.grading") is not None:
     c.Autograde.sanitize_preprocessors = ["course.grading.nbgrader_way.Intake"]
     c.Autograde.autograde_preprocessors = [
         "course.grading.nbgrader_way.Judged",

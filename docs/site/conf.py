@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import reference
 
 import tensorkit
-from course.settings import settings
+from course.shared.settings import settings
 
 project = "tensorkit"
 author = "the authors of tensorkit"

@@ -21,8 +21,9 @@ from typing import Any
 
 import reference
 
-from course import hosted, paths
-from course.settings import settings
+from course.authoring import hosted
+from course.shared import paths
+from course.shared.settings import settings
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

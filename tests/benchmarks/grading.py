@@ -31,8 +31,9 @@ from typing import Any
 import synthetic
 from traitlets.config import Config
 
-from course.grading import batch, linux
-from course.grading.sandbox import Limits
+from course.grading import batch
+from course.sandbox import linux
+from course.sandbox.profiles import Limits
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "grading.md"

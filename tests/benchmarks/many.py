@@ -35,11 +35,11 @@ import numpy as np
 from traitlets.config import Config
 
 import tensorkit as tk
-from course import exercise
-from course.check import judge as check_here
 from course.grading import batch
 from course.grading.result import Result
 from course.grading.writer import result_file, stored
+from course.notebook import exercise
+from course.notebook.check import judge as check_here
 
 CHAPTER = grading.CHAPTER
 

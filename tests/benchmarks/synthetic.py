@@ -12,10 +12,10 @@ from typing import Any
 
 from traitlets.config import Config
 
-from course import exercise
-from course.demo_learners import _as_typed
-from course.exercise import Exercise
-from course.release import nbgrader_config
+from course.authoring.release import nbgrader_config
+from course.cli.demo_learners import _as_typed
+from course.notebook import exercise
+from course.notebook.exercise import Exercise
 
 ROOT = Path(__file__).parents[2]
 LOOP = "while True: pass"
@@ -40,7 +40,7 @@ def school(folder: Path, chapter: str, *, db_url: str | None = None) -> Config:
 
 
 def submit(folder: Path, chapter: str, count: int, *, troubled: int = 0, seed: int = 0) -> None:
-    """Hand in `count` notebooks, the last `troubled` of them with a loop, a crash or a flood."""
+    """Worker in `count` notebooks, the last `troubled` of them with a loop, a crash or a flood."""
     released = json.loads((folder / "notebooks" / chapter / f"{chapter}.ipynb").read_text())
     exercises = exercise.load(chapter)
     for number in range(count):

@@ -21,10 +21,11 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from course import paths
-from course.demo import first_for_a_class
-from course.grading import intake, sandbox
+from course.cli.demo import first_for_a_class
 from course.grading.writer import stored
+from course.notebook import matching
+from course.sandbox import profiles
+from course.shared import paths
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs Playwright: pip install playwright"
@@ -77,7 +78,7 @@ class Opened:
 @pytest.fixture(scope="module")
 def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with a hostile submission, graded, with its feedback."""
-    if sandbox.best() is None:
+    if profiles.best() is None:
         pytest.skip("this machine has no sandbox")
     root = tmp_path_factory.mktemp("school")
     for folder in ("notebooks", "solutions"):
@@ -93,7 +94,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _hostile() -> dict[str, object]:
-    notebook = deepcopy(intake.source_of(ROOT, CHAPTER).released)
+    notebook = deepcopy(matching.source_of(ROOT, CHAPTER).released)
     own = [
         *({"cell_type": "markdown", "source": tag} for tag in TAGS),
         *({"cell_type": "raw", "source": tag} for tag in TAGS[:2]),
@@ -217,7 +218,7 @@ def test_formgraders_button_goes_the_same_way(
     server: str, school: Path, browser: playwright.Browser
 ) -> None:
     """Its autograde button, pressed: the points and the sandbox of `course grade`."""
-    notebook = deepcopy(intake.source_of(ROOT, CHAPTER).solved)
+    notebook = deepcopy(matching.source_of(ROOT, CHAPTER).solved)
     folder = school / "course" / "submitted" / "ada" / CHAPTER
     folder.mkdir(parents=True)
     (folder / f"{CHAPTER}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
@@ -231,7 +232,7 @@ def test_formgraders_button_goes_the_same_way(
         assert entry.score == entry.max_score > 0
     result = stored(school, "ada", CHAPTER)
     assert result is not None
-    assert result.profile == sandbox.best()
+    assert result.profile == profiles.best()
     assert result.score == result.possible
     written = school / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
     outputs = [it.get("outputs") for it in json.loads(written.read_text())["cells"]]

@@ -21,12 +21,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from course import exercise, paths
-from course.check import judge
-from course.demo import first_for_a_class
-from course.demo_learners import mistaken_in
-from course.exercise import Exercise, Prediction
-from course.settings import settings
+from course.cli.demo import first_for_a_class
+from course.cli.demo_learners import mistaken_in
+from course.notebook import exercise
+from course.notebook.check import judge
+from course.notebook.exercise import Exercise, Prediction
+from course.shared import paths
+from course.shared.settings import settings
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs Playwright: pip install playwright"

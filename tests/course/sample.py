@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import tensorkit as tk
-from course.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 
 
 def strides_of(shape):  # type: ignore[no-untyped-def]  # as it stands in a learner's cell

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import tiny
 
-from course import paths, release
+from course.authoring import release
+from course.shared import paths
 
 ENVIRONMENT = Path(sysconfig.get_path("data"))
 INSTALLED = {
@@ -139,14 +140,14 @@ def test_a_kernel_does_not_warn_of_its_own_machine(
 
 
 def test_older_texts_are_not_submitted() -> None:
-    from course.learner import OLDER
-    from course.release import nbgrader_config
+    from course.authoring.release import nbgrader_config
+    from course.cli.copies import OLDER
 
     assert OLDER in nbgrader_config().CourseDirectory.ignore
 
 
 def test_folders_are_those_that_the_commands_use(course: Path) -> None:
-    from course.release import nbgrader_config
+    from course.authoring.release import nbgrader_config
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_ROOT", str(course))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from course import cli
+from course.cli import commands
 
 DOCS = Path(__file__).parents[2] / "docs"
 TESTS = Path(__file__).parent
@@ -22,9 +22,11 @@ TESTS = Path(__file__).parent
 def test_every_course_command_exists_with_its_options(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for verb, options in set(re.findall(r"\bcourse ([a-z]+)((?: [^\s`#(]+)*)", text)):
-        if verb not in {it.callback.__name__ for it in cli.app.registered_commands if it.callback}:
+        if verb not in {
+            it.callback.__name__ for it in commands.app.registered_commands if it.callback
+        }:
             continue  # prose
-        known = CliRunner().invoke(cli.app, [verb, "--help"], terminal_width=200).output
+        known = CliRunner().invoke(commands.app, [verb, "--help"], terminal_width=200).output
         for option in re.findall(r"--[a-z]+", options):
             assert option in known, f"{page}: course {verb} {option}"
 

@@ -38,8 +38,8 @@ def test_another_package_cannot_be_imported(tmp_path: Path) -> None:
 
 def test_every_check_gives_full_points_to_the_reference(tmp_path: Path) -> None:
     program = """\
-from course.check import judge
-from course.exercise import load
+from course.notebook.check import judge
+from course.notebook.exercise import load
 for it in load().values():
     report = judge(it, it.reference)
     report._repr_mimebundle_()

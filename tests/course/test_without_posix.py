@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from course import bundle
+from course.authoring import bundle
 
 pytestmark = pytest.mark.rest
 
@@ -89,10 +89,12 @@ def test_something_was_taken_away(tmp_path: Path) -> None:
 def test_every_module_of_the_learners_half_can_be_imported(
     tmp_path: Path, repository: Path
 ) -> None:
-    files = {it.name for it in (repository / "course").glob("*.py")} - set(bundle.AUTHORS_ONLY)
-    modules = sorted(f"course.{it.removesuffix('.py')}" for it in files if it[0] != "_")
+    home = repository / "course"
+    files = [it.relative_to(home) for it in home.glob("*/*.py") if it.parent.name != "jupyter"]
+    travelling = [it for it in files if not {it.as_posix(), it.parts[0]} & set(bundle.AUTHORS_ONLY)]
+    modules = sorted(f"course.{it.parts[0]}.{it.stem}" for it in travelling if it.stem[0] != "_")
     code = f"""
-        import pkgutil, tensorkit, course.grading.intake, {", ".join(modules)}
+        import pkgutil, tensorkit, {", ".join(modules)}
         for it in pkgutil.walk_packages(tensorkit.__path__, "tensorkit."):
             __import__(it.name)
         print("imported")
@@ -102,10 +104,10 @@ def test_every_module_of_the_learners_half_can_be_imported(
 
 def test_the_doctor_reads_a_notebook(course: Path) -> None:
     code = """
-        from course import doctor, learner
+        from course.cli import doctor, copies
         from pathlib import Path
         root = Path.cwd()
-        learner.make_copies(root)
+        copies.make_copies(root)
         folder = root / "work" / "01_tensors"
         for it in doctor.examine(folder, doctor.source_for(root, "01_tensors")):
             print(it)
@@ -126,8 +128,8 @@ def test_the_doctor_reads_a_notebook(course: Path) -> None:
 
 def test_a_loop_without_end_is_stopped(tmp_path: Path) -> None:
     code = """
-        from course.check import judge
-        from course.exercise import load
+        from course.notebook.check import judge
+        from course.notebook.exercise import load
 
         def loop(*_):
             while True:
@@ -142,8 +144,8 @@ def test_a_loop_without_end_is_stopped(tmp_path: Path) -> None:
 
 def test_the_verbs_of_a_learner_answer(course: Path) -> None:
     code = """
-        from course import cli, lab
-        from course.exercise import load
+        from course.cli import commands, lab
+        from course.notebook.exercise import load
 
         class Loop:
             add_callback = staticmethod(lambda function: function())
@@ -160,7 +162,7 @@ def test_the_verbs_of_a_learner_answer(course: Path) -> None:
         first = next(iter(load("01_tensors")))
         verbs = "lab --browser none", f"reset 1 {first}", "update 1", "progress", "doctor"
         for verb in verbs:
-            print(cli.app(verb.split(), standalone_mode=False))
+            print(commands.app(verb.split(), standalone_mode=False))
     """
     said = _without_posix(code, course, COURSE_ROOT=str(course))
     assert "served --ServerApp.root_dir=" in said

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from course import exercise
+from course.notebook import exercise
 
 TEXT = """\
 # %% [markdown]

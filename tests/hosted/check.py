@@ -40,8 +40,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from course import exercise, hosted, paths
-from course.record import FILE
+from course.authoring import hosted
+from course.notebook import exercise
+from course.notebook.record import FILE
+from course.shared import paths
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -71,11 +71,13 @@ def _use_only(root: Path) -> None:
 
 def _try_all(root: Path, wanted: list[str]) -> None:
     import tensorkit as tk
-    from course import exercise, learner, paths
+    from course.cli import copies
+    from course.notebook import exercise
+    from course.shared import paths
 
     print(f"Python {sys.version.split()[0]} on {sys.platform}, tensorkit in {tk.__path__[0]}")
     released = paths.released_chapters(root)
-    learner.make_copies(root)
+    copies.make_copies(root)
     for chapter in [paths.chapter_named(it, released) for it in wanted] or released:
         points = {it.id: it.points for it in exercise.load(chapter).values()}
         with _step(f"{chapter}, as released"):
@@ -114,7 +116,7 @@ def _execute(root: Path, chapter: str, answers: Mapping[str, str] | None = None)
     import nbformat
     from nbclient import NotebookClient
 
-    from course import paths
+    from course.shared import paths
 
     file = paths.notebook_in(paths.work(root), chapter)
     notebook = nbformat.read(file, as_version=4)

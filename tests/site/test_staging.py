@@ -15,7 +15,7 @@ import pytest
 import reference
 import staging
 
-from course import paths
+from course.shared import paths
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = paths.released_chapters(ROOT)

@@ -7,12 +7,13 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from course import exercise
-from course.grading import batch, judge
-from course.grading.intake import Handed, Source
+from course.grading import judge, workers
+from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.sandbox import Limits
 from course.grading.session import Warm
+from course.notebook import exercise
+from course.notebook.matching import Source
+from course.sandbox.profiles import Limits
 
 ROOT = Path(__file__).parents[3]
 CHAPTER = "01_tensors"
@@ -20,7 +21,7 @@ FILE = f"{CHAPTER}.ipynb"
 LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
 
 
-class KeptHand(batch.Hand):
+class KeptWorker(workers.Worker):
     """A worker that stays for the next test, unless it is of no use any more."""
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class Class:
         """What it is given."""
         content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
         return judge.grade(
-            self.warm, self.source, Handed("ada", self.source.chapter, content), seed
+            self.warm, self.source, Submission("ada", self.source.chapter, content), seed
         )
 
     def points(self, notebook: Notebook | bytes) -> dict[str, float]:

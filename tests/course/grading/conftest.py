@@ -8,34 +8,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School
+from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School
 
-from course import paths
-from course.grading import batch, intake, sandbox
-from course.grading.intake import Source
-from course.grading.sandbox import Limits
+from course.grading import workers
 from course.grading.session import Warm
+from course.notebook import matching
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.sandbox.profiles import Limits
+from course.shared import paths
 
 paths.scripts_on_path()  # every new gradebook starts `alembic`, whichever test is the first
 
-for profile in (sandbox.NAMESPACES, sandbox.LANDLOCK):
-    if (reason := sandbox.why_not(profile)) is not None:
+for profile in (profiles.NAMESPACES, profiles.LANDLOCK):
+    if (reason := profiles.why_not(profile)) is not None:
         print(f"not tested here: {profile}: {reason}")
 
 
 @pytest.fixture(scope="session")
 def source() -> Source:
     """The instructor's notebook of the first chapter."""
-    return intake.source_of(ROOT, CHAPTER)
+    return matching.source_of(ROOT, CHAPTER)
 
 
 @pytest.fixture(
     scope="session",
-    params=[sandbox.NAMESPACES, pytest.param(sandbox.LANDLOCK, marks=pytest.mark.rest)],
+    params=[profiles.NAMESPACES, pytest.param(profiles.LANDLOCK, marks=pytest.mark.rest)],
 )
 def warm(request: pytest.FixtureRequest) -> Iterator[Warm]:
     """A warm process, under each of the two profiles that this machine has."""
-    reason = sandbox.why_not(request.param)
+    reason = profiles.why_not(request.param)
     if reason is not None:
         pytest.skip(reason)
     with Warm(request.param, LIMITS, number=7) as started:
@@ -45,7 +47,7 @@ def warm(request: pytest.FixtureRequest) -> Iterator[Warm]:
 @pytest.fixture(scope="session")
 def warm_once() -> Iterator[Warm]:
     """A warm process under the strongest profile, where the profile makes no difference."""
-    profile = sandbox.best()
+    profile = profiles.best()
     if profile is None:
         pytest.skip("this machine has no sandbox")
     with Warm(profile, LIMITS, number=8) as started:
@@ -53,22 +55,22 @@ def warm_once() -> Iterator[Warm]:
 
 
 @pytest.fixture(scope="session")
-def _workers() -> Iterator[dict[object, KeptHand]]:
-    started: dict[object, KeptHand] = {}
+def _workers() -> Iterator[dict[object, KeptWorker]]:
+    started: dict[object, KeptWorker] = {}
     yield started
     for it in started.values():
-        batch.Hand.close(it)
+        workers.Worker.close(it)
 
 
 @pytest.fixture
-def kept_workers(_workers: dict[object, KeptHand], monkeypatch: pytest.MonkeyPatch) -> None:
+def kept_workers(_workers: dict[object, KeptWorker], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of batches are started once: their imports take longer than what a test does."""
 
-    def hand(number: int, source: Source, profile: str, limits: Limits, core: int) -> KeptHand:
+    def worker(number: int, source: Source, profile: str, limits: Limits, core: int) -> KeptWorker:
         key = number, source.digest, profile, limits
-        return _workers.setdefault(key, KeptHand(number, source, profile, limits, core))
+        return _workers.setdefault(key, KeptWorker(number, source, profile, limits, core))
 
-    monkeypatch.setattr(batch, "Hand", hand)
+    monkeypatch.setattr(workers, "Worker", worker)
 
 
 @pytest.fixture
@@ -101,7 +103,7 @@ def _empty_school(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from nbgrader.converters import GenerateAssignment
     from nbgrader.coursedir import CourseDirectory
 
-    from course.release import nbgrader_config
+    from course.authoring.release import nbgrader_config
 
     root = tmp_path_factory.mktemp("school")
     for folder in ("notebooks", "solutions"):

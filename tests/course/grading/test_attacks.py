@@ -21,13 +21,14 @@ import pytest
 from classroom import CHAPTER, LIMITS, Class, cell_of, put_first
 
 import tensorkit as tk
-from course.grading import remote, sandbox, writer
-from course.grading.intake import Source
+from course.grading import remote, writer
 from course.grading.result import Result
 from course.grading.session import FIRST_UID, Died, Session, Warm
-from course.grading.values import Decoder, Encoder
-from course.grading.wire import Message, WireError
-from course.report import Report
+from course.notebook.matching import Source
+from course.notebook.report import Report
+from course.sandbox import profiles
+from course.sandbox.values import Decoder, Encoder
+from course.sandbox.wire import Message, WireError
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -189,7 +190,7 @@ def test_forged_messages_earn_nothing(klass: Class) -> None:
 )
 def test_replies_forged_within_the_protocol_earn_nothing(klass_once: Class, value: str) -> None:
     attack = (
-        "from course.grading.learner import Learner\n"
+        "from course.sandbox.learner import Learner\n"
         "own = Learner._called\n"
         f"more = {{'value': {value}, 'same': [], 'status': 'passed', 'earned': 6.0}}\n"
         "Learner._called = lambda *a: (own(*a)[0] | more, [])\n"
@@ -234,7 +235,7 @@ def test_a_library_function_under_the_answers_name_runs_over_there(klass: Class)
 REACHES = {
     "the gradebook": f"reached = open({str(REPOSITORY / 'course' / 'cli.py')!r}).read()",
     "the sources": f"import os; reached = os.listdir({str(REPOSITORY / 'solutions')!r})",
-    "the bundle's definitions": "import course.exercise as reached",
+    "the bundle's definitions": "import course.notebook.exercise as reached",
     "the grading code of the checker": "import course.grading.judge as reached",
     "passwords": "reached = open('/etc/passwd').read()",
     "the processes": "import os; reached = os.listdir('/proc')",
@@ -295,7 +296,7 @@ REACHES = {
 
 def shares_the_user(warm: Warm) -> bool:
     """Whether learners' code runs as the grader: only root, or a namespace, makes another."""
-    return warm.profile == sandbox.LANDLOCK and os.getuid() != 0
+    return warm.profile == profiles.LANDLOCK and os.getuid() != 0
 
 
 def run_there(session: Session, source: str) -> Message:
@@ -514,7 +515,7 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_replies_of_the_wrong_shape_change_nothing(klass_once: Class, name: str) -> None:
     forge = (
-        "from course.grading.learner import Learner\n"
+        "from course.sandbox.learner import Learner\n"
         "own = Learner._run_cell\n"
         f"Learner._run_cell = lambda *a: own(*a) | dict({FORGED[name]})"
     )
@@ -526,7 +527,7 @@ def test_replies_of_the_wrong_shape_change_nothing(klass_once: Class, name: str)
 def test_a_forged_message_is_no_markdown(klass_once: Class) -> None:
     # which Formgrader renders, and a picture from elsewhere tells who looks, and when
     forge = (
-        "from course.grading.learner import Learner\n"
+        "from course.sandbox.learner import Learner\n"
         "own = Learner._run_cell\n"
         "forged = {'error': 'E', 'message': '\\n\\n![](https://elsewhere.org/x)'}\n"
         "Learner._run_cell = lambda *a: own(*a) | forged"
@@ -581,7 +582,7 @@ def test_the_same_each_time_are_chance_and_the_names_of_folders(klass: Class) ->
 @pytest.mark.rest
 def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
     forge = (
-        "from course.grading.learner import Learner\n"
+        "from course.sandbox.learner import Learner\n"
         "own = Learner._run_cell\n"
         "many = [{'output_type': 'stream', 'name': 'stdout', 'text': 'x' * 7_000_000}]\n"
         "Learner._run_cell = lambda *a: own(*a) | {'outputs': many}"

@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, Class, KeptHand, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School, cell_of, put_first
 
-from course import cli
-from course.errors import CourseError
-from course.grading import batch, nbgrader_way, sandbox
+from course.authoring.release import nbgrader_config
+from course.cli import commands
+from course.grading import batch, nbgrader_way, workers
 from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Source
 from course.grading.result import Result
 from course.grading.writer import Writer, result_file, stored
-from course.release import nbgrader_config
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
-PROFILE = sandbox.best()
+PROFILE = profiles.best()
 pytestmark = [
     pytest.mark.skipif(PROFILE is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
@@ -105,10 +106,10 @@ def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
-    def hand(chapter: str, digest: str, profile: str) -> batch.Hand:
-        return batch.Hand(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
+    def worker(chapter: str, digest: str, profile: str) -> workers.Worker:
+        return workers.Worker(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
 
-    monkeypatch.setattr(nbgrader_way, "_hand", hand)
+    monkeypatch.setattr(nbgrader_way, "_worker", worker)
     monkeypatch.setenv("COURSE_ROOT", str(school.root))
     school.submit("ada", honest, name="ada (2).ipynb")
     school.submit("bob", honest[:5000])
@@ -283,16 +284,16 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed = []
-    take = KeptHand.take
+    take = KeptWorker.take
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        if job.handed.learner == "bob" and not killed:
-            assert hand._process is not None
-            hand._process.send_signal(signal.SIGKILL)
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        if job.submission.learner == "bob" and not killed:
+            assert worker._process is not None
+            worker._process.send_signal(signal.SIGKILL)
             killed.append(job)
 
-    monkeypatch.setattr(KeptHand, "take", take_and_kill)
+    monkeypatch.setattr(KeptWorker, "take", take_and_kill)
     for name in ("ada", "bob", "eve"):
         school.submit(name, honest)
     grade(school, workers=2)
@@ -303,21 +304,21 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
 def test_a_submission_that_kills_workers_is_set_aside(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = KeptHand.take
+    take = KeptWorker.take
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        if job.handed.learner == "bob":
-            assert hand._process is not None
-            hand._process.send_signal(signal.SIGKILL)
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        if job.submission.learner == "bob":
+            assert worker._process is not None
+            worker._process.send_signal(signal.SIGKILL)
 
-    monkeypatch.setattr(KeptHand, "take", take_and_kill)
+    monkeypatch.setattr(KeptWorker, "take", take_and_kill)
     for name in ("ada", "bob", "eve"):
         school.submit(name, honest)
     results = grade(school)
     assert results["bob"].status == "set aside"
     assert school.scores() == {"ada": 20, "bob": 0, "eve": 20}
-    monkeypatch.setattr(KeptHand, "take", take)
+    monkeypatch.setattr(KeptWorker, "take", take)
     grade(school)  # it is tried again
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
@@ -357,7 +358,7 @@ def test_ctrl_c_is_told_what_is_kept(
 
     monkeypatch.setattr(Writer, "apply", stopped)
     with pytest.raises(CourseError, match=r"Graded and kept: 1 of 2\. The same command goes on\."):
-        cli.app(["grade", CHAPTER], standalone_mode=False)
+        commands.app(["grade", CHAPTER], standalone_mode=False)
 
 
 def test_whom_the_gradebook_did_not_know_is_named(
@@ -367,7 +368,7 @@ def test_whom_the_gradebook_did_not_know_is_named(
         book.add_student("ann")
     for name in ("ann", "amn"):
         school.submit(name, half)
-    cli.app(["grade", CHAPTER], standalone_mode=False)
+    commands.app(["grade", CHAPTER], standalone_mode=False)
     said = capsys.readouterr().out
     assert "New in the gradebook: amn. Is a name mistyped?" in said
     # what stays in autograded/ makes every later generate_feedback fail
@@ -445,7 +446,7 @@ def test_without_a_sandbox_nothing_is_graded(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"No {profile} here.")
+    monkeypatch.setattr(profiles, "why_not", lambda profile: f"No {profile} here.")
     with pytest.raises(CourseError, match="--unsafe"):
         grade(school)
     assert school.scores() == {}
@@ -482,7 +483,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from course.grading import batch
-from course.release import nbgrader_config
+from course.authoring.release import nbgrader_config
 
 root, chapter = {root!r}, {chapter!r}
 it = os.environ

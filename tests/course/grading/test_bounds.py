@@ -14,23 +14,25 @@ import nbformat
 import pytest
 from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
 
-from course.grading import batch, intake, judge, sandbox, similar, wire, worker, writer
-from course.grading.batch import Hand, Job
+from course.grading import intake, judge, similar, worker, workers, writer
 from course.grading.clean import MOST_LEFT, Room, clean_markdown, clean_outputs, cut_code
 from course.grading.feedback import Formulas
-from course.grading.intake import Handed, Refused, Source
+from course.grading.intake import Submission
 from course.grading.result import Result
+from course.grading.workers import Job, Worker
+from course.notebook.matching import Refused, Source
+from course.sandbox import profiles, wire
 
 SECONDS, MEMORY, PAGE = 60, 600, 5_000_000
 """What one submission may take: seconds, megabytes of its worker, bytes of its page."""
 
 RUN = (
-    "import course.grading.learner as it\n"
+    "import course.sandbox.learner as it\n"
     "own = it.Learner._run_cell\n"
     "it.Learner._run_cell = lambda *a: own(*a) | dict({forged})"
 )
 LOOK = (
-    "import course.grading.learner as it\n"
+    "import course.sandbox.learner as it\n"
     "own = it.Learner._do_look\n"
     "it.Learner._do_look = lambda *a: ((r | dict(exists=True, {forged}), b) for r, b in own(*a))"
 )
@@ -47,25 +49,25 @@ FORGED = {
 
 @pytest.fixture(
     scope="module",
-    params=[sandbox.NAMESPACES, pytest.param(sandbox.LANDLOCK, marks=pytest.mark.rest)],
+    params=[profiles.NAMESPACES, pytest.param(profiles.LANDLOCK, marks=pytest.mark.rest)],
 )
-def hand(request: pytest.FixtureRequest, source: Source) -> Iterator[Hand]:
+def grader(request: pytest.FixtureRequest, source: Source) -> Iterator[Worker]:
     """A worker, under each of the two profiles."""
-    if (reason := sandbox.why_not(request.param)) is not None:
+    if (reason := profiles.why_not(request.param)) is not None:
         pytest.skip(reason)
-    started = Hand(41, source, request.param, LIMITS)
+    started = Worker(41, source, request.param, LIMITS)
     yield started
     started.close()
 
 
-def grade(hand: Hand, notebook: Notebook) -> Result:
+def grade(grader: Worker, notebook: Notebook) -> Result:
     """The result of a submission, which took no more than one may."""
     begun = time.monotonic()
     content = json.dumps(notebook).encode()
-    result = batch.one(hand, Job(Handed("ada", CHAPTER, content), "seed"))
+    result = workers.one(grader, Job(Submission("ada", CHAPTER, content), "seed"))
     assert time.monotonic() - begun < SECONDS
-    assert hand._process is not None
-    status = Path(f"/proc/{hand._process.pid}/status").read_text(encoding="ascii")
+    assert grader._process is not None
+    status = Path(f"/proc/{grader._process.pid}/status").read_text(encoding="ascii")
     peak = next(int(it.split()[1]) for it in status.splitlines() if it.startswith("VmHWM"))
     assert peak < MEMORY << 10
     assert 0 < len(result.page) < PAGE
@@ -74,15 +76,15 @@ def grade(hand: Hand, notebook: Notebook) -> Result:
 
 @pytest.mark.parametrize("name", FORGED)
 def test_what_the_learners_side_sends_is_cut_by_who_receives_it(
-    hand: Hand, source: Source, name: str
+    grader: Worker, source: Source, name: str
 ) -> None:
     klass = Class(None, source)  # type: ignore[arg-type]
-    assert grade(hand, put_first(klass.honest(), FORGED[name])).status == "graded"
-    assert grade(hand, klass.honest()).score == 20, "the next one is as before"
+    assert grade(grader, put_first(klass.honest(), FORGED[name])).status == "graded"
+    assert grade(grader, klass.honest()).score == 20, "the next one is as before"
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(900, marks=pytest.mark.rest)])
-def test_many_long_cells_are_not_parsed(hand: Hand, source: Source, count: int) -> None:
+def test_many_long_cells_are_not_parsed(grader: Worker, source: Source, count: int) -> None:
     # each is parsed in a hundred times its size and more
     notebook = Class(None, source).honest()  # type: ignore[arg-type]
     for cell in notebook["cells"]:
@@ -90,19 +92,19 @@ def test_many_long_cells_are_not_parsed(hand: Hand, source: Source, count: int) 
         cell["metadata"] = {}
     long = {"cell_type": "code", "metadata": {}, "source": "#" + "a," * 10_000}
     notebook["cells"][3:3] = [long] * count
-    result = grade(hand, notebook)
+    result = grade(grader, notebook)
     assert result.score == 20
     assert "The rest is not shown: the notebook's code is too long" in result.page
 
 
-def test_a_worker_has_no_more_memory_than_is_promised(hand: Hand, source: Source) -> None:
+def test_a_worker_has_no_more_memory_than_is_promised(grader: Worker, source: Source) -> None:
     klass = Class(None, source)  # type: ignore[arg-type]
     notebook = put_first(
         klass.honest(), "large = bytearray(800 << 20); large[::4096] = large[::4096]"
     )
-    assert grade(hand, notebook).score == 20, "the learner's own process has 2 GB"
-    assert hand._process is not None
-    limits = Path(f"/proc/{hand._process.pid}/limits").read_text(encoding="ascii")
+    assert grade(grader, notebook).score == 20, "the learner's own process has 2 GB"
+    assert grader._process is not None
+    limits = Path(f"/proc/{grader._process.pid}/limits").read_text(encoding="ascii")
     line = next(it for it in limits.splitlines() if it.startswith("Max data size"))
     assert line.split()[3] == str(MEMORY << 20)
 
@@ -114,8 +116,8 @@ def test_more_memory_than_a_submission_has_is_told(
         raise MemoryError
 
     monkeypatch.setattr(judge, "grade", large)
-    handed = Handed("ada", CHAPTER, b"{}")
-    result = worker._graded(klass_once.warm, klass_once.source, handed, "seed")
+    submission = Submission("ada", CHAPTER, b"{}")
+    result = worker._graded(klass_once.warm, klass_once.source, submission, "seed")
     assert (result.status, result.score) == ("refused", 0)
     assert "more memory than a submission has" in result.sentence
 

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, School, put_first
 
-from course.errors import CourseError
-from course.grading import batch, cluster, sandbox
-from course.grading.intake import Handed, Source
+from course.grading import batch, cluster
+from course.grading.intake import Submission
+from course.grading.workers import Job
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 distributed = pytest.importorskip(
     "distributed", reason="needs dask.distributed: pip install distributed"
@@ -21,7 +24,7 @@ distributed = pytest.importorskip(
 
 pytestmark = [
     pytest.mark.rest,
-    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     # dask's own: it closes its sockets in threads, which end after the test
     pytest.mark.filterwarnings("ignore"),
 ]
@@ -74,13 +77,13 @@ def test_what_kills_workers_is_set_aside_and_the_others_are_graded(
     def killing(chapter: str, digest: str, job: Any, *rest: Any) -> Any:
         from course.grading.cluster import _graded  # the worker's own
 
-        if job.handed.learner == "killer":
+        if job.submission.learner == "killer":
             os._exit(1)
         return _graded(chapter, digest, job, *rest)
 
     monkeypatch.setattr(cluster, "_graded", killing)
     names = ["ada", "killer", "bob"]
-    jobs = [batch.Job(Handed(it, CHAPTER, honest), "seed") for it in names]
+    jobs = [Job(Submission(it, CHAPTER, honest), "seed") for it in names]
     with cluster.Cluster(workers.scheduler_address) as there:
         found = {it.learner: it for it in there.results(source, jobs, LIMITS)}
     assert {name: it.status for name, it in found.items()} == {

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, FILE, ROOT, Class, School, cell_of, put_first
 
-from course import cli, doctor
-from course.grading import linux, sandbox, server
-from course.grading.intake import Source
+from course.cli import commands, doctor
+from course.grading import server
+from course.notebook.matching import Source
+from course.sandbox import linux, profiles
 
 ID = "pixels"
 
@@ -155,16 +156,16 @@ def test_the_command_looks_at_own_work_and_at_what_was_handed_in(
 ) -> None:
     school.submit("ada", klass.honest())
     school.submit("bob", put_first(klass.honest(), "while True: pass"))
-    cli.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
+    commands.app(["doctor", "1", "--learner", "ada"], standalone_mode=False)
     assert capsys.readouterr().out == f"{CHAPTER}, ada: nothing is wrong.\n"
-    assert cli.app(["doctor", "--submitted"], standalone_mode=False) == 1
+    assert commands.app(["doctor", "--submitted"], standalone_mode=False) == 1
     told = capsys.readouterr().out
     assert "bob:\n  wrong" in told
     assert told.endswith(f"{CHAPTER}: 2 submissions, 1 with something wrong, 0 with remarks.\n")
     assert "ada" not in told
 
 
-@pytest.mark.skipif(sandbox.best() != sandbox.NAMESPACES, reason="needs namespaces")
+@pytest.mark.skipif(profiles.best() != profiles.NAMESPACES, reason="needs namespaces")
 def test_namespaces_in_which_nothing_can_be_mounted_are_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -173,14 +174,14 @@ def test_namespaces_in_which_nothing_can_be_mounted_are_none(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(linux, "tmpfs", refuses)
-    assert "not permitted" in (sandbox.why_not(sandbox.NAMESPACES) or "")
-    assert sandbox.best() in (sandbox.LANDLOCK, None)
+    assert "not permitted" in (profiles.why_not(profiles.NAMESPACES) or "")
+    assert profiles.best() in (profiles.LANDLOCK, None)
 
 
 def test_a_server_without_namespaces_is_told_what_to_ask_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: f"The kernel refuses {profile}.")
+    monkeypatch.setattr(profiles, "why_not", lambda profile: f"The kernel refuses {profile}.")
     text = "\n".join(server.examine())
     assert "Nothing is graded on this machine" in text
     assert "Ask your administrator" in text

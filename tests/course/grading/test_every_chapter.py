@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from classroom import ROOT, Class
 
-from course import exercise
-from course.grading import intake, sandbox
 from course.grading.session import Warm
+from course.notebook import exercise, matching
+from course.sandbox import profiles
 
 
 @pytest.fixture(scope="module")
 def warm_with_the_usual_limits() -> Iterator[Warm]:
-    profile = sandbox.best()
+    profile = profiles.best()
     if profile is None:
         pytest.skip("this machine has no sandbox")
     with Warm(profile, number=9) as started:
@@ -23,7 +23,7 @@ def warm_with_the_usual_limits() -> Iterator[Warm]:
 
 @pytest.mark.parametrize("chapter", exercise.chapters())
 def test_the_worked_solutions_get_full_marks(chapter, warm_with_the_usual_limits):
-    klass = Class(warm_with_the_usual_limits, intake.source_of(ROOT, chapter))
+    klass = Class(warm_with_the_usual_limits, matching.source_of(ROOT, chapter))
     result = klass.grade(klass.honest())
     reports = [it.report for it in result.exercises]
     assert [it.exercise_id for it in reports if it.status != "passed"] == []

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, School
 
+from course.authoring.release import nbgrader_config
 from course.grading import batch
 from course.grading.nbgrader_way import Collect
-from course.release import nbgrader_config
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
 # two users that every Linux has, as learners

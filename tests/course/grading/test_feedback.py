@@ -58,7 +58,7 @@ def page(school: School, klass_once: Class) -> str:
     from nbgrader.converters import GenerateFeedback
     from nbgrader.coursedir import CourseDirectory
 
-    from course.release import nbgrader_config
+    from course.authoring.release import nbgrader_config
 
     notebook = klass_once.honest()
     text = "Mine: $E = m c^2$ <script>alert(1)</script>"

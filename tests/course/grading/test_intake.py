@@ -15,15 +15,16 @@ import pytest
 from classroom import CHAPTER, FILE, Notebook, cell_of
 
 from course.grading import intake
-from course.grading.intake import Refused, Source
 from course.grading.session import remove
+from course.notebook import matching
+from course.notebook.matching import Refused, Source
 
 
-def repaired(source: Source, notebook: Notebook) -> intake.Repaired:
-    return intake.repair(json.dumps(notebook).encode(), source)
+def repaired(source: Source, notebook: Notebook) -> matching.Repaired:
+    return matching.repair(json.dumps(notebook).encode(), source)
 
 
-def by_id(found: intake.Repaired) -> dict[str, intake.Cell]:
+def by_id(found: matching.Repaired) -> dict[str, matching.Cell]:
     ids = [it["id"] for it in found.cells]
     assert len(ids) == len(set(ids)), "an id stands twice"
     return {it["id"]: it for it in found.cells}
@@ -239,7 +240,7 @@ def folder(tmp_path: Path, notebook: Notebook) -> Path:
     return tmp_path
 
 
-def read(folder: Path) -> intake.Handed:
+def read(folder: Path) -> intake.Submission:
     return intake.read(folder, "ada", CHAPTER)
 
 
@@ -270,7 +271,7 @@ def archived(content: bytes) -> bytearray:
 
 def put_bomb(folder: Path) -> None:
     (folder / FILE).unlink()
-    (folder / "x.zip").write_bytes(archived(b"0" * (intake.MOST_BYTES * 2)))
+    (folder / "x.zip").write_bytes(archived(b"0" * (matching.MOST_BYTES * 2)))
 
 
 def put_damaged(folder: Path) -> None:
@@ -438,5 +439,5 @@ def test_long_cells_without_ids_are_not_read_again_and_again(
 def test_a_small_file_that_grows_is_refused(source: Source, content: bytes) -> None:
     begun = time.process_time()
     with pytest.raises(Refused, match=r"lists and objects|old format"):
-        intake.repair(content, source)
+        matching.repair(content, source)
     assert time.process_time() - begun < 1

@@ -12,17 +12,19 @@ import pytest
 from classroom import ROOT, Class, cell_of
 
 import tensorkit as tk
-from course import demo_learners, exercise, paths
-from course.check import judge as check_here
-from course.errors import CourseError
-from course.exercise import Case, Draw, Exercise, case
-from course.grading import asserts, intake
-from course.grading.intake import Source
+from course.cli import demo_learners
+from course.grading import asserts
 from course.grading.judge import Judging, check_definitions
 from course.grading.remote import Caller
 from course.grading.session import Session, Warm
-from course.report import Report
-from course.runner import Budget
+from course.notebook import exercise, matching
+from course.notebook.check import judge as check_here
+from course.notebook.exercise import Case, Draw, Exercise, case
+from course.notebook.matching import Source
+from course.notebook.report import Report
+from course.notebook.runner import Budget
+from course.shared import paths
+from course.shared.errors import CourseError
 
 
 @pytest.fixture
@@ -185,7 +187,7 @@ def test_a_claim_about_memory_is_tried_out(session: Session) -> None:
     # an agent that says the result shares no memory, although it does
     run(
         session,
-        "import course.grading.learner as agent\n"
+        "import course.sandbox.learner as agent\n"
         "agent._same = lambda owners, blocks: []\n"
         "def answer(array): return tk.from_numpy(array)",
     )
@@ -411,7 +413,7 @@ def test_a_check_that_fails_itself_costs_no_other_exercise(
 
 @pytest.mark.parametrize("chapter", paths.released_chapters(ROOT))
 def test_the_worked_solutions_get_full_marks(warm_once: Warm, chapter: str) -> None:
-    klass = Class(warm_once, intake.source_of(ROOT, chapter))
+    klass = Class(warm_once, matching.source_of(ROOT, chapter))
     result = klass.grade(klass.honest())
     wrong = [str(it.report) for it in result.exercises if it.report.score != it.report.possible]
     assert wrong == []

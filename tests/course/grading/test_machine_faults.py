@@ -13,19 +13,20 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, Class, School, put_first
 
-from course.errors import CourseError
-from course.grading import batch, judge, sandbox, server, session
+from course.grading import batch, judge, server, session, workers
 from course.grading.batch import Ungraded
 from course.grading.judge import Play
 from course.grading.result import Result
 from course.grading.session import MachineFault, Session, Warm
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 # as a batch job starts, or a service of systemd: with hard limits of its own
 LIMITED = """
 import resource, sys
 name, most = getattr(resource, sys.argv[1]), int(sys.argv[2])
 resource.setrlimit(name, (most, most))
-from course.cli import main
+from course.cli.commands import main
 sys.argv[1:] = {arguments}
 main()
 """
@@ -87,7 +88,7 @@ def test_a_limit_that_cannot_be_set_is_no_zero(
 def _given(name: str) -> int:
     import resource
 
-    return sandbox.limits_of_process(sandbox.Limits(), sandbox.LANDLOCK)[getattr(resource, name)]
+    return profiles.limits_of_process(profiles.Limits(), profiles.LANDLOCK)[getattr(resource, name)]
 
 
 @pytest.mark.rest
@@ -104,7 +105,7 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(session, "_lay_out", full)
     with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"):
-        Warm(sandbox.UNSAFE).start()
+        Warm(profiles.UNSAFE).start()
 
 
 @pytest.mark.parametrize(
@@ -112,11 +113,11 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ({}, "did not say"),
         ({"hello": {"profile": "none"}}, "under the profile none"),
-        ({"hello": {"profile": sandbox.LANDLOCK, "limits": {}}}, "it has None"),
+        ({"hello": {"profile": profiles.LANDLOCK, "limits": {}}}, "it has None"),
     ],
 )
 def test_a_process_that_is_not_as_it_should_be_is_refused(said: Any, wrong: str) -> None:
-    found = sandbox.refused_hello(said, sandbox.LANDLOCK, sandbox.Limits())
+    found = profiles.refused_hello(said, profiles.LANDLOCK, profiles.Limits())
     assert found is not None
     assert wrong in found
 
@@ -162,17 +163,17 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    take, counts = batch.Hand.take, itertools.count()
+    take, counts = workers.Worker.take, itertools.count()
 
-    def take_and_kill(hand: batch.Hand, job: batch.Job) -> None:
-        take(hand, job)
-        assert hand._process is not None
-        hand._process.kill()
+    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+        take(worker, job)
+        assert worker._process is not None
+        worker._process.kill()
 
-    monkeypatch.setattr(batch.Hand, "take", take_and_kill)
+    monkeypatch.setattr(workers.Worker, "take", take_and_kill)
     monkeypatch.setattr(batch, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
-        batch.grade(school.root, CHAPTER, workers=1, profile=sandbox.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
     assert school.scores() == {}
 
 
@@ -186,7 +187,7 @@ def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
     tried = _broken_for(monkeypatch, "bob")
     school.submit("ada", honest)
     with pytest.raises(Ungraded, match=r"learners: bob\. The disk is full") as raised:
-        batch.grade(school.root, CHAPTER, workers=1, force=True, profile=sandbox.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, force=True, profile=profiles.UNSAFE)
     assert tried == ["bob", "bob"]
     assert [it.learner for it in raised.value.results] == ["ada"]
     assert school.scores() == {**before, "ada": 20}
@@ -201,7 +202,7 @@ def test_after_three_in_a_row_no_others_are_tried(
         school.submit(name, half)
     _broken_for(monkeypatch, *names)
     with pytest.raises(Ungraded, match=r"2 others were not tried\. The disk is full\."):
-        batch.grade(school.root, CHAPTER, workers=1, profile=sandbox.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
     assert school.scores() == {}
 
 
@@ -211,12 +212,12 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     readable, writable = os.pipe()
     os.write(writable, b"ready")
 
-    class Here(batch.Hand):
+    class Here(workers.Worker):
         """A worker in this process."""
 
         def start(self) -> None: ...
 
-        def take(self, job: batch.Job) -> None:
+        def take(self, job: workers.Job) -> None:
             self.job = job
 
         def close(self) -> None: ...
@@ -228,13 +229,13 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
         def finish(self) -> Result | None:
             job, self.job = self.job, None
             assert job is not None
-            if job.handed.learner not in names:
+            if job.submission.learner not in names:
                 with Warm(self.profile) as warm:
-                    return judge.grade(warm, self.source, job.handed, job.seed)
-            tried.append(job.handed.learner)
-            return judge.ungraded(self.source, job.handed, job.seed, "The disk is full.")
+                    return judge.grade(warm, self.source, job.submission, job.seed)
+            tried.append(job.submission.learner)
+            return judge.ungraded(self.source, job.submission, job.seed, "The disk is full.")
 
-    monkeypatch.setattr(batch, "Hand", Here)
+    monkeypatch.setattr(batch, "Worker", Here)
     return tried
 
 
@@ -244,7 +245,7 @@ def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Warm, "start", lambda self: None)
     monkeypatch.setattr(Warm, "fork", broken)
-    monkeypatch.setattr(sandbox, "why_not", lambda profile: None)
+    monkeypatch.setattr(profiles, "why_not", lambda profile: None)
     said = list(server.examine())
     assert any("but it does not start: The process" in it for it in said)
     assert "Nothing is graded on this machine, until one of these works." in said

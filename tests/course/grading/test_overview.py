@@ -12,14 +12,15 @@ from classroom import CHAPTER
 from nbgrader.api import Gradebook
 from traitlets.config import Config
 
-from course import exercise, files
-from course.errors import CourseError
-from course.grading import intake, overview, similar
+from course.grading import intake, overview, overview_files, similar
 from course.grading.overview_page import _groups
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
 from course.grading.writer import result_file
-from course.report import Report, Row
+from course.notebook import exercise, matching
+from course.notebook.report import Report, Row
+from course.shared import files
+from course.shared.errors import CourseError
 
 EXERCISES = exercise.load(CHAPTER)
 
@@ -79,7 +80,7 @@ def result(learner: str, earned: float, answer: str = "", got: str = "", hints: 
 def written(root: Path, *results: Result, **options: bool) -> str:
     for it in results:
         files.write(result_file(root, it.learner, CHAPTER), it.to_json())
-    page = overview.write(root, CHAPTER, config=Config(), **options)
+    page = overview_files.write(root, CHAPTER, config=Config(), **options)
     return page.read_text(encoding="utf-8")
 
 
@@ -135,7 +136,7 @@ def test_the_page_names_nobody_and_runs_nothing(tmp_path: Path) -> None:
 def test_the_names_of_files_are_no_pseudonyms(tmp_path: Path) -> None:
     (tmp_path / "handed" / "in").mkdir(parents=True)
     (tmp_path / "handed" / "in" / "Eve Lovelace (1).pdf").touch()
-    with pytest.raises(intake.Refused) as refused:
+    with pytest.raises(matching.Refused) as refused:
         intake.read(tmp_path / "handed" / "in", "eve", CHAPTER)
     assert "Lovelace" in str(refused.value)
     eve = Result("eve", CHAPTER, status="refused", sentence=str(refused.value))
@@ -148,7 +149,7 @@ def test_the_names_of_files_are_no_pseudonyms(tmp_path: Path) -> None:
 def test_two_learners_have_two_pseudonyms() -> None:
     for course in range(5):
         secret = bytes([course]) * 32
-        names = {overview.pseudonym(secret, f"learner {n}") for n in range(5000)}
+        names = {overview_files.pseudonym(secret, f"learner {n}") for n in range(5000)}
         assert len(names) == 5000
 
 
@@ -191,7 +192,7 @@ def test_who_handed_nothing_in_is_named(tmp_path: Path) -> None:
         for name in ("bob", "zoe"):
             book.add_student(name)
     page = written(tmp_path, *CLASS, names=True)
-    assert "Handed nothing in: zoe." in page
+    assert "Submission nothing in: zoe." in page
     text = (tmp_path / "course" / "reports" / CHAPTER / "learners.csv").read_text()
     assert "zoe,nothing,0.0" in text
 
@@ -219,7 +220,7 @@ def test_the_page_stays_short(tmp_path: Path, count: int) -> None:
 
 def test_without_results_a_sentence_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="course grade 01_tensors"):
-        overview.write(tmp_path, CHAPTER)
+        overview_files.write(tmp_path, CHAPTER)
 
 
 def test_renaming_and_layout_do_not_hide_a_copy() -> None:

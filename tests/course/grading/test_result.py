@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from course.grading.result import Graded, Result
-from course.report import Report, Row
+from course.notebook.report import Report, Row
 
 ROWS = (Row("a matrix", "failed", "f(1)", "2", "3", "Look again."), Row("a vector", "passed"))
 REPORT = Report("sample", "A sample", "partly", 3.0, 1.5, "Nearly.", "off by one", ROWS, ("note",))

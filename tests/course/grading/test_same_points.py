@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, Notebook, School, cell_of
 
-from course import exercise
-from course.errors import CourseError
-from course.grading import agreement, batch, intake
+from course.grading import agreement, batch
+from course.notebook import exercise, matching
+from course.shared.errors import CourseError
 
 CHECK = "check-pixels"
 BUILD = rf"Run: course build {CHAPTER}, then nbgrader generate_assignment {CHAPTER}"
@@ -121,4 +121,4 @@ def test_a_cell_of_the_instructors_own_needs_no_definition(school: School) -> No
 
     for folder in ("notebooks", "solutions"):
         _change(school, folder, with_asserts)
-    agreement.check_notebooks(intake.source_of(Path(school.root), CHAPTER))
+    agreement.check_notebooks(matching.source_of(Path(school.root), CHAPTER))

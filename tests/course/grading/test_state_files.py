@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, School
 
-from course.errors import CourseError
-from course.grading import batch, overview, sandbox
+from course.authoring.release import nbgrader_config
+from course.grading import batch, overview_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
-from course.release import nbgrader_config
+from course.sandbox import profiles
+from course.shared.errors import CourseError
 
 pytestmark = [
-    pytest.mark.skipif(sandbox.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),
 ]
 
@@ -96,7 +97,7 @@ def test_what_is_damaged_is_written_again(
     change(file)
     if suffix == ".json":
         with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
-            overview.write(school.root, CHAPTER, config=nbgrader_config())
+            overview_files.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
     assert school.scores() == {"bob": 6}

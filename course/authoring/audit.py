@@ -1,0 +1,161 @@
+"""What an exercise still lacks: the grader's own test, run for every registered exercise.
+
+An exercise is complete if its reference passes in full, its untouched stub is 'not started' and
+earns nothing, and every usual mistake fails, is recognised and gets its own message; and if none
+of this depends on the numbers that are drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
+from course.notebook.exercise import Draw, Exercise, Mistake, Prediction
+from course.notebook.quiet import home_of
+from course.notebook.runner import Budget, Outcome
+
+SECONDS = 30.0
+
+
+def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
+    """Sentences that say what is missing or wrong; empty for a complete exercise.
+
+    seeds: of the draws that are tried; recognition, which is slower, is tried on every tenth.
+    """
+    return [f"{exercise.id}: {sentence}" for sentence in _faults(exercise, seeds)]
+
+
+def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
+    yield from _incomplete(exercise)
+    yield from _unsteady_cases(exercise, seeds)
+    yield from _few_drawn(exercise)
+    if broken := list(_wrong_raises(exercise)):
+        yield from broken
+        return
+    right = {seed: right_outcomes(exercise, seed) for seed in seeds}
+    for seed in seeds:
+        if not all(_passes(exercise, exercise.reference, seed, right[seed])):
+            yield f"the reference does not pass on seed {seed}"
+            break
+    yield from _wrong_cells(exercise)
+    for mistake in exercise.mistakes():
+        yield from _weak_mistake(exercise, mistake, right)
+
+
+def _incomplete(exercise: Exercise) -> Iterator[str]:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{2,40}", exercise.id):
+        yield "an id has small letters, digits and hyphens"
+    if not (exercise.minutes > 0 and 1 <= exercise.difficulty <= 5):
+        yield "minutes are positive, difficulty lies between 1 and 5"
+    if (exercise.points > 0) == exercise.further:
+        yield "an exercise of the core has points, a further one has none"
+    if len(exercise.statement) < 150:
+        yield "the statement says input, output and one worked case"
+    for name in exercise.without:
+        if not callable(getattr(*home_of(name))):
+            yield f"`without` names {name}, which is no function"
+    if len(exercise.hints) < 2:
+        yield f"it has {len(exercise.hints)} hints; two are needed"
+    if len(exercise.usual_mistakes) < 3:
+        yield f"it has {len(exercise.usual_mistakes)} usual mistakes; three are needed"
+
+
+def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
+    drawn = {tuple((it.label, it.weight) for it in exercise.drawn(Draw(seed))) for seed in seeds}
+    if len(drawn) != 1:
+        yield "labels and weights of its cases depend on the draw"
+    labels = [label for label, _ in drawn.pop()]
+    if len(labels) != len(set(labels)):
+        yield "two of its cases have the same label"
+
+
+def _few_drawn(exercise: Exercise) -> Iterator[str]:
+    fixed = fixed_cases(exercise)
+    cases = [it for it in exercise.drawn(Draw(0)) if it.weight]
+    drawn = [it.weight for it in cases if it.label not in fixed]
+    if isinstance(exercise, Prediction):
+        return
+    if len(drawn) < 3 or sum(drawn) < sum(it.weight for it in cases) / 2:
+        yield (
+            f"{len(drawn)} of its {len(cases)} cases have drawn numbers: three are needed, and "
+            "half of the points, or its answers can be typed off"
+        )
+    if all(meets_the_notebook(exercise, seed) for seed in range(1, 21)):
+        yield "twenty draws have each a number of the notebook's: let them vary more"
+
+
+def _wrong_raises(exercise: Exercise) -> Iterator[str]:
+    for it in exercise.cases(Draw(f"{exercise.id} 0")):
+        error = None
+        try:
+            exercise.expected(*it.args)
+        except Exception as caught:
+            error = caught
+        if (error is not None) != it.raises:
+            what = "nothing" if error is None else repr(error)
+            yield f"the reference raises {what} in the case {it.label!r}"
+
+
+def _wrong_cells(exercise: Exercise) -> Iterator[str]:
+    released: dict[str, Any] = {"tk": tk, "np": np}
+    exec(_as_in_a_notebook(exercise.released_source), released)
+    stub = released[exercise.name]
+    if not exercise.is_not_started(stub, exercise.released_source):
+        yield "its released cell is not recognised as not started"
+    if exercise.kind == "complete" and "..." not in exercise.stub:
+        yield "a program to complete has gaps, each a `...` with a comment"
+    if exercise.kind != "repair" and any(_passes(exercise, stub, 0)):
+        yield "its untouched stub passes a case"
+    if all(_passes(exercise, stub, 0)):
+        yield "its untouched stub passes"
+    solved: dict[str, Any] = {"tk": tk, "np": np}
+    exec(_as_in_a_notebook(exercise.solution_source), solved)
+    if not all(_passes(exercise, solved[exercise.name], 0)):
+        yield "the solution that learners read does not pass"
+
+
+def _as_in_a_notebook(source: str) -> CodeType:
+    """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
+    return compile(source, "cell", "exec", dont_inherit=True)
+
+
+def _weak_mistake(
+    exercise: Exercise, mistake: Mistake, right: dict[int, list[Outcome]]
+) -> Iterator[str]:
+    if len(mistake.message) < 30:
+        yield f"the message of the mistake {mistake.name!r} does not say what to do"
+    patterns = defaultdict(list)
+    for seed, outcomes in right.items():
+        patterns[_passes(exercise, mistake.answer, seed, outcomes)].append(seed)
+    if len(patterns) > 1:
+        yield f"the points of the mistake {mistake.name!r} depend on the draw: {_some(patterns)}"
+    if any(all(passed) for passed in patterns):
+        yield f"the mistake {mistake.name!r} passes"
+        return
+    for seed in [*right][::10]:
+        report = judge(exercise, mistake.answer, seed=seed, seconds=SECONDS)
+        if report.message != mistake.message:
+            named = report.mistake or "no mistake"
+            yield f"the mistake {mistake.name!r} is taken for {named!r} on seed {seed}"
+            break
+
+
+def _passes(
+    exercise: Exercise, answer: Any, seed: int, right: Sequence[Outcome] | None = None
+) -> tuple[bool, ...]:
+    tried = trials(exercise, answer, seed, Budget(SECONDS), right=right)
+    return tuple(it.is_passed for it in tried if it.case.weight)
+
+
+def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:
+    return "; ".join(
+        f"{sum(pattern)} of {len(pattern)} cases on seed {seeds[0]}"
+        for pattern, seeds in list(patterns.items())[:2]
+    )

@@ -1,0 +1,1 @@
+"""The command `course`: its verbs, and the modules that only they use."""

@@ -1,0 +1,260 @@
+"""The learner's own copies in `work/`: made once, never overwritten, brought up to date on demand.
+
+    work/NN_topic/NN_topic.ipynb     the learner's notebook
+    work/NN_topic/older/             what `reset` and `update` put aside, numbered
+
+A notebook remembers in its metadata (`course.authoring.release`) from which release it was made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.sign import NotebookNotary
+
+from course.notebook import record
+from course.shared import files, paths
+from course.shared.errors import CourseError
+from course.shared.settings import settings
+
+OLDER = "older"
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What `update` did: the ids of the answers it carried over or not, the old notebook."""
+
+    carried: list[str]
+    left_behind: list[str]
+    n_other_cells: int
+    """Cells of the old notebook, with something in them, that the new release does not have."""
+    kept: Path
+
+
+def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
+    """Copy to `work/` what is not there yet, and say so where the release is newer than a copy.
+
+    Raises CourseError if a file stands where a folder belongs, or if nothing can be written there.
+    """
+    for chapter in paths.released_chapters(root):
+        released, mine = paths.notebooks(root) / chapter, paths.work(root) / chapter
+        for file in sorted(path for path in released.rglob("*") if path.is_file()):
+            copy = mine / file.relative_to(released)
+            if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
+                _copy(file, copy)
+        try:
+            if not _is_current(root, chapter):
+                say(
+                    f"There is a newer release of {chapter}. Your copy stays as it is. To take it "
+                    f"over with your answers, in JupyterLab's terminal: course update {chapter}"
+                )
+        except CourseError as problem:
+            say(str(problem))
+
+
+def _copy(file: Path, to: Path) -> None:
+    try:
+        files.write(to, file.read_bytes())
+    except OSError as problem:
+        blocking = next(
+            (it for it in to.parents if (it.exists() or it.is_symlink()) and not it.is_dir()), None
+        )
+        if blocking is None:
+            raise CourseError(
+                f"Your copy {to} cannot be written: {problem.strerror}. Make room or give yourself "
+                "the right to write there."
+            ) from None
+        kind = "a link that leads nowhere" if blocking.is_symlink() else "a file"
+        raise CourseError(
+            f"{blocking} is {kind}, but a folder of yours belongs there. It was left as it is: "
+            "rename it, then use the same command again."
+        ) from None
+
+
+def chapter_in_work(root: Path, name: str) -> str:
+    """The chapter that `name` means, among those of which the learner has a copy."""
+    chapter = paths.chapter_named(name, paths.released_chapters(root))
+    if not paths.notebook_in(paths.work(root), chapter).is_file():
+        raise CourseError(f"You have no copy of {chapter} yet: course lab makes one.")
+    return chapter
+
+
+def notebook_saved_last(root: Path) -> Path | None:
+    """The learner's copy of a chapter that was saved last; None if there is no copy yet."""
+    copies = [paths.notebook_in(paths.work(root), it) for it in chapters(root)]
+    found = [(it.stat().st_mtime, it) for it in copies]
+    # copies that were all made by one start: the first of them
+    latest = max((round(moment) for moment, _ in found), default=0)
+    return next((it for moment, it in found if latest - moment < _AT_ONCE), None)
+
+
+_AT_ONCE = 5.0
+"""Seconds that it takes at most to make all copies."""
+
+
+def chapters(root: Path) -> list[str]:
+    """The chapters of which the learner has a copy."""
+    found = paths.released_chapters(root)
+    return [it for it in found if paths.notebook_in(paths.work(root), it).is_file()]
+
+
+def any_folder(root: Path) -> Path:
+    """The folder of the first chapter of which the learner has a copy."""
+    for chapter in chapters(root):
+        return paths.work(root) / chapter
+    raise CourseError("You have no copy of a chapter yet: course lab makes them.")
+
+
+def reset(root: Path, chapter: str, exercise: str) -> Path | None:
+    """Put one exercise back as it was released; the file with the learner's text, if there was one.
+
+    Raises CourseError for an exercise that the chapter does not have.
+    """
+    mine = paths.notebook_in(paths.work(root), chapter)
+    notebook, release = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    with _notary() as notary:
+        was_trusted = notary.check_signature(notebook)
+    stubs = _answers(release)
+    if exercise not in stubs:
+        raise CourseError(
+            f"There is no exercise {exercise!r} in {chapter}. Its exercises: {', '.join(stubs)}."
+        )
+    cell = _answers(notebook).get(exercise)
+    kept = None
+    if cell is None:
+        notebook.cells.insert(_place_of(exercise, notebook), stubs[exercise])
+    elif cell.source != stubs[exercise].source:
+        kept = files.keep(cell.source + "\n", mine.parent / OLDER, f"{exercise}.py")
+        cell.source = stubs[exercise].source
+    for cell in notebook.cells:
+        if _grade_id(cell) in (exercise, f"check-{exercise}"):
+            cell.outputs, cell.execution_count = [], None
+    _write(mine, notebook, trusted=was_trusted)
+    record.forget(mine.parent, exercise)
+    return kept
+
+
+def update(root: Path, chapter: str) -> Updated | None:
+    """Put a newer release in the place of the learner's copy, with the learner's answers in it.
+
+    Answers move by exercise id, unless they are still the stub. The old notebook, and data files
+    that the release changes, are kept in `older/`. None if the copy is of the newest release.
+    """
+    mine = paths.notebook_in(paths.work(root), chapter)
+    old, new = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    if _is_current(root, chapter):
+        return None
+    answers = {id: it for id, it in _answers(old).items() if not _is_untouched(it)}
+    cells = _answers(new)
+    for id in answers.keys() & cells.keys():
+        cells[id].source = answers[id].source
+    kept = files.keep(mine.read_bytes(), mine.parent / OLDER, mine.name)
+    _take_over_data(paths.notebooks(root) / chapter, mine.parent)
+    _write(mine, new)
+    released = {cell.get("id") for cell in new.cells}
+    others = [it for it in old.cells if it.get("id") not in released and it.source.strip()]
+    return Updated(
+        [id for id in answers if id in cells],
+        [id for id in answers if id not in cells],
+        sum(_grade_id(it) is None for it in others),
+        kept,
+    )
+
+
+def _is_current(root: Path, chapter: str) -> bool:
+    folders = (paths.work(root), paths.notebooks(root))
+    mine, released = (_read(paths.notebook_in(folder, chapter)).metadata for folder in folders)
+    return bool(mine.get("course") == released.get("course"))
+
+
+def is_released_otherwise(root: Path, chapter: str) -> bool:
+    """Whether the class's exchange has another release of a chapter than this course folder."""
+    outbound = root / settings().exchange / settings().course_id / "outbound"
+    theirs = paths.notebook_in(outbound, chapter)
+    try:
+        released = _read(theirs) if theirs.is_file() else None
+    except (CourseError, OSError):  # nbgrader says what is wrong with it
+        return False
+    ours = _read(paths.notebook_in(paths.notebooks(root), chapter))
+    return released is not None and released.metadata.get("course") != ours.metadata.get("course")
+
+
+def _answers(notebook: NotebookNode) -> dict[str, Any]:
+    """The answer cells by exercise id; of several copies of a cell the last that was changed."""
+    answers: dict[str, Any] = {}
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("solution"):
+            id = marks["grade_id"]
+            if id not in answers or not _is_untouched(cell):
+                answers[id] = cell
+    return answers
+
+
+def _is_untouched(cell: NotebookNode) -> bool:
+    """True if the cell is as it was released: nbgrader noted its checksum then."""
+    from nbgrader.utils import compute_checksum  # nbgrader takes a second to import
+
+    return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
+
+
+def _grade_id(cell: NotebookNode) -> str | None:
+    id: str | None = cell.metadata.get("nbgrader", {}).get("grade_id")
+    return id
+
+
+def _place_of(exercise: str, notebook: NotebookNode) -> int:
+    """Where the answer cell belongs: above its check, or at the end if that is gone too."""
+    for index, cell in enumerate(notebook.cells):
+        if _grade_id(cell) == f"check-{exercise}":
+            return index
+    return len(notebook.cells)
+
+
+def _take_over_data(released: Path, mine: Path) -> None:
+    for file in sorted(released.rglob("*")):
+        if not file.is_file() or file.suffix == ".ipynb":
+            continue
+        copy = mine / file.relative_to(released)
+        if copy.is_file() and copy.read_bytes() != file.read_bytes():
+            files.keep(copy.read_bytes(), mine / OLDER, copy.name)
+            copy.unlink()
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        nbformat.validate(notebook)
+        return notebook
+    except Exception as problem:  # whatever a file that is no notebook makes nbformat raise
+        raise CourseError(
+            f"{path} cannot be read as a notebook ({type(problem).__name__}). It was left as it "
+            "is: mend or rename it, and course lab makes a fresh copy."
+        ) from None
+
+
+@contextmanager
+def _notary() -> Iterator[NotebookNotary]:
+    """What keeps Jupyter's list of trusted notebooks, a database that has to be closed."""
+    notary = NotebookNotary()
+    try:
+        yield notary
+    finally:
+        notary.store.close()
+
+
+def _write(path: Path, notebook: NotebookNode, *, trusted: bool = False) -> None:
+    if trusted:  # otherwise JupyterLab would show its pictures as text
+        with _notary() as notary:
+            notary.sign(notebook)
+    files.write(path, nbformat.writes(notebook).rstrip("\n") + "\n")

@@ -1,0 +1,210 @@
+"""What is wrong with a notebook, before it is handed in or graded, and what mends it.
+
+Its cells are matched with the released ones as grading does it (`notebook.matching`), and looked at
+without being run. Each finding is a sentence of one of three kinds:
+
+    wrong       it costs points as it stands: what to do is said
+    look        it may be meant; worth a look
+    repaired    grading mends it by itself, nothing to do
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course.notebook import matching
+from course.notebook.limited import limited
+from course.notebook.matching import Cell, Refused, Source
+from course.shared import paths
+from course.shared.errors import TimeLimit
+
+LONGEST_READ, LEAST_READ = 5.0, 0.1
+"""Seconds for the reading of all cells, and for one where those are over."""
+WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
+THERE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
+"""What notebooks may import while they are graded, beside Python's own library."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a notebook."""
+
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:<9} {self.sentence}"
+
+
+def source_for(root: Path, chapter: str) -> Source:
+    """The released notebook of a chapter, all that a learner has of it."""
+    file = paths.notebook_in(paths.notebooks(root), chapter)
+    released = json.loads(file.read_text(encoding="utf-8"))
+    for cell in released["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return Source(chapter, released, {})
+
+
+Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]
+"""Takes the notebook of a chapter out of a folder, and says what is unusual there."""
+
+
+def of_ones_own(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
+    """The notebook in a learner's own folder: the one of its name or, alone, of another."""
+    file, notes = folder / f"{chapter}.ipynb", []
+    if not file.is_file():
+        others = sorted(folder.glob("*.ipynb"))
+        if len(others) != 1:
+            raise Refused(f"There is no notebook {file.name} in {folder}.")
+        notes.append(f"The notebook was called {others[0].name!r}; it is taken for {file.name}.")
+        file = others[0]
+    return file.read_bytes(), notes
+
+
+def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Finding]:
+    """What there is to say about the notebook in a folder, the worst first."""
+    try:
+        content, notes = read(folder, source.chapter)
+        repaired = matching.repair(content, source)
+    except Refused as refusal:
+        return [Finding(WRONG, f"It cannot be graded. {refusal}")]
+    except OSError as problem:
+        return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
+    found = [Finding(REPAIRED, it) for it in (*notes, *repaired.notes)]
+    found += _about_file(content, source)
+    until = time.monotonic() + LONGEST_READ
+    for cell in repaired.cells:
+        if cell["cell_type"] == "code" and not matching.is_check(cell):
+            seconds = max(until - time.monotonic(), LEAST_READ)
+            for kind, it in _about_cell(cell, seconds):
+                if kind == WRONG and cell["id"] == source.setup:
+                    kind, it = REPAIRED, f"{it} Graded with the imports that were released."
+                found.append(Finding(kind, f"{matching.named(cell)}: {it}"))
+    found += _beside(repaired.cells, source)
+    found += _not_started(repaired.cells, source)
+    order = (WRONG, LOOK, REPAIRED)
+    return sorted(found, key=lambda it: order.index(it.kind))
+
+
+def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
+    """The kernel, the release, the order in which cells were run."""
+    notebook = json.loads(content)
+    metadata = notebook.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kernel, ours = (_kernel(it) for it in (metadata, source.released["metadata"]))
+    if kernel != ours:
+        yield Finding(REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {ours!r}.")
+    release = source.released["metadata"].get("course")
+    if release is not None and metadata.get("course") not in (None, release):  # Colab drops it
+        chapter = source.chapter.partition("_")[0]
+        yield Finding(
+            LOOK,
+            "It was made from another release of the chapter. Answers are found by their exercise; "
+            f"to take the newest release over: course update {chapter}",
+        )
+    cells = notebook.get("cells")
+    counts = [it.get("execution_count") for it in cells or [] if isinstance(it, dict)]
+    numbers = [it for it in counts if isinstance(it, int)]
+    if numbers != sorted(numbers):
+        yield Finding(
+            LOOK,
+            "Its cells were run in another order than they stand. Kernel > Restart Kernel and Run "
+            "All Cells shows what grading will see.",
+        )
+
+
+def _kernel(metadata: dict[str, Any]) -> str:
+    spec = metadata.get("kernelspec")
+    return str(spec.get("name", ""))[:80] if isinstance(spec, dict) else ""
+
+
+def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
+    from IPython.core.inputtransformer2 import TransformerManager  # half a second
+
+    read: list[ast.Module] = []
+    try:
+        source = cell["source"]
+        transform = TransformerManager().transform_cell
+        # a thousand semicolons take IPython seconds
+        limited(lambda: read.append(ast.parse(transform(source))), seconds)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TimeLimit) as problem:
+        line = getattr(problem, "lineno", None)
+        where = f" in line {line}" if line else ""
+        yield WRONG, f"Python cannot read it ({type(problem).__name__}{where})."
+        return
+    for node in ast.walk(read[0]):
+        if isinstance(node, ast.While) and never_ends(node):
+            yield WRONG, f"The loop in line {node.lineno} never ends as it is written."
+        elif isinstance(node, ast.Call) and _called(node) == "input":
+            yield WRONG, "input() waits for somebody; nobody is there when it is graded."
+        elif isinstance(node, ast.Call) and _called(node) in ("system", "getoutput"):
+            yield LOOK, "Lines that begin with ! start a program; none starts while it is graded."
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for name in sorted(_imported(node) - THERE - sys.stdlib_module_names):
+                yield LOOK, f"`{name}` is not there when it is graded; NumPy and tensorkit are."
+
+
+def never_ends(loop: ast.While) -> bool:
+    """Whether nothing in a loop's body can end it: no way out, and no name of its test touched.
+
+    >>> never_ends(ast.parse("while n > 0:\\n    print(n)").body[0])
+    True
+    >>> never_ends(ast.parse("while n > 0:\\n    n -= 1").body[0])
+    False
+    """
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(it, ast.Break | ast.Return | ast.Raise | ast.Yield) for it in inside):
+        return False
+    if any(isinstance(it, ast.Call | ast.Attribute) for it in ast.walk(loop.test)):
+        return False  # whatever is called may answer differently one day
+    tested = {it.id for it in ast.walk(loop.test) if isinstance(it, ast.Name)}
+    if not tested:
+        return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    # stored, or what it means is written into or asked for a method
+    used = {id(it.value) for it in inside if isinstance(it, ast.Attribute | ast.Subscript)}
+    names = (it for it in inside if isinstance(it, ast.Name))
+    touched = {it.id for it in names if not isinstance(it.ctx, ast.Load) or id(it) in used}
+    return not tested & touched
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    names = [it.name for it in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return {it.partition(".")[0] for it in names} - {""}
+
+
+def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers that stand in a cell of the learner's own, where the answer cell has another one."""
+    own = [(at, it) for at, it in enumerate(cells) if it["id"] not in source.by_id]
+    for start, answer in enumerate(cells):
+        if not matching.is_answer(answer):
+            continue
+        name = matching.grade_id(answer)
+        check = (at for at, it in enumerate(cells) if matching.grade_id(it) == f"check-{name}")
+        end = next(check, start)
+        others = [it for at, it in own if not start < at < end and matching.defines(it, answer)]
+        if any(it["source"].strip() != answer["source"].strip() for it in others):
+            yield Finding(
+                LOOK,
+                f"The cell {name} and a cell of your own both have an answer. The one in the cell "
+                f"{name} is graded: if the other is the right one, copy it there.",
+            )
+
+
+def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    stubs = {it["id"]: it["source"].strip() for it in source.released["cells"]}
+    answers = [it for it in cells if matching.is_answer(it)]
+    untouched = [it for it in answers if it["source"].strip() in ("", stubs[it["id"]])]
+    if untouched:
+        names = ", ".join(str(matching.grade_id(it)) for it in untouched)
+        yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")

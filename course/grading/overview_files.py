@@ -1,0 +1,138 @@
+"""`course report`: how a class did in a chapter, as one page and three tables.
+
+    course/reports/CHAPTER/index.html      the page; no script, nothing from elsewhere
+    course/reports/CHAPTER/learners.csv    points by learner and exercise
+    course/reports/CHAPTER/exercises.csv   how each exercise went
+    course/reports/CHAPTER/cases.csv       how each case of each check went
+
+Learners have pseudonyms, the same ones each time; git ignores the folder. All of it is read from
+the results that grading left in `course/graded/`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from course.grading import batch
+from course.grading.overview import FAILED, NOT_STARTED, PARTLY, PASSED, Overview
+from course.grading.overview_page import page
+from course.grading.result import Result
+from course.shared import files, paths
+from course.shared.errors import CourseError
+
+_FILES = re.compile(r", but '.*'(?=\. )")
+"""What was handed in in place of a notebook: names of files, in which learners write their own."""
+
+
+def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) -> Path:
+    """Write the report of a chapter and say where its page lies.
+
+    names: the learners' own, in place of pseudonyms. config: nbgrader's.
+    Raises CourseError if nothing is graded.
+    """
+    from course.authoring.release import nbgrader_config
+    from course.grading.gradebook import roster  # nbgrader takes a second to import
+
+    known = roster(root, nbgrader_config(own=True) if config is None else config)
+    results = list(_results(root, chapter))
+    if not names:
+        results = [replace(it, sentence=_FILES.sub("", it.sentence)) for it in results]
+    overview = Overview(chapter, results, known, _given_cells(root, chapter))
+    if not overview.results:
+        raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
+    secret = batch.secret_of(root)
+
+    def name(learner: str) -> str:
+        return _safe(learner) if names else pseudonym(secret, learner)
+
+    folder = root / "course" / "reports" / chapter
+    for file, rows in (
+        ("learners.csv", _learners(overview, name)),
+        ("exercises.csv", _exercises(overview)),
+        ("cases.csv", _cases(overview)),
+    ):
+        files.write(folder / file, _csv(rows))
+    files.write(folder / "index.html", page(overview, name, is_named=names))
+    return folder / "index.html"
+
+
+def _given_cells(root: Path, chapter: str) -> list[str]:
+    """The code cells of the released notebook."""
+    released = paths.notebook_in(paths.notebooks(root), chapter)
+    if not released.is_file():
+        return []
+    cells = json.loads(released.read_text(encoding="utf-8"))["cells"]
+    return ["".join(it["source"]) for it in cells if it["cell_type"] == "code"]
+
+
+def pseudonym(secret: bytes, learner: str) -> str:
+    """A name that stays the same for this learner in this course, and tells nothing."""
+    digest = hmac.new(secret, b"pseudonym:" + learner.encode("utf-8", "replace"), hashlib.sha256)
+    return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
+
+
+def _results(root: Path, chapter: str) -> Iterator[Result]:
+    for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json")):
+        try:
+            yield Result.from_json(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # damaged, or of an older format; grading writes it again
+
+
+def _learners(overview: Overview, name: Any) -> Iterator[list[object]]:
+    ids = [it.id for it in overview.exercises]
+    yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
+    for it in overview.results:
+        points = {each.report.exercise_id: each.report.score for each in it.exercises}
+        row = [points.get(id, "") for id in ids]
+        rest = [len(it.troubles), len(it.repaired), it.source[:12]]
+        yield [name(it.learner), it.status, it.score, it.possible, *row, *rest]
+    for learner in overview.absent:
+        yield [name(learner), "nothing", 0.0, overview.possible, *[""] * len(ids), 0, 0, ""]
+
+
+def _exercises(overview: Overview) -> Iterator[list[object]]:
+    statuses = (PASSED, PARTLY, FAILED, NOT_STARTED)
+    yield [
+        "exercise",
+        "title",
+        "possible",
+        "mean",
+        *statuses,
+        "commonest mistake",
+        "times",
+        "hints",
+    ]
+    for it in overview.exercises:
+        mistake = it.mistakes[0] if it.mistakes else ("", 0)
+        shares = [round(it.share(status), 4) for status in statuses]
+        yield [it.id, it.title, it.possible, round(it.mean, 3), *shares, *mistake, it.hints]
+
+
+def _cases(overview: Overview) -> Iterator[list[object]]:
+    yield ["exercise", "case", "passed", "ran"]
+    for it in overview.exercises:
+        for label, (passed, ran) in it.cases.items():
+            yield [it.id, label, passed, ran]
+
+
+def _csv(rows: Iterable[list[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [_safe(it) if isinstance(it, str) else it for it in row] for row in rows
+    )
+    return text.getvalue()
+
+
+def _safe(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

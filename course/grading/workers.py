@@ -1,0 +1,226 @@
+"""The workers of this machine: each is a process that grades one submission after the other.
+
+A worker that ends is started again and its submission tried once more; a submission that ends two
+workers is set aside with no points and reported. The program of a worker is `worker`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from course.grading import judge
+from course.grading.intake import Submission
+from course.grading.result import Result
+from course.grading.session import NO_MEMORY, ended_for_memory
+from course.grading.worker import begin
+from course.notebook.matching import Source
+from course.sandbox.profiles import Limits
+from course.sandbox.wire import Closed, Message, Wire, WireError
+from course.shared.errors import CourseError
+
+TRIES = 2
+"""How often a submission may end its worker, or be ungraded because of the machine."""
+PATIENCE = 60.0
+"""Seconds that a worker may take beyond the time that a submission has."""
+
+
+@dataclass
+class Job:
+    """A submission on its way."""
+
+    submission: Submission
+    seed: str
+    tries: int = 0
+
+
+def results(
+    source: Source,
+    jobs: Iterable[Job],
+    *,
+    workers: int,
+    profile: str,
+    limits: Limits | None = None,
+) -> Generator[Result]:
+    """The result of every job, in the order in which they are done.
+
+    A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
+    """
+    rest = iter(jobs)
+    waiting = deque(islice(rest, workers))
+    pool = [
+        Worker(number, source, profile, limits or Limits(), core=number)
+        for number in range(len(waiting))
+    ]
+    done: list[Result] = []
+    try:
+        for worker in pool:
+            worker.start()
+        while True:
+            for worker in pool:
+                if worker.job is None:
+                    waiting.extend(islice(rest, 0 if waiting else 1))
+                    if waiting:
+                        worker.take(waiting.popleft())
+            if not any(it.job for it in pool):
+                break
+            yield from done  # while they are written, the next ones are on their way
+            done = list(_finished(pool, waiting, source))
+        yield from done
+    finally:
+        for worker in pool:
+            worker.close()
+
+
+def one(worker: Worker, job: Job) -> Result:
+    """The result of one job, from a worker that is kept."""
+    waiting = deque([job])
+    while True:
+        if waiting:
+            worker.take(waiting.popleft())
+        for result in _finished([worker], waiting, worker.source):
+            return result
+
+
+def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> Iterator[Result]:
+    busy = {it.descriptor: it for it in pool if it.job is not None}
+    poll = select.poll()
+    for descriptor in busy:
+        poll.register(descriptor, select.POLLIN)
+    ready = {descriptor for descriptor, _ in poll.poll(500)}
+    for descriptor, worker in busy.items():
+        if descriptor not in ready and not worker.is_late:
+            continue
+        job = worker.job
+        assert job is not None
+        try:
+            result = worker.finish()
+            if result is None:
+                continue
+            if result.status == "ungraded" and job.tries + 1 < TRIES:
+                job.tries += 1
+                waiting.append(job)
+            else:
+                yield result
+            continue
+        except (Closed, WireError, TimeoutError, ValueError):
+            worker.close()  # it ended, or does not end: another one is started
+        job.tries += 1
+        if job.tries < TRIES:
+            waiting.append(job)
+        elif ended_for_memory() > worker.ended_for_memory:
+            yield judge.ungraded(source, job.submission, job.seed, NO_MEMORY)
+        elif any(it.was_ready for it in pool):
+            yield set_aside(job, source)
+        else:  # it is not the submission's fault
+            raise CourseError("A worker does not start.")
+
+
+def set_aside(job: Job, source: Source) -> Result:
+    """The result of a submission that ends whatever grades it."""
+    refused = judge.refused(source, job.submission, job.seed, "")
+    sentence = f"It ended the worker that graded it, {TRIES} times, and was set aside."
+    return replace(refused, status="set aside", sentence=sentence)
+
+
+@dataclass
+class Worker:
+    """One worker, as the batch sees it; its program is started when there is something to do."""
+
+    number: int
+    source: Source
+    profile: str
+    limits: Limits
+    core: int | None = None
+    """Which core is its own; None if it shares all of them."""
+    job: Job | None = None
+    was_ready: bool = False
+    """Whether it has ever started."""
+    ended_for_memory: int = 0
+    """Processes that the kernel had ended for lack of memory when it was given its job."""
+    _begins: Message | None = None
+    """What it is still to be told first."""
+    _wire: Wire | None = None
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _until: float = 0.0
+
+    @property
+    def descriptor(self) -> int:
+        """What becomes readable when the worker has something to say."""
+        assert self._wire is not None
+        return self._wire.descriptor
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+    def take(self, job: Job) -> None:
+        """Give this worker a submission; it is started if need be, and not waited for."""
+        submission = job.submission
+        message = {
+            "learner": submission.learner,
+            "chapter": submission.chapter,
+            "timestamp": submission.timestamp,
+            "repaired": list(submission.repaired),
+            "seed": job.seed,
+        }
+        self.job, self.ended_for_memory = job, ended_for_memory()
+        self._until = time.monotonic() + self.limits.seconds + PATIENCE
+        with contextlib.suppress(Closed, TimeoutError):  # then `finish` finds that it is gone
+            self.start()
+            assert self._wire is not None
+            if self._begins is not None:
+                self._until += PATIENCE
+                self._wire.send(self._begins, [self.source.to_json().encode()], until=self._until)
+                self._begins = None
+            self._wire.send(message, [submission.content], until=self._until)
+
+    def start(self) -> None:
+        """Start the program, unless it runs; it imports what it needs while others do the same."""
+        if self._wire is not None:
+            return
+        mine, its = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course.grading.worker"], stdin=its.fileno()
+        )
+        its.close()
+        self._wire = Wire(mine.detach())
+        self._begins = begin(self.number, self.profile, self.limits, self.core)
+
+    def finish(self) -> Result | None:
+        """The result, or None if what arrived is something else.
+
+        Raises Closed, WireError, TimeoutError or ValueError if the worker is of no use any more.
+        """
+        assert self._wire is not None
+        said, blocks = self._wire.receive(until=self._until)
+        if "problem" in said:
+            raise CourseError(str(said["problem"]))
+        if not blocks:
+            self.was_ready = True
+            return None
+        self.job = None
+        text, page = (it.tobytes().decode() for it in blocks)
+        return Result.from_json(text, timings=said, page=page)
+
+    def close(self) -> None:
+        """End the program; it is started again with the next job."""
+        self.job = None
+        if self._wire is not None:
+            os.close(self._wire.descriptor)
+            self._wire = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2.0)  # it ends by itself, and removes its folders
+            self._process.kill()
+            self._process.wait()
+            self._process = None

@@ -1,0 +1,1 @@
+"""What runs in a learner's notebook: checks, hints, the record of points, transplants."""

@@ -1,0 +1,152 @@
+"""Finds the learner's answer in the notebook, or says why there is none.
+
+The check takes no answer: it reads the name that the exercise gives from the notebook's namespace,
+and the history of cells, so that it can tell what a number or a traceback cannot: not started, not
+run, deleted, renamed, or an older version because the last edit did not run.
+
+Words: the runs *about* an exercise are those of its answer cell, and of any cell that defines its
+name; the last of them is what the learner takes for their answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import FunctionType
+from typing import Any
+
+from course.notebook.exercise import Exercise
+from course.notebook.history import UNKNOWN, Run, is_of_this_cell
+
+MOST_READ = 20
+"""Runs that are read for the name that an answer has now; a learner decides how long they are."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The state of an answer: `not started`, `missing`, `unfit` or `ready`."""
+
+    state: str
+    value: Any = None
+    sentence: str = ""
+    """Why there is nothing to check; empty if there is."""
+    note: str = ""
+    """What a learner should know although the answer was checked."""
+    source: str | None = None
+
+
+def find(
+    exercise: Exercise,
+    namespace: Mapping[str, Any],
+    runs: Sequence[Run],
+    source_of: Callable[[Any], str | None] | None = None,
+) -> Answer:
+    """The answer to `exercise` as it stands in `namespace` after `runs`.
+
+    source_of: tells the text of a value; by default Python itself.
+    """
+    name = exercise.name
+    about = [run for run in runs if run.is_about(exercise.id, name)]
+    if name not in namespace:
+        return Answer("missing", sentence=_why_missing(exercise, about, runs))
+    value = namespace[name]
+    # the last run about it, unless the cell that runs now has just made the answer itself
+    last = about[-1] if about and not is_of_this_cell(name, value) else None
+    is_older = last is not None and name not in last.bound
+    if last is not None and last.error is None and is_older and last.leaves_out(name):
+        return Answer("missing", sentence=_renamed_now(exercise, last))
+    note = ""
+    if last is not None and last.error not in (None, UNKNOWN) and is_older:
+        note = f"{_stopped(last)} This is the version before your last edit."
+    elif last is not None and _is_beside(exercise, last, runs):
+        note = (
+            "This answer stands in a cell of your own. Move it into the answer cell, so that it is "
+            "the one that is graded."
+        )
+    unfit = exercise.is_answer(value)
+    if unfit is not None:
+        return Answer("unfit", value, sentence=unfit, note=note)
+    source = (source_of or _source_of)(value)
+    if source is None:
+        ran = [run for run in about if run.error is None]
+        source = ran[-1].source if ran else None
+    if exercise.is_not_started(value, source):
+        return Answer("not started", value, note=note, source=source)
+    return Answer("ready", value, note=note, source=source)
+
+
+def _is_beside(exercise: Exercise, last: Run, runs: Sequence[Run]) -> bool:
+    """Whether the answer was made by another cell than the answer cell, which ran as well."""
+    is_own = last.cell_id not in (None, exercise.id)
+    return is_own and exercise.name in last.bound and any(r.cell_id == exercise.id for r in runs)
+
+
+def _stopped(run: Run) -> str:
+    """What kept a cell from running, as a sentence with what to do."""
+    what = f"{run.error}: {run.message}" if run.message else str(run.error)
+    return f"Your edit in {run.place} did not run ({what}). Mend it and run the cell again."
+
+
+def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str:
+    name = exercise.name
+    if about and about[-1].error not in (None, UNKNOWN):
+        return f"`{name}` does not exist yet. {_stopped(about[-1])}"
+    renamed = _renamed(exercise, runs)
+    if renamed is not None:
+        return (
+            f"Your cell defines `{renamed}`; this exercise is called `{name}`. "
+            f"Give it back its name and run the cell again."
+        )
+    if about and about[-1].error is None:
+        return (
+            f"`{name}` was defined in {about[-1].place} and is gone now (`del`?). "
+            f"Run that cell again."
+        )
+    return (
+        f"`{name}` does not exist yet: run the answer cell above (Shift+Enter), then this one. "
+        f"If the cell was deleted, `course reset {exercise.chapter} {exercise.id}` in a terminal "
+        f"brings it back."
+    )
+
+
+def _renamed_now(exercise: Exercise, last: Run) -> str:
+    defined = last.defines()
+    what = f"defines `{defined[0]}`" if defined else "no longer defines it"
+    return (
+        f"Your cell {what}; this exercise is called `{exercise.name}`. An older `{exercise.name}` "
+        f"is still in memory and was not checked. Give it back its name and run the cell again."
+    )
+
+
+def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
+    """The name under which the answer was defined, if its cell or its docstring gives it away.
+
+    Where cells have no ids, as when nbgrader runs them, the cell before the check is taken for the
+    answer cell.
+    """
+    head = ast.parse(exercise.released_source).body[0]
+    told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef) else None
+    first_line = told.partition("\n")[0] if told is not None else None
+
+    def is_candidate(run: Run) -> bool:
+        same_text = first_line is not None and first_line in run.source
+        just_before = run is runs[-1] and run.cell_id is None
+        return same_text or just_before or run.is_about(exercise.id, exercise.name)
+
+    for run in islice(filter(is_candidate, reversed(runs)), MOST_READ):
+        defined = run.defines()
+        if defined and exercise.name not in defined:
+            return defined[0]
+    return None
+
+
+def _source_of(value: Any) -> str | None:
+    if type(value) is not FunctionType:
+        return None
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError, SyntaxError):  # not from a cell or a file
+        return None

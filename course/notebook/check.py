@@ -1,0 +1,546 @@
+"""`check("strides-of")`: runs every case of an exercise on the learner's answer and reports.
+
+It takes no answer and never raises. What it finds it says in one report (`report`); the answer is
+found by `answer`, run by `runner`, compared by `compare`.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import os
+import re
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+import tensorkit as tk
+from course.notebook import answer, compare, history, record
+from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
+from course.notebook.quiet import NotAllowed
+from course.notebook.report import Report, Row
+from course.notebook.runner import Budget, Outcome, run_case
+from course.notebook.state import random_state, sentence, set_random_state
+from course.shared.errors import TimeLimit
+from course.shared.settings import settings
+
+RunCase = Callable[[Exercise, Any, Case, Case, Budget], Outcome]
+"""As `runner.run_case`: in this process, or wherever the answer is."""
+
+SEED = 0
+"""The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
+
+
+def check(exercise_id: object = None, *_: object, **__: object) -> Report:
+    """The report on the learner's answer to an exercise, as it stands in this notebook.
+
+    exercise_id: as in the cell below the exercise. The answer is read by its name from the
+    namespace of the caller. Never raises: whatever the answer does becomes a sentence.
+    """
+    report = _reported(exercise_id, sys._getframe(1).f_globals)
+    _print_where_it_is_needed(report)
+    return report
+
+
+def judge(
+    exercise: Exercise,
+    value: Any,
+    *,
+    seed: object = SEED,
+    seconds: float = 5.0,
+    run: RunCase = run_case,
+    source: str | None = None,
+) -> Report:
+    """The report on `value` as the answer to `exercise`, without any notebook.
+
+    seed: of the draw. seconds: for all cases together. run: what runs the answer in one case.
+    source: the answer's program, where it is known: what a sentence says of it is looked up there.
+    """
+    tried = list(trials(exercise, value, seed, Budget(seconds), run))
+    counting = [trial for trial in tried if trial.case.weight]
+    rows = [_row(exercise, trial, seconds, source or "") for trial in counting]
+    broken = [it for it in exercise.rules if source and it.is_broken_by(source)]
+    share = 0.0 if broken else _share(counting)
+    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
+    if may_be_typed_off:
+        share = 0.0
+    is_wrong = not all(trial.is_passed for trial in counting)
+    mistake = _recognised(exercise, tried, seed, seconds / 5) if is_wrong else None
+    if is_wrong and not mistake:
+        first = next(n for n, row in enumerate(rows) if row.status != "passed")
+        rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
+    return Report(
+        exercise.id,
+        exercise.title,
+        "passed" if share == 1 else "partly" if share else "failed",
+        possible=exercise.points,
+        earned=_in_quarters(exercise.points * share),
+        message=mistake.message if mistake else "",
+        mistake=mistake.name if mistake else "",
+        rows=(*(Row(f"“{it.words}”", "failed", tip=it.advice) for it in broken), *rows),
+        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(exercise, tried)),
+    )
+
+
+def _share(counting: Sequence[Trial]) -> float:
+    """The share of the points that the passed cases give, by their weights."""
+    if all(trial.is_passed for trial in counting):
+        return 1.0  # exactly, however the weights add up
+    passed = sum(trial.case.weight for trial in counting if trial.is_passed)
+    return passed / sum(trial.case.weight for trial in counting)
+
+
+def _in_quarters(points: float) -> float:
+    """Points rounded down to quarters.
+
+    >>> _in_quarters(4.38), _in_quarters(3.0)
+    (4.25, 3.0)
+    """
+    return math.floor(points * 4 + 1e-9) / 4
+
+
+def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
+    """Whether all that passed has the notebook's numbers in every draw, though others have not."""
+    passed = {trial.case.label for trial in tried if trial.is_passed}
+    fixed = fixed_cases(exercise)
+    return bool(passed) and passed <= fixed and len(fixed) < len(tried)
+
+
+@cache
+def fixed_cases(exercise: Exercise) -> frozenset[str]:
+    """The labels of the cases that count and have the same arguments in every draw."""
+    first, *others = [_cases(exercise, seed) for seed in range(6)]
+    return frozenset(
+        it.label
+        for n, it in enumerate(first)
+        if it.weight and all(compare.difference(it.args, other[n].args) is None for other in others)
+    )
+
+
+_TYPED_OFF = (
+    "What passes does not count alone: it has the same numbers for everybody. It counts as soon as "
+    "another case passes too, one whose numbers change when it is graded."
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case, what the answer did in it, what a right answer does."""
+
+    case: Case
+    mine: Outcome
+    right: Outcome
+
+    @cached_property
+    def is_passed(self) -> bool:
+        return self.mine.agrees_with(self.right)
+
+
+def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
+    exercise = None
+    try:
+        exercise = load().get(exercise_id) if type(exercise_id) is str else None
+        if exercise is None:
+            return _unknown(exercise_id)
+        with _ONE_AT_A_TIME:
+            found = answer.find(exercise, namespace, history.runs())
+            if found.state == "ready":
+                drawn = random_state()
+                try:
+                    report = judge(
+                        exercise, found.value, seconds=settings().seconds, source=found.source
+                    )
+                finally:
+                    set_random_state(drawn)
+            else:
+                report = nothing_to_check(exercise, found)
+            # a note on an edit that did not run says already what to do
+            told = (
+                report if found.state == "ready" or not found.note else replace(report, message="")
+            )
+            report = with_note(told, found.note)
+            record.note_check(exercise, report, found.source)
+    except KeyboardInterrupt:
+        return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
+    except TimeLimit:  # of the check in which this one was called
+        raise
+    except BaseException as error:
+        # what an answer does is caught case by case: this is a library that was changed from
+        # within the notebook, an odd object, or a fault of ours
+        what = f"{type(error).__name__}: {compare.text_of(error)[0]}"
+        text = f"The answer could not be checked ({what}). Restart the kernel and try once more."
+        return _without_rows(exercise, "stopped", text)
+    return report
+
+
+_ONE_AT_A_TIME = threading.RLock()
+"""Standard output is redirected for all threads together."""
+
+
+def trials(
+    exercise: Exercise,
+    value: Any,
+    seed: object,
+    budget: Budget,
+    run: RunCase = run_case,
+    right: Sequence[Outcome] | None = None,
+) -> Iterator[Trial]:
+    """Every case of one draw with what the answer and the reference do in it, one by one.
+
+    right: what the reference does, where that is known already.
+    """
+    # drawn once more for each: the answer may change what it is given, and so may the reference
+    right = right or right_outcomes(exercise, seed)
+    given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
+    for one, same, its in zip(given, untouched, right, strict=True):
+        yield Trial(same, run(exercise, value, one, same, budget), its)
+
+
+def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
+    """What the reference does in every case of one draw."""
+    return [_right(exercise, case) for case in _drawn(exercise, seed)]
+
+
+def _drawn(exercise: Exercise, seed: object) -> list[Case]:
+    return _cases(exercise, seed if seed == SEED else _unlike_the_notebook(exercise, seed))
+
+
+def _cases(exercise: Exercise, seed: object) -> list[Case]:
+    return exercise.drawn(_draw(exercise, seed))
+
+
+def _draw(exercise: Exercise, seed: object) -> Draw:
+    return Draw(f"{exercise.id} {seed}")
+
+
+@lru_cache(maxsize=256)
+def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
+    """A seed made of this one that draws none of the notebook's numbers again by chance.
+
+    With them an honest answer could lose points to the draw: what has the notebook's numbers does
+    not count alone.
+    """
+    others = (f"{seed} {again}" for again in range(1, 100))
+    return next(
+        (one for one in (seed, *others) if not meets_the_notebook(exercise, one)),
+        seed,  # the audit finds such an exercise
+    )
+
+
+def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
+    """Whether a case whose numbers are drawn has those of a case of the notebook."""
+    fixed = fixed_cases(exercise)
+    counting = [it for it in _cases(exercise, seed) if it.weight]
+    drawn = [it.args for it in counting if it.label not in fixed]
+    return any(
+        outline == _outline(one) and compare.difference(one, own) is None
+        for outline, own in _in_the_notebook(exercise)
+        for one in drawn
+    )
+
+
+@cache
+def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
+    """The arguments that the notebook shows, and what tells most others from them at once."""
+    return [(_outline(it.args), it.args) for it in _cases(exercise, SEED)]
+
+
+def _outline(args: tuple[Any, ...]) -> list[object]:
+    return [
+        it if isinstance(it, int | float | str) else getattr(it, "shape", type(it)) for it in args
+    ]
+
+
+def _right(exercise: Exercise, case: Case) -> Outcome:
+    try:
+        return Outcome(value=exercise.expected(*case.args))
+    except Exception as error:
+        if not case.raises:  # not what was meant: the library itself is broken, or the exercise
+            raise
+        return Outcome("raised", error=error)
+
+
+def _recognised(
+    exercise: Exercise, tried: list[Trial], seed: object, seconds: float
+) -> Mistake | None:
+    """The usual mistake with which the answer agrees wherever that differs from a right answer.
+
+    At least two such cases are needed, and the first failure, which is shown in full, is one of
+    them. Of several mistakes the one that explains most is named.
+    """
+    first = next(n for n, it in enumerate(tried) if it.case.weight and not it.is_passed)
+    found: list[tuple[int, Mistake]] = []
+    right = [trial.right for trial in tried]
+    for mistake in exercise.mistakes():
+        again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
+        theirs = list(itertools.islice(again, first + 1))
+        # most are told apart by the first failure alone
+        if theirs[first].is_passed or not tried[first].mine.agrees_with(theirs[first].mine):
+            continue
+        theirs += again
+        telling = [
+            (own.mine, its.mine)
+            for own, its in zip(tried, theirs, strict=True)
+            if not its.is_passed
+        ]
+        if len(telling) >= 2 and _err_alike(telling):
+            found.append((len(telling), mistake))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
+    """True if both did the same in every case; where all raised, with the same words too.
+
+    A mistake that prints is not that of an answer that prints nothing.
+    """
+    if not all(mine.agrees_with(its) for mine, its in telling):
+        return False
+    if any(its.printed.strip() and not mine.printed.strip() for mine, its in telling):
+        return False
+    said = [[re.sub(r"\d+", "", it.message[0]) for it in pair] for pair in telling]
+    return any(its.ended == "returned" for _, its in telling) or all(a == b for a, b in said)
+
+
+# Words
+
+
+def _row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
+    label, mine, right = trial.case.label, trial.mine, trial.right
+    call = exercise.describe_call(trial.case.args, compare.as_code) + _layouts(trial.case.args)
+    if trial.is_passed:
+        return Row(label, "passed", call)
+    if mine.ended == "not run":
+        return Row(label, "not run", call)
+    if exercise.kind == "predict":
+        tip = exercise.advice(*trial.case.args) or ""
+        if mine.value is ...:
+            return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
+        tip = _another_kind(mine.value, right.value) or f"{tip} Run the expression and look."
+        return Row(label, "failed", "", _shown(mine), "", tip)
+    tip = _advice(exercise, trial, seconds, source)
+    return Row(label, "failed", call, _shown(mine), _shown(right), tip)
+
+
+def _another_kind(predicted: Any, right: Any) -> str | None:
+    """What to write, where a prediction is of another kind than the right one."""
+    written = {
+        bool: "`True` or `False`, without quotes",
+        str: "a text in quotes",
+        int: "a number, without quotes",
+        list: "a list in brackets, such as `[2, 3]`, without quotes",
+    }
+    kinds = {float: int, tuple: list}
+    mine, its = (kinds.get(type(value), type(value)) for value in (predicted, right))
+    if mine is its or its not in written:
+        return None
+    return f"This prediction is {compare.kind(predicted)}; write {written[its]}."
+
+
+def _shown(outcome: Outcome) -> str:
+    """What happened, for the rows "got" and "expected"."""
+    if outcome.ended == "returned":
+        return compare.show(outcome.value)
+    if outcome.ended == "timed out":
+        return "no answer"
+    text, _ = outcome.message
+    named = type(outcome.error).__name__ + (f": {text}" if text else "")
+    return f"{named}\n{outcome.where}" if outcome.where else named
+
+
+def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
+    mine, right = trial.mine, trial.right
+    if stopped := _about_stop(exercise, mine, seconds):
+        return stopped
+    own = _unless_there(exercise.advice(*trial.case.args), source)
+    if mine.ended == "raised":
+        repair = _unless_there(mine.message[1].removeprefix("Try: "), source)
+        return own or repair or _about_error(mine, exercise.name)
+    if right.ended == "raised":
+        return own or f"Here it should raise {type(right.error).__name__}."
+    if mine.changed:
+        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
+        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
+    found = compare.difference(mine.value, right.value)
+    if mine.value is None and right.value is not None:
+        found = "It is None. A function gives None where it ends without `return` and a value."
+        if _returns_nothing(source, exercise.name):
+            found = "It is None: is a `return` missing?"
+    if isinstance(right.value, bool | int | float | str) and isinstance(
+        mine.value, type(right.value)
+    ):
+        found = None  # "got" and "expected" say it already
+    return " ".join(filter(None, [found, own]))
+
+
+def _about_stop(exercise: Exercise, mine: Outcome, seconds: float) -> str | None:
+    """What to do where the answer was not allowed to go on."""
+    if mine.ended == "timed out":
+        return (
+            f"It did not end within {seconds:g} seconds and was stopped. Look for a loop whose "
+            f"condition never becomes false."
+        )
+    if isinstance(mine.error, NotAllowed):
+        return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
+    if isinstance(mine.error, SystemExit):
+        return "`exit()` ends the whole program. A function ends with `return`."
+    if isinstance(mine.error, RecursionError):
+        return (
+            "Calls inside of calls went deeper than Python allows. Either no case ends them, or "
+            "there are too many steps for calls: a loop has no such limit."
+        )
+    return None
+
+
+def _unless_there(advice: str | None, source: str) -> str | None:
+    """Advice, unless a call or an option that it names stands in the answer already."""
+    named = re.findall(r"\.\w+_?\((?=\))|\w+=True", advice or "")
+    return None if any(each in source.replace(" ", "") for each in named) else advice
+
+
+def _returns_nothing(source: str, name: str) -> bool:
+    """Whether a function is in the source, and nowhere in it a `return` with a value."""
+    try:
+        nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    is_there = any(isinstance(node, ast.FunctionDef) and node.name == name for node in nodes)
+    return is_there and not any(isinstance(node, ast.Return) and node.value for node in nodes)
+
+
+_LOOK_AT = {
+    "'ellipsis'": "A gap is still open in this line: put something in place of every `...`.",
+    "NoneType": (
+        "Something in this line is None. A function without `return` gives None, and so does "
+        "`.grad` as long as no backward came by."
+    ),
+    "'tuple' object does not support item assignment": (
+        "A tuple cannot be changed: work on `list(...)` of it, and make a `tuple(...)` at the end."
+    ),
+    "can't multiply sequence|can only concatenate|operand type.*'(tuple|list)'": (
+        "Tuples and lists do not compute element by element. Go through them in a loop; `zip` goes "
+        "through two at once."
+    ),
+    "'(function|method|builtin_function_or_method)' object": (
+        "Parentheses are missing behind a name in this line: `x.cpu` is the method, `x.cpu()` "
+        "calls it."
+    ),
+    "is not part of": "Do it with what this chapter and those before it have shown.",
+    "values to unpack": (
+        "How many values come at a time? A loop over a dictionary gives its keys alone; `.items()` "
+        "gives pairs."
+    ),
+    "^(Name|UnboundLocal)Error": (
+        "Is the name spelled as where you made it, and made before this line runs?"
+    ),
+    "^TypeError.*argument": (
+        "Print the arguments of this call just before it: one of them is of another kind."
+    ),
+    "^AttributeError": (
+        "Is the name behind the dot spelled as in the text, and does it belong to what stands "
+        "before the dot?"
+    ),
+    "^ZeroDivisionError": "Which of these arguments makes the divisor 0?",
+    r"^Index\w*Error": (
+        "How many entries are there in this case, and which index does the line ask for?"
+    ),
+    "^KeyError": "Compare with the call above: this key is not there. What should happen then?",
+    "": "Make this call yourself in a new cell and take the line apart, piece by piece.",
+}
+"""What to look at first, by a piece of the exception's class and message; the first that fits."""
+
+
+def _about_error(mine: Outcome, name: str) -> str:
+    said = f"{type(mine.error).__name__}: {mine.message[0]}"
+    if said.startswith("TypeError") and "argument" in said and not mine.where:
+        return "Compare with the call above, and keep the `def` line as it was released."
+    if said.startswith(f"TypeError: {name}()"):
+        return f"Compare this call of `{name}` with its `def` line."
+    return next(look for piece, look in _LOOK_AT.items() if re.search(piece, said))
+
+
+def _first_idea(exercise: Exercise) -> str:
+    """What to do about a case of which nothing else is known."""
+    return (
+        "Work this case out on paper, then go through your code line by line. "
+        f'`hint("{exercise.id}")` in a new cell gives an idea.'
+    )
+
+
+def _layouts(args: tuple[Any, ...]) -> str:
+    """Comments on arguments that the call as it is shown would make with another layout."""
+    return "".join(
+        f"\n# argument {position} is a view: strides {it.stride()}, offset {it.storage_offset()}"
+        for position, it in enumerate(args, 1)
+        if isinstance(it, tk.Tensor) and not (it.is_contiguous() and it.storage_offset() == 0)
+    )
+
+
+def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
+    """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
+    notes = []
+    beyond = next((it for it in tried if not (it.case.weight or it.is_passed)), None)
+    if beyond is not None and all(it.is_passed for it in tried if it.case.weight):
+        call = exercise.describe_call(beyond.case.args, compare.as_code)
+        notes.append(
+            f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
+            f"gives `{_shown(beyond.mine)}`; the course's own gives `{_shown(beyond.right)}`."
+        )
+    changed = [words for trial in tried for words in trial.mine.left_changed]
+    if changed:
+        notes.append(sentence(changed))
+    warned = [text for trial in tried for text in trial.mine.warned]
+    if warned:
+        notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
+    printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
+    if printed:
+        first = compare.cut(printed.strip().splitlines()[0], 80)
+        notes.append(f"Your code prints (`{first}`); the check looks only at what it returns.")
+    return notes
+
+
+def with_note(report: Report, note: str) -> Report:
+    """The report with a sentence before its own."""
+    return replace(report, message=f"{note} {report.message}".strip()) if note else report
+
+
+def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
+    if found.state == "not started":
+        begin = "Write your answer in the cell above"
+        if exercise.kind == "repair":
+            begin = (
+                "This is the code as it was released. Call it in a new cell, as in the example, "
+                "and see what comes back. Change it"
+            )
+        elif exercise.kind == "complete":
+            begin = "This is the program as it was released. Fill its gaps"
+        text = (
+            f"{begin}, run it, then run this cell again. "
+            f'`hint("{exercise.id}")` in a new cell gives a first idea.'
+        )
+        return _without_rows(exercise, "not started", text)
+    return _without_rows(exercise, found.state, found.sentence)
+
+
+def _without_rows(exercise: Exercise | None, status: str, message: str) -> Report:
+    if exercise is None:
+        return Report("", "This check", status, 0.0, message=message)
+    return Report(exercise.id, exercise.title, status, exercise.points, message=message)
+
+
+def _unknown(exercise_id: object) -> Report:
+    text = no_such_exercise(exercise_id, "check")
+    return Report("", "No such exercise", "unknown", 0.0, message=text)
+
+
+def _print_where_it_is_needed(report: Report) -> None:
+    """Text where no table is shown; for Validate, on stderr, whatever is not full marks."""
+    if os.environ.get("NBGRADER_EXECUTION") == "validate":
+        if report.status != "passed":
+            print(report, file=sys.stderr)
+    elif not history.is_notebook():
+        print(report)

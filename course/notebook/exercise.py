@@ -1,0 +1,492 @@
+"""What an exercise is: everything that is true of one, in one definition.
+
+A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
+it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked
+solution and the tests of the grader. How an answer is run is in `runner`, how it is judged in
+`check`; the definitions themselves stand in `exercises/`, a module a chapter.
+
+Data in words: a *case* is one call of the learner's answer: a label that never changes, arguments
+that may be drawn afresh. A *draw* is a source of numbers made from a seed. A *usual mistake* is a
+wrong answer that runs, with the message that helps whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import random
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, update_wrapper
+from pathlib import Path
+from types import FunctionType
+from typing import Any, ClassVar, TypeVar
+
+from course.notebook.rules import Rule
+from course.shared.errors import CourseError
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the answer: its arguments, the label that names it, its share of the points."""
+
+    args: tuple[Any, ...]
+    label: str
+    weight: float = 1.0
+    raises: bool = False
+
+
+def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> Case:
+    """A case of an exercise; points hang on its label, so a label stands once per exercise.
+
+    args: lists and dictionaries in them are copied, or an answer that empties one would empty it
+    for every check that follows.
+    label: one with a part of `EDGES` in it, such as "(empty)", is that of an edge case. It counts
+    only where the statement names that edge in words; elsewhere its weight is 0.
+    raises: whether a right answer raises here, with the class of exception that the reference has.
+    """
+    return Case(tuple(map(_of_its_own, args)), label, weight, raises)
+
+
+_DTYPE = (
+    "(same|any|which|whatever) ((float|shape and|shapes and|size and|length and) )?dtype|dtype of"
+)
+EDGES = {
+    "(empty)": "empty|without elements|0 or (more|larger)|sizes? (of )?0|possibly none",
+    "(size 1)": "sizes? (of )?1|single|at least (one|1)|from 1|equal to 1|any (shape|length)"
+    "|0 or (more|larger)",
+    "(0-d)": "0-d|without dimensions|any (shape|number of dimensions)",
+    "(non-contiguous)": "contiguous|a view|strides?",
+    "(float16)": f"float16|{_DTYPE}",
+    "float64": f"float64|{_DTYPE}",
+    "(int)": f"whole numbers?|int64|{_DTYPE}",
+}
+"""Parts of labels that mark an edge case, and how a statement names that edge."""
+
+
+@cache
+def _is_named(statement: str, label: str) -> bool:
+    """Whether the statement names the edge of a case with this label, if it is an edge case."""
+    words = " ".join(statement.split())
+    return all(
+        re.search(rf"\b({named})\b", words) for part, named in EDGES.items() if part in label
+    )
+
+
+def _of_its_own(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _of_its_own(it) for key, it in value.items()}
+    return [_of_its_own(it) for it in value] if type(value) is list else value
+
+
+class Draw:
+    """Numbers drawn from a seed: the same seed gives the same numbers on every machine.
+
+    >>> Draw(1).shape() == Draw(1).shape()
+    True
+    """
+
+    def __init__(self, seed: object) -> None:
+        self._random = random.Random(str(seed))
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
+        return self._random.randint(low, high)
+
+    def integers(self, n: int, low: int, high: int) -> list[int]:
+        """`n` whole numbers from `low` to `high`, both included."""
+        return [self.integer(low, high) for _ in range(n)]
+
+    def number(self, low: float, high: float) -> float:
+        """A number between `low` and `high` with two decimals."""
+        return round(self._random.uniform(low, high), 2)
+
+    def floats(self, n: int, low: float, high: float) -> list[float]:
+        """`n` numbers between `low` and `high` with two decimals."""
+        return [self.number(low, high) for _ in range(n)]
+
+    def shape(self, min_dims: int = 1, max_dims: int = 4, max_size: int = 5) -> tuple[int, ...]:
+        """A shape without empty dimensions."""
+        return tuple(self.integers(self.integer(min_dims, max_dims), 1, max_size))
+
+    def distinct(self, n: int, low: int, high: int) -> list[int]:
+        """`n` different whole numbers from `low` to `high`, both included."""
+        return self._random.sample(range(low, high + 1), n)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong answer that learners give: its name, an implementation, the message that helps."""
+
+    name: str
+    answer: Any
+    message: str
+
+
+class Exercise:
+    """One exercise, described by its author; the class docstring is the statement.
+
+    The first line of the docstring is the title, the rest the text that the learner reads: input,
+    output, one worked case, in markdown.
+    """
+
+    # what an author writes in the class body
+    hints: ClassVar[tuple[str, ...]] = ()
+    usual_mistakes: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    changes_arguments: ClassVar[bool] = False
+    """True where the exercise asks for a change of its arguments."""
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """Demands of the statement that are looked up in the text of an answer."""
+
+    # what the decorator sets
+    id: str
+    chapter: str
+    points: float
+    difficulty: int
+    minutes: int
+    kind: str
+    further: bool
+    without: tuple[str, ...]
+    witness: str
+    reference: Any
+    _stub: Callable[..., Any] | None
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        """The cases, edge cases by name; labels and weights are the same for every draw."""
+        raise NotImplementedError
+
+    def drawn(self, draw: Draw) -> list[Case]:
+        """The cases with the weights that count, those that only give a note at the end."""
+        text = type(self).__doc__ or ""
+        cases = [
+            it if _is_named(text, it.label) else replace(it, weight=0.0) for it in self.cases(draw)
+        ]
+        return sorted(cases, key=lambda it: not it.weight)
+
+    def allows(self, *args: Any) -> bool:
+        """Whether the statement allows these arguments; the audit makes others from the cases."""
+        return True
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """What is observed of an answer in one case: by default, what it returns."""
+        return answer(*args)
+
+    def expected(self, *args: Any) -> Any:
+        """What a right answer shows in that case: by default, what the reference shows."""
+        return self.run(self.reference, *args)
+
+    def advice(self, *args: Any) -> str | None:
+        """What to try when this case fails; None leaves it to the comparison."""
+        return None
+
+    # what follows from it
+
+    @property
+    def title(self) -> str:
+        return inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
+
+    @property
+    def name(self) -> str:
+        """The name that the learner's cell defines and the check reads."""
+        return str(self.reference.__name__)
+
+    @property
+    def statement(self) -> str:
+        """The markdown cell above the answer: heading, effort, text."""
+        text = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[2].strip()
+        effort = (
+            f"*{KINDS[self.kind]}{' · further, for the curious' if self.further else ''}"
+            f" · difficulty {self.difficulty} of 5 · about {_counted(self.minutes, 'minute')}"
+            f" · {_counted(self.points, 'point') if self.points else 'no points'}*"
+        )
+        return f"### Exercise: {self.title}\n\n{effort}\n\n{text}"
+
+    @property
+    def answer_source(self) -> str:
+        """The answer cell as it stands in `solutions/`, the part to be cleared between markers."""
+        head, body = _split(self.reference)
+        return "\n".join([head, *_indented([BEGIN, *body.splitlines(), END])])
+
+    @property
+    def solution_source(self) -> str:
+        """The worked solution as a learner reads it."""
+        markers = {BEGIN, END}
+        lines = self.answer_source.splitlines()
+        return "\n".join(line for line in lines if line.strip() not in markers)
+
+    @property
+    def stub(self) -> str:
+        """The code that is released between the markers, without indentation."""
+        return "# YOUR CODE HERE\npass" if self._stub is None else _split(self._stub)[1]
+
+    @property
+    def released_source(self) -> str:
+        """The answer cell as learners receive it."""
+        released: list[str] = []
+        inside = False
+        for line in self.answer_source.splitlines():
+            if line.strip() == BEGIN:
+                indent = line[: len(line) - len(line.lstrip())]
+                released += [indent + part if part else part for part in self.stub.splitlines()]
+                inside = True
+            elif line.strip() == END:
+                inside = False
+            elif not inside:
+                released.append(line)
+        return "\n".join(released)
+
+    def mistakes(self) -> list[Mistake]:
+        """The usual mistakes, each as an answer that can be run."""
+        return [Mistake(n, self._mistaken(a), text) for n, (a, text) in self.usual_mistakes.items()]
+
+    def _mistaken(self, answer: Any) -> Any:
+        return answer
+
+    def is_answer(self, answer: Any) -> str | None:
+        """None if this could be an answer, else a sentence that says what is there instead."""
+        if callable(answer):
+            return None
+        article = "an" if type(answer).__name__[0] in "aeiou" else "a"
+        return (
+            f"`{self.name}` should be a function, and it is {article} {type(answer).__name__}. "
+            f"Write `def {self.name}(...):` in the answer cell and run it again."
+        )
+
+    def is_not_started(self, answer: Any, source: str | None) -> bool:
+        """True if the code of this answer is still the released stub."""
+        body = None if source is None else _body(source, self.name)
+        return body is not None and body in (_dump(self.stub), _dump("pass"), _dump("..."))
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        """The case as the learner would type it."""
+        return f"{self.name}({', '.join(show(arg) for arg in args)})"
+
+
+class Prediction(Exercise):
+    """Predict before running: the answer is a dictionary from expressions to predictions.
+
+    `questions` maps each expression to the rule behind its value. A wrong prediction shows the
+    rule and not the value, so that running the expression stays the learner's own experiment.
+    """
+
+    name: ClassVar[str]  # here a plain name, not that of a function
+    ask: ClassVar[str]
+    """The comment above the dictionary: what to write in place of each `...`."""
+    questions: ClassVar[Mapping[str, str]]
+
+    def observe(self, value: Any) -> Any:
+        """The property of an expression's value that is asked for."""
+        return value
+
+    def evaluate(self, expression: str) -> Any:
+        """The right answer to one question, found by running it."""
+        import numpy as np
+
+        import tensorkit as tk
+
+        return self.observe(eval(expression, {"tk": tk, "np": np}))
+
+    @property
+    def right(self) -> dict[str, Any]:
+        return {expression: self.evaluate(expression) for expression in self.questions}
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        for expression in self.questions:
+            yield case(expression, label=expression)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        return answer.get(args[0], ...)
+
+    def expected(self, *args: Any) -> Any:
+        return self.evaluate(args[0])
+
+    def advice(self, *args: Any) -> str | None:
+        return self.questions[args[0]]
+
+    @property
+    def answer_source(self) -> str:
+        return "\n".join([f"# {self.ask}", BEGIN, self._dictionary(self.right), END])
+
+    @property
+    def stub(self) -> str:
+        return self._dictionary(dict.fromkeys(self.questions, ...))
+
+    def _dictionary(self, answers: Mapping[str, Any]) -> str:
+        rows = [
+            f'    "{key}": {"..." if value is ... else _double_quoted(value)},'
+            for key, value in answers.items()
+        ]
+        return "\n".join([f"{self.name} = {{", *rows, "}"])
+
+    def _mistaken(self, answer: Any) -> Any:
+        return {**self.right, **answer}
+
+    def is_answer(self, answer: Any) -> str | None:
+        if type(answer) is dict:
+            return None
+        return (
+            f"`{self.name}` should be the dictionary of the answer cell, and it is of type "
+            f"{type(answer).__name__}. Restore the cell and replace only the `...`."
+        )
+
+    def is_not_started(self, answer: Any, source: str | None) -> bool:
+        return all(answer.get(expression, ...) is ... for expression in self.questions)
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        return str(args[0])
+
+
+KINDS = {
+    "write": "Write",
+    "predict": "Predict, then run",
+    "repair": "Repair",
+    "complete": "Complete the program",
+}
+
+_registry: dict[str, Exercise] = {}
+_E = TypeVar("_E", bound=type[Exercise])
+
+
+def exercise(
+    id: str,
+    *,
+    points: float = 0.0,
+    difficulty: int,
+    minutes: int,
+    answer: FunctionType | Any = None,
+    stub: FunctionType | Any = None,
+    kind: str | None = None,
+    further: bool = False,
+    without: tuple[str, ...] = (),
+    witness: str = "checker",
+) -> Callable[[_E], _E]:
+    """Register the decorated definition under `id`.
+
+    answer: the reference, a function whose head (signature, docstring) is what learners receive.
+    stub: a function whose body learners receive in place of `pass`: in a repair the broken code,
+        in kind="complete" a program with gaps, each a `...` with a comment on what belongs there.
+    difficulty: 1 to 5. minutes: for a beginner.
+    further: not part of the core, and worth no points, so that the core alone gives them all.
+    without: what the answer must not call, such as "Tensor.stride", "linspace" or a function of
+        the course by its full name. A reminder and not a lock: NumPy has these functions too.
+    witness: who sees whether it is right when it is graded: "checker", on data that the grader can
+        recompute, or "inside", the learner's own process alone, which may lie.
+
+    Raises CourseError if the id is taken.
+    """
+
+    def register(definition: _E) -> _E:
+        if id in _registry and type(_registry[id]).__module__ != definition.__module__:
+            raise CourseError(
+                f"Two exercises are called {id!r}, in {type(_registry[id]).__module__} and "
+                f"{definition.__module__}: rename one of them."
+            )
+        it = definition()
+        it.id, it.points, it.difficulty, it.minutes = id, float(points), difficulty, minutes
+        it.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
+        default = "predict" if issubclass(definition, Prediction) else "write"
+        it.kind = kind or (default if stub is None else "repair")
+        it.further, it.without, it.reference, it._stub = further, without, _own(answer), stub
+        it.witness = witness
+        if isinstance(it, Prediction):
+            it.reference = it.right
+        _registry[id] = it
+        return definition
+
+    return register
+
+
+@cache
+def chapters() -> tuple[str, ...]:
+    """The names of all chapters that have exercises, in order: "01_tensors", ..."""
+    modules = (Path(__file__).parents[1] / "exercises").glob("ch*.py")
+    return tuple(sorted(module.stem.removeprefix("ch") for module in modules))
+
+
+def load(chapter: str | None = None) -> dict[str, Exercise]:
+    """All exercises by id, in the order of their chapters, or those of one chapter."""
+    for name in chapters():
+        importlib.import_module(f"course.exercises.ch{name}")
+    found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
+    return {id: it for id, it in found if chapter in (None, it.chapter)}
+
+
+def no_such_exercise(exercise_id: object, function: str) -> str:
+    """A sentence about an id that no exercise has, with the nearest one that exists."""
+    if type(exercise_id) is not str:
+        return f'`{function}` takes the name of an exercise in quotes, as in `{function}("name")`.'
+    close = difflib.get_close_matches(exercise_id, list(load()), n=1)
+    mean = f'; did you mean `{function}("{close[0]}")`?' if close else "."
+    shown = exercise_id[:60]
+    return f"There is no exercise {shown!r}. Its name stands in the check cell below it{mean}"
+
+
+@cache
+def _split(function: Callable[..., Any]) -> tuple[str, str]:
+    """Head (signature and docstring) and body of a function's source, the body unindented."""
+    source = textwrap.dedent(inspect.getsource(function))
+    definition = ast.parse(source).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    lines = source.splitlines()
+    last_of_head = definition.body[0].lineno - 1
+    if ast.get_docstring(definition) is not None:
+        last_of_head = definition.body[0].end_lineno or last_of_head
+    return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))
+
+
+def _own(answer: Any) -> Any:
+    """A function of its own: `without` may name the one that it is a copy of."""
+    if not isinstance(answer, FunctionType):
+        return answer
+    copied = FunctionType(
+        answer.__code__,
+        answer.__globals__,
+        answer.__name__,
+        answer.__defaults__,
+        answer.__closure__,
+    )
+    return update_wrapper(copied, answer)
+
+
+def _counted(number: float, thing: str) -> str:
+    return f"{number:g} {thing}" if number == 1 else f"{number:g} {thing}s"
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line if line else line for line in lines]
+
+
+@cache
+def _dump(code: str) -> str:
+    return "".join(ast.dump(node) for node in ast.parse(code).body)
+
+
+LONGEST_STUB = 100_000
+"""Characters of an answer that may still be the stub."""
+
+
+def _body(source: str, name: str) -> str | None:
+    """The statements of function `name` in `source`, docstring aside, as comparable text."""
+    if len(source) > LONGEST_STUB:
+        return None
+    try:
+        found = None
+        for node in ast.walk(ast.parse(textwrap.dedent(source))):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                found = node
+        if found is None:
+            return None
+        statements = found.body[1:] if ast.get_docstring(found) is not None else found.body
+        return "".join(ast.dump(node) for node in statements)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: a long sum
+        return None
+
+
+def _double_quoted(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,119 @@
+"""A time limit on a call, whatever the code in it does: `limited`."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from course.shared.errors import TimeLimit
+
+
+def limited(run: Callable[[], None], seconds: float) -> None:
+    """Call `run`, and raise TimeLimit in it when `seconds` are over.
+
+    The exception is raised again and again until it gets through: code may catch it, on purpose or
+    by a bare `except`. What it cannot stop is a single call into C that never returns, a recursion
+    that catches everything at every level and, where there is no alarm signal, a loop that spends
+    its time within a `try` and catches everything.
+    """
+    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        _with_alarm(run, seconds)
+    else:
+        _with_timer_thread(run, seconds)
+
+
+def _inside(run: Callable[[], None]) -> None:
+    """Calls `run`. Only frames below this one are interrupted, never what cleans up after it."""
+    run()
+
+
+def _is_inside(frame: FrameType | None) -> bool:
+    while frame is not None:
+        frame = frame.f_back
+        if frame is not None and frame.f_code is _inside.__code__:
+            return True
+    return False
+
+
+def _again() -> float:
+    """Seconds to the next raise: short and uneven, so that one of them falls outside any `try`."""
+    return float(10 ** random.uniform(-6, -3))
+
+
+def _with_alarm(run: Callable[[], None], seconds: float) -> None:
+    over = False
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if not over:
+            _wind(_again())
+        is_told = frame is not None and frame.f_code is ignored.__code__
+        if _is_inside(frame) and not is_told:
+            raise TimeLimit
+
+    def ignored(what: sys.UnraisableHookArgs) -> None:
+        if what.exc_type is not TimeLimit:  # which may ring in a destructor, and rings again
+            told(what)
+
+    begun, told = time.monotonic(), sys.unraisablehook
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
+    before = signal.signal(signal.SIGALRM, ring)
+    sys.unraisablehook = ignored
+    _wind(max(seconds, 0.001))
+    try:
+        _inside(run)
+    finally:
+        over = True  # first, so that a late ring does not wind the clock up again
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = told
+        if outer:
+            _wind(max(outer - (time.monotonic() - begun), 0.001))
+
+
+def _wind(seconds: float) -> None:
+    """Let the alarm ring after `seconds`, and go on: the first ring may find no stack left."""
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.01)
+
+
+def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
+    """The same where there is no SIGALRM (Windows) or where this is not the main thread."""
+    own = threading.get_ident()
+    thread = ctypes.c_ulong(own)
+    switch_interval = sys.getswitchinterval()
+    finished = threading.Event()
+    raising = threading.Lock()
+
+    def ring() -> None:
+        wait = seconds
+        while not finished.wait(wait):
+            sys.setswitchinterval(1e-6)  # or this thread gets its turn only where the other waits
+            with raising:
+                if not finished.is_set() and _is_inside(sys._current_frames().get(own)):
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
+            wait = _again()
+
+    timer = threading.Thread(target=ring, daemon=True)
+    timer.start()
+    try:
+        _inside(run)
+    finally:
+        # A raise that was asked for and not yet delivered must not hit the code after this. To take
+        # it back (PyThreadState_SetAsyncExc with NULL) leaves Python 3.11 so that the next function
+        # under a profiler waits for ever; so it is let through here, where it does no harm.
+        is_over = False
+        while not is_over:
+            try:
+                with raising:
+                    finished.set()
+                sys.setswitchinterval(switch_interval)
+                for _ in range(100):  # each turn looks whether a raise is waiting
+                    pass
+                is_over = True
+            except TimeLimit:
+                pass

@@ -1,0 +1,397 @@
+"""The cells of a learner's notebook, matched with those of the instructor's: `repair`.
+
+Ids, points, kinds and the order of the cells that matter come from the instructor's notebook; from
+the learner come the text of the answers and the cells of their own. Grading reads a submission so,
+and `course doctor` a learner's notebook before it is handed in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from course.notebook import chapter_folder
+from course.shared import paths
+from course.shared.errors import CourseError
+
+MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
+"""Of a notebook; of its cells; characters of one cell."""
+MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
+"""Lists and objects in a notebook, which may have twice as many texts; bytes of an older format."""
+
+AGAIN = "Save it in JupyterLab and hand it in again."
+
+Cell = dict[str, Any]
+
+
+class Refused(Exception):
+    """What was handed in cannot be graded; its text is the sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The instructor's notebook of a chapter, as released and as built with the answers."""
+
+    chapter: str
+    released: dict[str, Any]
+    solved: dict[str, Any]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The chapter's data, by path beside the notebook."""
+
+    def to_json(self) -> str:
+        """All of it as text, for workers that share no disk with the course."""
+        files = {name: base64.b64encode(it).decode() for name, it in sorted(self.files.items())}
+        values = {"chapter": self.chapter, "files": files}
+        return json.dumps({**values, "released": self.released, "solved": self.solved})
+
+    @classmethod
+    def from_json(cls, text: str) -> Source:
+        """The source that `to_json` wrote."""
+        values = json.loads(text)
+        values["files"] = {name: base64.b64decode(it) for name, it in values["files"].items()}
+        return cls(**values)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Cell]:
+        """The released cells by their ids."""
+        return {it["id"]: it for it in self.released["cells"]}
+
+    @cached_property
+    def setup(self) -> str | None:
+        """The id of the first cell of code: in every chapter it imports what all others use."""
+        return next((it["id"] for it in self.released["cells"] if it["cell_type"] == "code"), None)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def source_of(root: Path, chapter: str) -> Source:
+    """The source of a chapter. Raises CourseError if it is not built."""
+    built = [
+        paths.notebook_in(it, chapter) for it in (paths.notebooks(root), paths.solutions(root))
+    ]
+    try:
+        released, solved = (json.loads(it.read_text(encoding="utf-8")) for it in built)
+    except OSError:
+        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    folder = built[0].parent
+    files = {
+        it.relative_to(folder).as_posix(): it.read_bytes()
+        for it in sorted(folder.rglob("*"))
+        if it.is_file() and it.suffix != ".ipynb" and ".ipynb_checkpoints" not in it.parts
+    }
+    for notebook in (released, solved):
+        for cell in notebook["cells"]:
+            cell["source"] = _joined(cell["source"])
+    return Source(chapter, released, solved, files)
+
+
+def too_large(size: int) -> str:
+    """The sentence about a notebook of so many bytes."""
+    return (
+        f"The notebook has {size / 1e6:.0f} MB; {MOST_BYTES / 1e6:.0f} MB are read. "
+        "Clear the outputs (Edit > Clear All Outputs), save, submit again."
+    )
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """The cells to grade, in order, and what had to be mended."""
+
+    cells: list[Cell]
+    notes: tuple[str, ...]
+
+
+def repair(content: bytes, source: Source) -> Repaired:
+    """The cells of a submission, as the instructor's notebook orders them.
+
+    Raises Refused for what is no notebook.
+    """
+    if len(content) > MOST_BYTES:
+        raise Refused(too_large(len(content)))
+    notes: list[str] = []
+    theirs = _cells(content)
+    ours = source.released["cells"]
+    by_id = source.by_id
+    marked = {id: it for it in ours if (id := grade_id(it)) is not None}
+    placed: dict[str, Cell] = {}  # by the id of our own cell
+    after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
+    last: str | None = None
+    for cell, found in zip(theirs, _found(theirs, by_id, marked, notes), strict=True):
+        known = found
+        if known is not None and known["id"] in placed:
+            known = _of_two(placed, known, cell, notes)
+        if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
+            continue  # it installs the course where a chapter was opened as a hosted copy
+        if known is None:
+            after.setdefault(last, []).append(_own(cell))
+        else:
+            placed.setdefault(known["id"], cell)
+            last = known["id"]
+    _take_own_answers(ours, placed, after, notes)
+    cells = list(after.get(None, []))
+    order = list(by_id)
+    positions = [order.index(id) for id in placed]
+    if positions != sorted(positions):
+        notes.append("Cells had been moved; they stand in their order again.")
+    for our in ours:
+        if our["id"] == source.setup and placed.get(our["id"], {}).get("cell_type") != "code":
+            placed[our["id"]] = our
+            notes.append(
+                "The first cell, with the imports, was not there; it is as it was released."
+            )
+        cells += _mended(our, placed.get(our["id"]), notes)
+        cells += after.get(our["id"], [])
+    for number, cell in enumerate(cells):
+        cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
+    return Repaired(cells, tuple(_together(notes)))
+
+
+_PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
+_PLURALS |= {"it was": "they were", "was there": "were there", "it is": "they are"}
+_PLURALS |= {"one of them counts": "one of each counts", "was as released": "were as released"}
+_PLURALS |= {"the answer in another cell counts": "the answers in other cells count"}
+
+
+def _together(notes: Iterable[str]) -> list[str]:
+    """Sentences that say the same of several cells as one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        told = re.fullmatch(r"The (cell|check) (\S+) (.*)", note)
+        key = (told[1], told[3]) if told else (note, "")
+        names.setdefault(key, []).append(told[2] if told else "")
+    sentences = []
+    for (kind, rest), its in names.items():
+        if len(its) > 1 and rest:
+            for one, many in _PLURALS.items():
+                rest = rest.replace(one, many)
+            kind += "s"
+        sentences.append(f"The {kind} {', '.join(its)} {rest}" if rest else kind)
+    return sentences
+
+
+def grade_id(cell: Cell) -> str | None:
+    """The name of a cell in nbgrader's gradebook."""
+    marks = cell.get("metadata", {}).get("nbgrader")
+    name = marks.get("grade_id") if isinstance(marks, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def named(cell: Cell) -> str:
+    """A cell as a sentence names it: by its exercise, or by how it begins."""
+    name = grade_id(cell)
+    if name is None:
+        name = repr(next((it for it in cell["source"].splitlines() if it.strip()), "").strip()[:40])
+    return f"The cell {name}"
+
+
+def is_answer(cell: Cell) -> bool:
+    """Whether this is a cell that learners fill in."""
+    return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
+
+
+def is_check(cell: Cell) -> bool:
+    """Whether this is a cell that is graded by running it."""
+    marks = cell["metadata"].get("nbgrader", {})
+    return bool(marks.get("grade")) and not marks.get("solution") and cell["cell_type"] == "code"
+
+
+def checked_exercise(cell: Cell) -> str | None:
+    """The exercise that a check cell asks for by `check("the-id")`; None for other cells."""
+    id = str(grade_id(cell)).removeprefix("check-")
+    return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
+
+
+def _cells(content: bytes) -> list[Cell]:
+    parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
+    if parts > MOST_PARTS or content.count(b'"') > 4 * MOST_PARTS:
+        raise Refused("The file holds more lists and objects, or texts, than a notebook has.")
+    if not content.strip():
+        raise Refused(f"The file is empty. {AGAIN}")
+    try:
+        notebook = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Refused(f"The file is not a notebook: it is no JSON. {AGAIN}") from None
+    if isinstance(notebook, dict) and notebook.get("nbformat") != 4:
+        notebook = _older(content)
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(it, dict) for it in cells):
+        raise Refused(f"The file is JSON, but not a notebook: it has no cells. {AGAIN}")
+    if len(cells) > MOST_CELLS:
+        raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read. {AGAIN}")
+    return [it for cell in cells if (it := _sound(cell)) is not None]
+
+
+def _older(content: bytes) -> dict[str, Any]:
+    """A notebook of an older format, brought up to date."""
+    if len(content) > MOST_OLDER:  # bringing it up to date takes a hundred times its size
+        raise Refused(
+            f"The notebook is of an old format, of which {MOST_OLDER / 1e6:.0f} MB are read. "
+            "Save it in JupyterLab once more, then submit again."
+        )
+    import nbformat
+
+    try:
+        return dict(nbformat.reads(content.decode(), as_version=4))
+    except Exception as problem:  # whatever nbformat makes of it
+        what = type(problem).__name__
+        raise Refused(f"The file is not a notebook ({what}). {AGAIN}") from None
+
+
+def _sound(cell: Cell) -> Cell | None:
+    """What is kept of a learner's cell: kind, id, text, nbgrader's id; None for no cell at all."""
+    kind, text = cell.get("cell_type"), _joined(cell.get("source", ""))
+    if kind not in ("code", "markdown", "raw"):
+        return None
+    if len(text) > MOST_SOURCE:
+        raise Refused(f"A cell holds {len(text)} characters; {MOST_SOURCE} are read.")
+    id = cell.get("id")
+    metadata = cell.get("metadata")
+    name = grade_id({"metadata": metadata if isinstance(metadata, dict) else {}})
+    return {
+        "id": id if isinstance(id, str) and re.fullmatch(r"[\w-]{1,64}", id, re.ASCII) else "",
+        "cell_type": kind,
+        "source": text,
+        "metadata": {"nbgrader": {"grade_id": name}} if name else {},
+    }
+
+
+def _joined(text: Any) -> str:
+    if isinstance(text, list) and all(isinstance(it, str) for it in text):
+        text = "".join(text)
+    # half of a surrogate pair cannot be written anywhere
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+
+
+def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) -> Cell | None:
+    """The cell of the instructor's that this one is, by nbgrader's id or else by its own."""
+    name = grade_id(cell)
+    if name is not None:
+        return marked.get(name)
+    return by_id.get(cell["id"])
+
+
+def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> Cell | None:
+    """A second cell with the same id: the one with an answer in it counts, the later of two."""
+    name = grade_id(known) or known["id"]
+    first = placed[known["id"]]
+    if is_answer(known) and cell["source"].strip() not in ("", known["source"].strip()):
+        first_is_stub = first["source"].strip() in ("", known["source"].strip())
+        if first_is_stub or first["id"] != known["id"]:
+            placed[known["id"]] = cell
+    notes.append(f"The cell {name} was there more than once; one of them counts.")
+    return None
+
+
+def _take_own_answers(
+    ours: list[Cell], placed: dict[str, Cell], after: dict[str | None, list[Cell]], notes: list[str]
+) -> None:
+    """Take an answer out of a cell of the learner's own, where the answer cell is as released.
+
+    In the learner's notebook the last definition counts, wherever it stands: so it does here.
+    """
+    own = [cell for cells in after.values() for cell in cells if cell["cell_type"] == "code"]
+    taken: list[Cell] = []
+    for our in ours:
+        answer = placed.get(our["id"])
+        if is_answer(our) and answer is not None and is_untouched(answer, our):
+            found = [cell for cell in own if defines(cell, our)]
+            if found:
+                placed[our["id"]] = found[-1]
+                taken.append(found[-1])
+                notes.append(
+                    f"The cell {grade_id(our)} was as released; the answer in another cell counts."
+                )
+    for cells in after.values():
+        cells[:] = [cell for cell in cells if not any(cell is each for each in taken)]
+
+
+def is_untouched(answer: Cell, our: Cell) -> bool:
+    """Whether an answer cell is as released, or empty."""
+    return answer["source"].strip() in ("", our["source"].strip())
+
+
+def defines(cell: Cell, our: Cell) -> bool:
+    """Whether a cell defines a name that our answer cell defines."""
+    return _definition(our["source"]).search(cell["source"]) is not None
+
+
+@cache
+def _definition(released: str) -> re.Pattern[str]:
+    """What a line begins with that defines a name of this answer cell."""
+    names = "|".join(map(re.escape, sorted(_defined(released)))) or "(?!)"  # which is no name
+    return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
+
+
+def _own(cell: Cell) -> Cell:
+    return {**cell, "id": "", "metadata": {}}
+
+
+def _found(
+    theirs: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
+) -> list[Cell | None]:
+    """For each cell the instructor's that it is; one that lost its ids is found by its text."""
+    found = [_which(it, by_id, marked) for it in theirs]
+    present = {it["id"] for it in found if it is not None}
+    lost = [it for it in by_id.values() if it["id"] not in present]
+    defined = {it["id"]: _defined(it["source"]) for it in lost}
+    for at, cell in enumerate(theirs):
+        if found[at] is not None or not lost:
+            continue
+        names = _defined(cell["source"])
+        same = (it for it in lost if _is_same(cell, it, names & defined[it["id"]]))
+        if our := next(same, None):
+            lost.remove(our)
+            found[at] = our
+            if (name := grade_id(our)) is not None:
+                by = "what it defines" if is_answer(our) else "its text"
+                notes.append(f"The cell {name} had lost its id; it was found by {by}.")
+    return found
+
+
+def _is_same(cell: Cell, our: Cell, defined: Set[str]) -> bool:
+    """Whether a cell without an id is this one: an answer by what it defines, others by text."""
+    if is_answer(our) and our["cell_type"] == "code":
+        return bool(defined)
+    text = cell["source"].strip()
+    return bool(text) and text == our["source"].strip() and cell["cell_type"] == our["cell_type"]
+
+
+def _defined(source: str) -> set[str]:
+    """The functions, classes and variables that a cell defines at its top level."""
+    return set(_DEFINED.findall(source))
+
+
+# not parsed: of a text that a learner chose that takes hundreds of times its size, and minutes
+_DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
+
+
+def _mended(our: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:
+    """Our cell as it is graded: the learner's text where that is theirs to write."""
+    name = grade_id(our)
+    kept = {"id": our["id"], "cell_type": our["cell_type"], "metadata": our["metadata"]}
+    if name is None:
+        return [] if cell is None else [{**kept, "cell_type": cell["cell_type"], **_text(cell)}]
+    if cell is None:
+        notes.append(f"The cell {name} had been deleted; it is as it was released.")
+        return [{**kept, **_text(our)}]
+    if cell["cell_type"] != our["cell_type"]:
+        notes.append(f"The cell {name} had become {cell['cell_type']}; it is code again.")
+    if is_answer(our):
+        return [{**kept, **_text(cell)}]
+    if cell["source"].strip() != our["source"].strip():
+        notes.append(f"The check {name} had been changed; it is as it was released.")
+    return [{**kept, **_text(our)}]
+
+
+def _text(cell: Cell) -> Cell:
+    return {"source": cell["source"]}

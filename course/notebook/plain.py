@@ -1,0 +1,116 @@
+"""Makes plain data of whatever a learner's code returned.
+
+An object of the learner's own may lie or never end in `__eq__`, `__len__`, `__repr__`, `__class__`.
+So it is looked at once, here, while the time limit runs; what compares and shows values afterwards
+meets only types that are known, and `Opaque` for all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.shared.errors import TimeLimit
+
+MOST_ENTRIES = 10_000
+"""A container with more of them is described and not taken apart."""
+
+MOST_BITS = 4000
+
+_KEPT = {
+    bool,
+    bytes,
+    complex,
+    float,
+    int,
+    str,
+    type,
+    range,
+    slice,
+    BuiltinFunctionType,
+    EllipsisType,
+    FunctionType,
+    NoneType,
+    tk.Size,
+    tk.Tensor,
+    tk.device,
+    tk.dtype,
+}
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """An object that is not looked into: what it is, and its text."""
+
+    kind: str
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Seen(dict[str, Any]):
+    """What an exercise has seen of an answer: not a dictionary that the answer itself returns."""
+
+
+def plain(value: Any, depth: int = 6) -> Any:
+    """The value as plain data: containers rebuilt, tensors and numbers kept, the rest `Opaque`.
+
+    >>> plain([1, (2.5, None)])
+    [1, (2.5, None)]
+    """
+    kind = type(value)
+    if kind is int and value.bit_length() > MOST_BITS:  # Python itself refuses to print these
+        return Opaque("a whole number", f"<a whole number of {value.bit_length()} bits>")
+    if kind in _KEPT:
+        return value
+    if issubclass(kind, np.generic) and kind.__module__ == "numpy":
+        return value
+    if kind is np.ndarray and value.dtype.kind != "O":
+        return value
+    if issubclass(kind, Opaque):  # it stays where it is
+        return Opaque(value.kind, value.text)
+    if issubclass(kind, int):  # an IntEnum, say
+        return plain(int.__add__(value, 0))
+    if issubclass(kind, float):
+        return float.__add__(value, 0.0)
+    for base in (list, tuple, dict):
+        if issubclass(kind, base):
+            return _rebuilt(base, value, depth)
+    return Opaque(_named(kind), _text(value, kind))
+
+
+def _rebuilt(base: type, value: Any, depth: int) -> Any:
+    # the methods of the base class: those of a subclass may do anything
+    length = base.__len__(value)  # type: ignore[attr-defined]
+    if length > MOST_ENTRIES or depth == 0:
+        return Opaque(f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>")
+    if base is dict:
+        rebuilt = {_key(key): plain(own, depth - 1) for key, own in dict.items(value)}
+        return Seen(rebuilt) if type(value) is Seen else rebuilt
+    return base(plain(own, depth - 1) for own in base.__iter__(value))  # type: ignore[attr-defined]
+
+
+def _key(key: Any) -> Any:
+    if type(key) in (bool, int, float, str, NoneType):
+        return key
+    return _text(key, type(key))
+
+
+def _named(kind: type) -> str:
+    name = type.__getattribute__(kind, "__name__")
+    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
+
+
+def _text(value: Any, kind: type) -> str:
+    try:
+        text = repr(value)
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException as error:
+        return f"<{_named(kind)} whose __repr__ raises {type(error).__name__}>"
+    return str.__str__(text)[:1000]

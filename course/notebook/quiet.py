@@ -1,0 +1,131 @@
+"""Silence around an answer while it is checked, and the calls that it must do without."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import operator
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+import tensorkit as tk
+
+
+class NotAllowed(Exception):
+    """Raised inside an answer that calls what it is asked to write."""
+
+
+class Bounded(io.StringIO):
+    """A text stream that keeps the first characters, forgets the rest and cannot be closed."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def write(self, text: str) -> int:
+        room = self._limit - self.tell()
+        if room > 0:
+            super().write(text[:room])
+        return len(text)
+
+    def close(self) -> None:
+        """Stay open: an answer may close what it takes for its standard output."""
+
+
+@contextlib.contextmanager
+def quiet(stream: Bounded) -> Iterator[None]:
+    """Send to `stream` what is printed, logged or displayed.
+
+    nbgrader takes any text on stderr for a failure, and the first displayed number for the score;
+    a logger that was set up in another cell still holds the kernel's own stream.
+    """
+    kernel_streams = [it for it in (sys.stdout, sys.stderr) if hasattr(it, "pub_thread")]
+    own = [vars(it).get("write") for it in kernel_streams]
+    displayhook = sys.displayhook
+    sys.displayhook = lambda value: None
+    for it in kernel_streams:
+        it.write = stream.write  # type: ignore[method-assign]
+    try:
+        with (
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(stream),
+            _mute_descriptors() if kernel_streams else contextlib.nullcontext(),
+        ):
+            yield
+    finally:
+        for it, write in zip(kernel_streams, own, strict=True):
+            if write is None:
+                del it.write
+            else:  # IPython's own, which copies what is printed
+                it.write = write  # type: ignore[method-assign]
+        sys.displayhook = displayhook
+
+
+@contextlib.contextmanager
+def _mute_descriptors() -> Iterator[None]:
+    """Lose what is written below Python, to the descriptors 1 and 2: the kernel reads those too."""
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def refused(names: tuple[str, ...]) -> Iterator[None]:
+    """While it runs, the functions called `names`, as `home_of` reads them, refuse to work.
+
+    So they do under every other name, in every list or default that holds them: it is their code
+    that is exchanged. And so does `input`: a person would be asked in the middle of a check.
+    """
+    functions = [getattr(home, attribute) for home, attribute in map(home_of, names)]
+    codes = [it.__code__ for it in functions]
+    asks, builtins.input = builtins.input, _asked
+    try:
+        for it, code, name in zip(functions, codes, names, strict=True):
+            it.__code__ = _refusal(name).replace(co_freevars=code.co_freevars)
+        yield
+    finally:
+        for it, code in zip(functions, codes, strict=True):
+            it.__code__ = code
+        builtins.input = asks
+
+
+def home_of(name: str) -> tuple[Any, str]:
+    """Where a function lives, and its name there: "linspace" and "Tensor.stride" in tensorkit,
+    "course.engine.parts.record" in a module of the course.
+    """
+    owner, _, attribute = name.rpartition(".")
+    if owner.startswith("course."):
+        return import_module(owner), attribute
+    return operator.attrgetter(owner)(tk) if owner else tk, attribute
+
+
+ASKS = "`input()` asks a person. Here the values arrive as arguments of the function: use those."
+
+
+def _asked(*args: Any, **options: Any) -> Any:
+    raise NotAllowed(ASKS)
+
+
+@cache
+def _refusal(name: str) -> CodeType:
+    """The code of a function that refuses to work, wherever that lives."""
+    sentence = f"{name} is what you are asked to write here: do it without this call."
+    lines = ["def refuse(*_, **__):", f"from {__name__} import NotAllowed", "raise NotAllowed"]
+    made: dict[str, Any] = {}
+    exec("\n    ".join(lines) + f"({sentence!r})", made)
+    code: CodeType = made["refuse"].__code__
+    return code

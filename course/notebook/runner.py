@@ -1,0 +1,141 @@
+"""Runs an answer on one case and says what happened, whatever it does.
+
+An answer may raise, print, warn, loop, exit or change its arguments. None of that leaves this
+module: the result is an `Outcome`. Data in words: a *budget* is the time left to all cases of one
+check together, so that an endless loop costs a learner a few seconds and not a few per case.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tensorkit as tk
+from course.notebook import compare
+from course.notebook.exercise import Case, Exercise
+from course.notebook.limited import limited
+from course.notebook.plain import plain
+from course.notebook.quiet import Bounded, quiet, refused
+from course.notebook.state import restored
+from course.shared.errors import TimeLimit
+
+PRINTED_LIMIT = 2000
+
+
+@dataclass
+class Outcome:
+    """What an answer did in one case."""
+
+    ended: str = "returned"
+    """`returned`, `raised`, `timed out` or `not run`."""
+    value: Any = None
+    error: BaseException | None = None
+    message: tuple[str, str] = ("", "")
+    """First line of the exception's text, and what follows it."""
+    where: str = ""
+    """The line of the learner's code that raised, as it can be shown."""
+    changed: list[int] = field(default_factory=list)
+    """Positions of the arguments that the answer changed."""
+    printed: str = ""
+    warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
+    """What the process shares and the answer has changed, in words; it was put back."""
+
+    def agrees_with(self, other: Outcome) -> bool:
+        """True if both did the same: equal values, or exceptions of the same class."""
+        if self.ended != other.ended:
+            return False
+        if self.ended == "raised":
+            return type(self.error) is type(other.error)
+        if self.changed != other.changed:
+            return False
+        return compare.difference(self.value, other.value) is None
+
+
+class Budget:
+    """Seconds left to the cases of one check."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+
+def run_case(
+    exercise: Exercise, answer: Any, given: Case, untouched: Case, budget: Budget
+) -> Outcome:
+    """The outcome of `answer` in the case `given`, as plain data.
+
+    untouched: the same case drawn again, to see whether the arguments were changed.
+    Raises KeyboardInterrupt only: whoever presses Stop means the whole check.
+    """
+    if not budget.left:
+        return Outcome("not run")
+    outcome = Outcome()
+    printed = Bounded(PRINTED_LIMIT)
+    arguments: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.value = plain(exercise.run(answer, *given.args))
+            arguments[:] = map(plain, given.args)
+        except (KeyboardInterrupt, TimeLimit):
+            raise
+        except BaseException as error:
+            outcome.ended, outcome.error = "raised", error
+            outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
+        outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
+
+    with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with quiet(printed), refused(_refused_to(exercise, answer)):
+                limited(run, budget.left)
+        except TimeLimit:
+            outcome.ended = "timed out"
+    outcome.printed, outcome.left_changed = printed.getvalue(), left_changed
+    if outcome.ended == "returned" and not exercise.changes_arguments:
+        outcome.changed = changed(arguments, untouched)
+    return outcome
+
+
+def changed(arguments: list[Any], untouched: Case) -> list[int]:
+    """The positions of the arguments that are no longer as they were drawn."""
+    pairs = enumerate(zip(arguments, untouched.args, strict=True))
+    return [it for it, (now, before) in pairs if compare.difference(now, before) is not None]
+
+
+def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:
+    """The calls that an answer must do without; usual mistakes may build on a right answer."""
+    is_ours = any(answer is it for it, _ in exercise.usual_mistakes.values())
+    return () if is_ours else exercise.without
+
+
+def _where(error: BaseException, answer: Any) -> str:
+    """The innermost line of the learner's own code: `line 3: return a + b`.
+
+    A line of the answer's own cell comes before one of a cell that it calls.
+    """
+    if isinstance(error, RecursionError):
+        return ""
+    stdlib = os.__file__.rpartition("os.py")[0]
+    libraries = (tk.__path__[0], str(Path(__file__).parents[1]), stdlib)
+    cell = getattr(getattr(answer, "__code__", None), "co_filename", None)
+    frames = [
+        frame
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if frame.line and not frame.filename.startswith(libraries)
+        if "site-packages" not in frame.filename
+    ]
+    for frame in sorted(frames, key=lambda frame: frame.filename != cell):
+        other = "" if cell in (None, frame.filename) else " of another cell"
+        return f"line {frame.lineno}{other}: {frame.line}"
+    return ""

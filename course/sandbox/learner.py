@@ -1,0 +1,257 @@
+"""The learner's side of the wire: runs cells, and calls answers with what the checker sends.
+
+It knows nothing of exercises: what is right, what is expected, which numbers come next stands on
+the other side. Requests, each answered by replies with the same `n`, `cells` by one for each cell,
+the others by one:
+
+    files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
+    cells    {sources, seconds: for each}
+    look     {name}: the value of a name and, of a function, its text
+    call     {target, method?, args, options, without, cuda, seconds}, cuda: whether there is such a
+             device, if need be a simulated one; while it runs, functions that
+             stayed with the checker are called back: {callback, args}
+    probe    blocks: other numbers for the memory of the last call's arguments; its result once more
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.notebook.limited import limited
+from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
+from course.notebook.state import random_state, restored, set_random_state
+from course.sandbox.shell import Shell, alike, where
+from course.sandbox.values import Decoder, Encoder, address
+from course.sandbox.wire import Closed, Message, Wire
+from course.shared.errors import TimeLimit
+
+Reply = tuple[Message, list[Any]]
+
+_MISSING = object()
+PRINTED_LIMIT, MOST_RECORDS = 2000, 10_000
+_GRACE = 0.5
+"""Seconds in which an answer's result must be packed, after its own time is up."""
+
+
+class Learner:
+    """Answers the checker's requests until it hangs up."""
+
+    def __init__(self, wire: Wire, shell: Shell) -> None:
+        self.wire, self.shell = wire, shell
+        self.objects: list[Any] = []
+        self.memory: list[np.ndarray] = []
+        self.result: Any = None
+        self.drawn: list[Any] | None = None
+        """Where random numbers stood when checks began; the next cell goes on from there."""
+
+    def serve(self) -> None:
+        """Until the checker hangs up."""
+        with contextlib.suppress(Closed):
+            while True:
+                message, blocks = self.wire.receive()
+                for reply, sent in getattr(self, f"_do_{message['do']}")(message, blocks):
+                    self.wire.send({**reply, "n": message["n"]}, sent)
+
+    def _keep(self, value: Any) -> int:
+        self.objects.append(value)
+        return len(self.objects) - 1
+
+    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        for name, content in zip(message["files"], blocks, strict=True):
+            path = Path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.tobytes())
+        yield {}, []
+
+    def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        if self.drawn is not None:
+            set_random_state(self.drawn)
+            self.drawn = None
+        for source in message["sources"]:
+            yield self._run_cell(source, message["seconds"]), []
+
+    def _run_cell(self, source: str, seconds: float) -> Message:
+        begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
+        ran = self.shell.run(source, seconds)
+        return {**vars(ran), "cpu": time.thread_time() - begun}
+
+    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        self.drawn = self.drawn or random_state()
+        value = self.shell.user_ns.get(message["name"], _MISSING)
+        if value is _MISSING:
+            yield {"exists": False}, []
+            return
+        encoder = Encoder(self._keep)
+        reply: Message = {"exists": True}
+        try:
+            limited(lambda: reply.update(value=encoder.encode(value)), message["seconds"])
+        except BaseException:
+            reply["exists"] = False
+        if type(value) is FunctionType:
+            with contextlib.suppress(Exception):
+                reply["source"] = inspect.getsource(value)[:100_000]
+        yield reply, encoder.blocks
+
+    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        simulates = message["cuda"] and not tk.cuda.is_available()
+        with tk.cuda.simulate() if simulates else contextlib.nullcontext():
+            replied = self._called(message, blocks)
+        yield replied
+
+    def _called(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+        self.memory, self.result = blocks, None
+        before = [it.tobytes() for it in blocks]
+        decoder = Decoder(blocks, self._there, trusts=True)
+        args = [decoder.decode(it) for it in message["args"]]
+        options = {name: decoder.decode(it) for name, it in message["options"].items()}
+        target = self._target(message["target"])
+        objects = list(decoder.objects)
+        encoder = Encoder(self._keep, objects)
+        encoder.memory = blocks
+        printed = Bounded(PRINTED_LIMIT)
+        reply: Message = {"ended": "returned"}
+
+        def run() -> None:
+            try:
+                with tk.cuda.record() as ledger:
+                    self.result = _METHODS[message["method"]](target, args, options)
+                reply["ledger"] = [[it.kind, it.direction, it.bytes] for it in ledger][
+                    :MOST_RECORDS
+                ]
+                reply["value"] = encoder.encode(self.result)
+                reply["state"] = [_state(encoder, it) for it in objects]
+            except (KeyboardInterrupt, TimeLimit):
+                raise
+            except BaseException as error:
+                reply["ended"] = "raised"
+                reply["error"] = _described(error)
+                reply["state"] = [_state(encoder, it) for it in objects]
+            reply["warned"] = [
+                f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
+            ]
+
+        with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                without = tuple(message["without"])
+                with quiet(printed), refused(without):
+                    limited(run, message["seconds"])
+            except TimeLimit:
+                reply = {"ended": "timed out"}
+        reply["printed"], reply["left_changed"] = alike(printed.getvalue()), left_changed[:20]
+        needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
+        reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
+        for block, content in zip(blocks, before, strict=True):
+            if block.tobytes() != content:  # written into: the checker does the same
+                encoder.share(block)
+        reply["same"] = _same(encoder.owners, blocks)
+        return reply, encoder.blocks
+
+    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        for block, content in zip(self.memory, blocks, strict=True):
+            block[:] = content
+        encoder = Encoder(self._keep)
+        encoder.memory = self.memory
+        yield {"value": encoder.encode(self.result)}, encoder.blocks
+
+    def _target(self, named: Any) -> Any:
+        return self.shell.user_ns[named] if type(named) is str else self.objects[named]
+
+    def _there(self, coded: Message) -> Any:
+        """What stands for an object of the checker's: itself, if it came from here."""
+        if coded["k"] == "handle" and coded.get("yours"):
+            return self.objects[coded["h"]]
+        number = coded["h"]
+
+        def call_back(*args: Any) -> Any:
+            encoder = Encoder(self._keep)
+            values = [encoder.encode(it) for it in args]
+            self.wire.send({"callback": number, "args": values}, encoder.blocks)
+            reply, blocks = self.wire.receive()
+            if "error" in reply:
+                raise ValueError(reply["error"])
+            return Decoder(blocks, self._there, trusts=True).decode(reply["value"])
+
+        return call_back
+
+
+def _requires_grad(value: Any) -> bool:
+    return type(value) is tk.Tensor and value.requires_grad
+
+
+def _state(encoder: Encoder, value: Any) -> Any:
+    """What has become of an argument, its numbers aside: those share their memory."""
+    if type(value) in (list, dict):
+        return encoder.contents(type(value), value)
+    if type(value) is tk.Tensor and value.is_leaf:
+        grad = value.grad
+        return {"requires_grad": value.requires_grad, "grad": encoder.encode(grad)}
+    return None
+
+
+def _enter(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
+    return type(target).__enter__(target)
+
+
+def _leave(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
+    return type(target).__exit__(target, None, None, None)
+
+
+_METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
+    "": lambda it, args, options: it(*args, **options),
+    "attribute": lambda it, args, options: getattr(it, args[0]),
+    "set": lambda it, args, options: setattr(it, args[0], args[1]),
+    "iterate": lambda it, args, options: iter(it),
+    "next": lambda it, args, options: next(it),
+    "entry": lambda it, args, options: it[args[0]],
+    "length": lambda it, args, options: len(it),
+    "enter": _enter,
+    "leave": _leave,
+    "gradient": lambda it, args, options: _gradient(it, args),
+}
+
+
+def _gradient(result: Any, args: list[Any]) -> Any:
+    upstream, *inputs = args
+    return tk.autograd.grad(
+        result, inputs, grad_outputs=upstream, retain_graph=True, allow_unused=True
+    )
+
+
+def _described(error: BaseException) -> Message:
+    kind = type(error)
+    module, name = kind.__module__, kind.__name__
+    if kind is NotAllowed:
+        module = "course"
+    return {
+        "type": str(name)[:200],
+        "module": str(module)[:200],
+        "text": _text(error),
+        "where": where(error),
+    }
+
+
+def _text(error: object) -> str:
+    try:
+        return alike(str.__str__(str(error))[:5000])
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException:  # an exception of the learner's own
+        return ""
+
+
+def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
+    """Which memory that goes out is memory that came in: pairs of positions."""
+    known = {(address(it), it.nbytes): n for n, it in enumerate(blocks) if it.size}
+    places = [(address(it), it.nbytes) for it in owners]
+    return [[n, known[place]] for n, place in enumerate(places) if place in known]

@@ -1,0 +1,145 @@
+"""The sandbox made of namespaces: a root of its own, no network, no other processes.
+
+`settle` makes the root of the warm process, in which only the wanted files exist; `leave` takes one
+submission's process out of that, into fresh namespaces with a fresh root.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from course.sandbox import linux
+
+EVERY = (
+    linux.NEW_USER
+    | linux.NEW_NS
+    | linux.NEW_NET
+    | linux.NEW_IPC
+    | linux.NEW_UTS
+    | linux.NEW_CGROUP
+    | linux.NEW_PID
+)
+HOME = "/learner"
+"""The only folder that can be written inside; /tmp may hold the environment."""
+_INSIDE = 1000
+"""The user and group as a learner's process sees them."""
+
+
+def settle(readable: Iterable[str], folder: str, uid: int) -> None:
+    """Give this process a root with `readable` alone, at their own paths, and drop its rights.
+
+    folder: an empty one. uid: the user to become; asked for only where this one is root.
+    Raises OSError where the kernel refuses.
+    """
+    own, group = os.getuid(), os.getgid()
+    linux.unshare(linux.NEW_NS if own == 0 else linux.NEW_USER | linux.NEW_NS)
+    if own != 0:
+        _map(own, group, own, group)
+    linux.keep_mounts_private()
+    linux.tmpfs(folder, "mode=755,size=1m")
+    for path in _outermost([*readable, *_devices()]):
+        _show(path, folder + path)
+    for path in (HOME, "/proc"):
+        Path(folder + path).mkdir()
+    if not Path(folder, "tmp").exists():
+        Path(folder, "tmp").symlink_to(HOME)
+    linux.make_read_only(folder)
+    linux.tmpfs(folder + HOME, "mode=777,size=64m")
+    linux.bind("/proc", folder + "/proc")  # to write its children's uid_map; they do not see it
+    linux.pivot(folder)
+    if own == 0:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        linux.prctl(linux.DUMPABLE, 1)  # or /proc/self/uid_map still belongs to root
+    else:
+        linux.drop_capabilities()
+
+
+def try_out() -> None:
+    """In a process that ends then: what `leave` asks of the kernel.
+
+    Raises OSError where it refuses: some allow new namespaces, and nothing to be done in them.
+    """
+    uid, group = os.getuid(), os.getgid()
+    linux.prctl(linux.DUMPABLE, 1)
+    linux.unshare(EVERY)
+    _map(uid, group, _INSIDE, _INSIDE)
+    linux.keep_mounts_private()
+    linux.tmpfs("/", "size=1m")
+
+
+def leave(size: int) -> int | None:
+    """Fork into new namespaces: None in the child, for its parent the child's process number.
+
+    size: bytes that the child may write, in HOME.
+    """
+    uid, group = os.getuid(), os.getgid()
+    linux.unshare(EVERY)
+    _map(uid, group, _INSIDE, _INSIDE)
+    child = os.fork()
+    if child:
+        return child
+    linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
+    socket.sethostname("grading")
+    _fresh_root(size)
+    linux.drop_capabilities()
+    return None
+
+
+def _fresh_root(size: int) -> None:
+    root = HOME
+    linux.keep_mounts_private()
+    linux.tmpfs(root, "mode=755,size=1m")
+    for entry in sorted(Path("/").iterdir()):
+        target = root + str(entry)
+        if entry.is_symlink():
+            Path(target).symlink_to(entry.readlink())
+        elif str(entry) == HOME:
+            Path(target).mkdir()
+        elif entry.name != "proc":
+            Path(target).mkdir() if entry.is_dir() else Path(target).touch()
+            linux.bind(str(entry), target)
+    linux.make_read_only(root)
+    linux.tmpfs(root + HOME, f"mode=700,size={size},nr_inodes=4096")
+    linux.pivot(root)
+
+
+def _map(uid: int, group: int, inside_uid: int, inside_group: int) -> None:
+    """Say who this process is in its new user namespace."""
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{inside_uid} {uid} 1"),
+        ("gid_map", f"{inside_group} {group} 1"),
+    ):
+        # a file object would touch so much memory that is shared that it takes ten times as long
+        opened = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(opened, text.encode())
+        os.close(opened)
+
+
+def _devices() -> list[str]:
+    return ["/dev/null", "/dev/zero", "/dev/urandom"]
+
+
+def _outermost(paths: Iterable[str]) -> Sequence[str]:
+    """The paths without those that lie in another one of them."""
+    kept: list[str] = []
+    for path in sorted(set(paths)):
+        if not kept or not (path + "/").startswith(kept[-1] + "/"):
+            kept.append(path)
+    return kept
+
+
+def _show(path: str, target: str) -> None:
+    """The file or folder `path` at `target`; a link, such as /lib, as a link."""
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    if Path(path).is_symlink():
+        Path(target).symlink_to(Path(path).readlink())
+        return
+    Path(target).mkdir() if Path(path).is_dir() else Path(target).touch()
+    linux.bind(path, target)

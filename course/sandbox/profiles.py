@@ -1,0 +1,232 @@
+"""What a learner's process may see and do, under each profile.
+
+    namespaces+seccomp   a root of its own with the files of `View.readable` and an empty /tmp; no
+                         network, no other process in sight; the filter of system calls
+    landlock+seccomp     the machine's root, of which only those files open; the same filter
+    unsafe               a plain process of the grader's own user; only limits
+
+Limits on memory, time, files hold in all of them. The warm process calls `settle` once; each
+process that it forks for a submission calls `enter` before it runs anything of the learner's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course.sandbox import landlock, linux, namespaces, seccomp
+
+NAMESPACES, LANDLOCK, UNSAFE = "namespaces+seccomp", "landlock+seccomp", "unsafe"
+PROFILES = (NAMESPACES, LANDLOCK, UNSAFE)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one submission may use."""
+
+    memory: int = 2 << 30
+    """Bytes of address space."""
+    written: int = 64 << 20
+    """Bytes in files, together and each."""
+    files: int = 128
+    """Open files."""
+    threads: int = 128
+    cell_seconds: float = 10.0
+    """For one cell."""
+    check_seconds: float = 5.0
+    """For all cases of one check."""
+    seconds: float = 60.0
+    """Wall time for everything, restarts included."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the processes of one worker see."""
+
+    profile: str
+    readable: tuple[str, ...]
+    folder: str
+    """An empty one, for the root or for what learners write."""
+    uid: int
+    """Whom to become where the grader is root."""
+    limits: Limits = field(default_factory=Limits)
+
+
+def settle(view: View) -> None:
+    """Prepare the warm process; it keeps what it needs to send processes into the sandbox."""
+    if view.profile == NAMESPACES:
+        namespaces.settle(view.readable, view.folder, view.uid)
+    elif view.profile == LANDLOCK:
+        _become(view)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)  # the worker has a smaller one
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _become(view: View) -> None:
+    """The unprivileged user, without a root of its own.
+
+    It keeps the right to read past closed folders: an environment in root's home would be out of
+    its reach. Landlock, which follows, takes everything but that environment away again.
+    """
+    if os.getuid() != 0:
+        linux.drop_capabilities()
+        return
+    read_anything = 1 << 2  # CAP_DAC_READ_SEARCH
+    os.chown(view.folder, view.uid, view.uid)
+    os.setgroups([])
+    linux.prctl(linux.KEEPCAPS, 1)
+    os.setresgid(view.uid, view.uid, view.uid)
+    os.setresuid(view.uid, view.uid, view.uid)
+    linux.set_capabilities(read_anything)
+
+
+def enter(view: View, home: str) -> int | None:
+    """Send this process into the sandbox; None inside, else the number of the child that is.
+
+    home: its only writable folder, which becomes the current one; in namespaces it has another.
+    """
+    if view.profile == NAMESPACES:
+        child = namespaces.leave(view.limits.written)
+        if child is not None:
+            return child
+        home = namespaces.HOME
+    os.chdir(home)
+    _limit(view.limits, view.profile)
+    if view.profile == LANDLOCK:
+        devices = [it for it in ("/dev/null", "/dev/zero", "/dev/urandom") if Path(it).exists()]
+        landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
+        linux.drop_capabilities(1 << 2 if os.getuid() == view.uid else 0)
+    linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
+    if view.profile != UNSAFE:
+        seccomp.restrict()  # from now on it cannot be taken back
+    return None
+
+
+def limits_of_process(limits: Limits, profile: str) -> dict[int, int]:
+    """The kernel's limits on the process of one submission, by their RLIMIT numbers."""
+    seconds = int(limits.seconds) + 1
+    wanted = {
+        resource.RLIMIT_AS: limits.memory,
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: limits.written,
+        resource.RLIMIT_NOFILE: limits.files,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+    }
+    if profile != UNSAFE:
+        wanted[resource.RLIMIT_NPROC] = limits.threads
+    return wanted
+
+
+def _limit(limits: Limits, profile: str) -> None:
+    for name, value in limits_of_process(limits, profile).items():
+        _, most = resource.getrlimit(name)
+        if most != resource.RLIM_INFINITY and most < value:
+            raise OSError(
+                f"{_NAMES[name]} may be at most {most} here, and a submission is given {value}"
+            )
+        resource.setrlimit(name, (value, value))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then the write raises OSError
+
+
+_NAMES = {
+    resource.RLIMIT_AS: "the address space in bytes (ulimit -v)",
+    resource.RLIMIT_CPU: "the processor's time in seconds (ulimit -t)",
+    resource.RLIMIT_FSIZE: "the size of a file in bytes (ulimit -f)",
+    resource.RLIMIT_NOFILE: "the number of open files (ulimit -n)",
+    resource.RLIMIT_NPROC: "the number of processes (ulimit -u)",
+    resource.RLIMIT_MEMLOCK: "locked memory in bytes (ulimit -l)",
+    resource.RLIMIT_MSGQUEUE: "message queues in bytes (ulimit -q)",
+}
+"""The limits as a shell names them; `ulimit -v` and `-f` count kilobytes."""
+
+
+def hello(profile: str) -> dict[str, object]:
+    """What a learner's process says of itself before anything of the learner's runs."""
+    kept = {str(name): resource.getrlimit(name)[1] for name in _NAMES}
+    return {"hello": {"profile": profile, "limits": kept, "versions": versions()}}
+
+
+def refused_hello(said: object, profile: str, limits: Limits) -> str | None:
+    """What is wrong with a process that said this; None if it is as it should be."""
+    if not isinstance(said, dict) or not isinstance(said.get("hello"), dict):
+        return "It did not say under which limits it runs"
+    told = said["hello"]
+    if told.get("profile") != profile:
+        return f"It runs under the profile {told.get('profile')}, not {profile}"
+    kept = told.get("limits")
+    for name, value in limits_of_process(limits, profile).items():
+        found = kept.get(str(name)) if isinstance(kept, dict) else None
+        if found != value:
+            return f"Of {_NAMES[name]} it has {found}, and a submission is given {value}"
+    if told.get("versions") != versions():
+        return f"It has the versions {told.get('versions')}, and the checker {versions()}"
+    return None
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    import numpy as np
+
+    import tensorkit
+
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        "tensorkit": tensorkit.__version__,
+    }
+
+
+def why_not(profile: str) -> str | None:
+    """None if this machine has what the profile needs, else a sentence about what is missing.
+
+    Tried in a process of its own, which makes the namespaces or the rules and ends.
+    """
+    if profile == UNSAFE:
+        return None
+    if sys.platform != "linux":
+        return f"Grading isolates learners' code by means of Linux; this is {sys.platform}."
+    if not linux.KNOWN:
+        return f"The system calls of {linux.MACHINE} are not known to the sandbox."
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            os.write(writer, (_problem(profile) or "").encode())
+            os.write(writer, b"\n")
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    if not text:
+        return f"The sandbox {profile} could not be tried."
+    return text.strip() or None
+
+
+def _problem(profile: str) -> str | None:
+    try:
+        if profile == NAMESPACES:
+            if os.getuid() == 0:  # as it will be: a user without rights makes the namespaces
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            namespaces.try_out()
+        elif landlock.version() == 0:
+            return "This kernel has no Landlock (Linux 5.13 or newer, switched on)."
+        else:
+            landlock.restrict([], [])
+        seccomp.restrict()
+    except OSError as problem:
+        return f"The kernel refuses {profile} ({problem})."
+    return None
+
+
+def best() -> str | None:
+    """The strongest profile that works here, or None."""
+    return next((it for it in (NAMESPACES, LANDLOCK) if why_not(it) is None), None)

@@ -1,0 +1,238 @@
+"""The notebook's Python inside the sandbox: runs cells as a kernel does and notes what they show.
+
+IPython does the work, magics included; here is what a kernel would have around it: a place for
+outputs that is bounded, and pictures by matplotlib's inline backend. Outputs are notebook outputs
+as plain JSON.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from course.notebook import tracebacks
+from course.notebook.history import message_of
+from course.notebook.limited import limited
+
+MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS = 100_000, 4 << 20, 1000
+"""Characters of text, and of everything, that one cell may show; outputs of one submission."""
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\d+-\w+/(?:stage/|home-\w+)")
+
+
+@dataclass
+class Ran:
+    """What running one cell came to."""
+
+    error: str | None = None
+    """Name of the exception's class."""
+    message: str = ""
+    bound: list[str] = field(default_factory=list)
+    """Names that mean another object than before."""
+    source: str = ""
+    """The cell as Python reads it, without magics."""
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    stopped: bool = False
+    """Whether its time was up."""
+
+
+class Outputs:
+    """The outputs of the cell that runs, in order; what is too much is left out."""
+
+    def __init__(self) -> None:
+        self.shown: list[dict[str, Any]] = []
+        self.left_text, self.left, self.left_outputs = MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS
+
+    def begin(self) -> None:
+        """A new cell."""
+        self.shown, self.left_text, self.left = [], MOST_TEXT, MOST_OUTPUT
+
+    def text(self, name: str, text: str) -> None:
+        """What is printed to a stream."""
+        if self.left_text <= 0:
+            return
+        text = alike(text[: self.left_text])
+        self.left_text -= len(text)
+        if self.left_text <= 0:
+            text += "\n[The rest of what this cell printed is left out.]\n"
+        last = self.shown[-1] if self.shown else {}
+        if last.get("output_type") == "stream" and last["name"] == name:
+            last["text"] += text
+        else:
+            self.add({"output_type": "stream", "name": name, "text": text})
+
+    def add(self, output: dict[str, Any]) -> None:
+        """One more output, unless it is too large or there are too many."""
+        self.left -= sum(len(str(it)) for it in output.get("data", output).values())
+        self.left_outputs -= 1
+        if self.left > 0 and self.left_outputs > 0:
+            self.shown.append(output)
+
+
+class _Stream(io.TextIOBase):
+    """Standard output or error of the cells."""
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, outputs: Outputs) -> None:
+        self._name, self._outputs = name, outputs
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._outputs.text(self._name, str(text))
+        return len(text)
+
+    def close(self) -> None:
+        """Stay open, whatever a cell does."""
+
+
+def alike(text: str) -> str:
+    """A text without what differs each time: addresses, the worker's own folders."""
+    text = _FOLDER.sub("", text) if "course-grading-" in text else text
+    return _ADDRESS.sub("at 0x...", text)
+
+
+def _bundle(data: Any) -> dict[str, str]:
+    """The texts of a display by their type; pictures come as base64 already."""
+    return {str(kind): alike(text) for kind, text in dict(data).items() if isinstance(text, str)}
+
+
+class _Hook(DisplayHook):
+    """Notes the value of a cell's last expression."""
+
+    shell: Any
+
+    def write_output_prompt(self) -> None: ...
+
+    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+        self.shell.outputs.add(
+            {
+                "output_type": "execute_result",
+                "execution_count": self.prompt_count,
+                "data": _bundle(format_dict),
+                "metadata": {},
+            }
+        )
+
+    def finish_displayhook(self) -> None: ...
+
+
+class _Publisher(DisplayPublisher):
+    """Notes what `display` shows."""
+
+    shell: Any
+
+    def publish(self, data: Any, *_: Any, **__: Any) -> None:
+        self.shell.outputs.add(
+            {"output_type": "display_data", "data": _bundle(data), "metadata": {}}
+        )
+
+    def clear_output(self, wait: bool = False) -> None:
+        self.shell.outputs.shown.clear()
+
+
+class Shell(InteractiveShell):
+    """IPython with its outputs noted."""
+
+    displayhook_class, display_pub_class = _Hook, _Publisher
+
+    def __init__(self, **options: Any) -> None:
+        self.outputs = Outputs()
+        super().__init__(**options)
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """No windows here."""
+
+    def ask_exit(self) -> None:
+        raise SystemExit
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """The cell as Python; what is Python already is not looked through for magics."""
+        try:
+            if not raw_cell[:1].isspace():
+                ast.parse(raw_cell)
+                return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+        return str(super().transform_cell(raw_cell))
+
+    def init_sys_modules(self) -> None:
+        super().init_sys_modules()
+        sys.modules["__main__"] = self.user_module
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        self.outputs.add(
+            {
+                "output_type": "error",
+                "ename": str(getattr(etype, "__name__", etype)),
+                "evalue": alike(message_of(evalue)),
+                "traceback": [alike(str(it)) for it in stb][:40],
+            }
+        )
+
+    def run(self, source: str, seconds: float) -> Ran:
+        """One cell; ends after so many seconds, if the cell lets itself be ended."""
+        before = dict(self.user_ns)
+        ran = Ran()
+        self.outputs.begin()
+        result: list[Any] = []
+        streams = sys.stdout, sys.stderr
+        begun = time.monotonic()
+        sys.stdout, sys.stderr = (_Stream(it, self.outputs) for it in ("stdout", "stderr"))
+        try:
+            limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
+        except BaseException as error:
+            ran.error, ran.message = type(error).__name__, alike(message_of(error))
+        finally:
+            sys.stdout, sys.stderr = streams
+        if result:
+            raised = result[0].error_before_exec or result[0].error_in_exec
+            if raised is not None:
+                ran.error, ran.message = type(raised).__name__, alike(message_of(raised))
+        # by the clock: what became of the exception on its way through IPython cannot be told
+        ran.stopped = time.monotonic() - begun >= seconds
+        ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
+        names = (it for it, own in dict(self.user_ns).items() if before.get(it) is not own)
+        ran.bound = sorted(it for it in names if type(it) is str and len(it) < 200)[:1000]
+        ran.outputs = self.outputs.shown
+        return ran
+
+
+def where(error: BaseException) -> str:
+    """The innermost line of a cell that raised: `line 3: return a + b`."""
+    if isinstance(error, RecursionError):
+        return ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.line and frame.filename.startswith("<ipython-input"):
+            return f"line {frame.lineno}: {frame.line}"[:500]
+    return ""
+
+
+def make() -> Shell:
+    """The shell, with matplotlib's pictures in the notebook; made once, before any fork."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.xmode = "Plain"
+    config.InteractiveShell.cache_size = 100
+    config.InteractiveShell.enable_tip = False
+    config.PlainTextFormatter.max_seq_length = 1000
+    shell = Shell.instance(config=config)
+    shell.run_line_magic("matplotlib", "inline")
+    tracebacks.shorten()
+    return shell

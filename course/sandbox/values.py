@@ -1,0 +1,400 @@
+"""Values as they cross the wire: plain data, rebuilt on the other side.
+
+Numbers, texts and containers are JSON. Arrays and tensors are a block of memory each and a form to
+look at it with, so that those which share memory share a block, and still do when they are rebuilt.
+What is none of these stays where it is and crosses as a *handle*: its number, its kind in words,
+its text. Lists, dictionaries, arrays and tensors are numbered as they cross, so that what comes
+back is the same object if it was the same over there.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
+from typing import Any
+
+import numpy as np
+
+import tensorkit as tk
+from course.notebook.plain import MOST_BITS, MOST_ENTRIES
+from course.sandbox.wire import MOST_BYTES, Message, WireError
+from course.shared.errors import TimeLimit
+
+DEEPEST = 12
+
+# values, outgoing
+
+_ALIKE = (bool, float, str, NoneType)
+_LIBRARIES = {"builtins": builtins, "math": math, "numpy": np, "tensorkit": tk}
+
+
+class Encoder:
+    """Makes JSON of values, and collects the memory that they stand on.
+
+    keep: what is called with an object that stays here; its number. objects: those that crossed
+    before, in their order. is_ours: whether this is the checker's side, from which functions of the
+    libraries cross by their names; from the other side come results whose history stays there.
+    """
+
+    def __init__(
+        self, keep: Callable[[Any], int], objects: Iterable[Any] = (), *, is_ours: bool = False
+    ) -> None:
+        self.keep = keep
+        self.is_ours = is_ours
+        self.names = (type, FunctionType, BuiltinFunctionType) if is_ours else (type,)
+        self.memory: list[np.ndarray] = []
+        """What came from the other side, where an object may lie in it."""
+        self.objects = list(objects)
+        self._numbers = {id(it): n for n, it in enumerate(self.objects)}
+        self.owners: list[np.ndarray] = []
+        """The arrays whose memory the blocks are."""
+        self._found: dict[tuple[int, int], int] = {}
+
+    @property
+    def blocks(self) -> list[Any]:
+        return [bytes_of(it).data if it.size else b"" for it in self.owners]
+
+    def encode(self, value: Any, depth: int = DEEPEST) -> Any:
+        """The value as JSON. What learners' classes define is not called, apart from `repr`."""
+        kind = type(value)
+        if kind in _ALIKE or (kind is int and value.bit_length() <= MOST_BITS):
+            return value
+        if kind is int:
+            text = f"<a whole number of {value.bit_length()} bits>"
+            return {"k": "opaque", "kind": "a whole number", "text": text}
+        # not a container within another: a few of those could stand for more than any memory holds
+        if id(value) in self._numbers and (depth == DEEPEST or kind not in (list, dict)):
+            return {"k": "same", "i": self._numbers[id(value)]}
+        if kind is np.ndarray:
+            return self._number(value) | self._array(value)
+        if kind is tk.Tensor:
+            return self._number(value) | self._tensor(value)
+        if issubclass(kind, np.generic) and kind.__module__ == "numpy":
+            return self._array(np.asarray(value)) | {"k": "scalar"}
+        if kind in _SIMPLE:
+            return {"k": kind.__name__, "v": _SIMPLE[kind](value)}
+        return self._of_a_subclass(value, kind, depth)
+
+    def _number(self, value: Any) -> Message:
+        """The number of an object that crosses for the first time; only the checker gives them."""
+        if not self.is_ours:
+            return {}
+        self._numbers[id(value)] = number = len(self.objects)
+        self.objects.append(value)
+        return {"i": number}
+
+    def _of_a_subclass(self, value: Any, kind: type, depth: int) -> Any:
+        for base in (list, tuple, dict):
+            if issubclass(kind, base):
+                return self._container(base, value, depth)
+        if issubclass(kind, int):  # an IntEnum, say
+            return self.encode(int.__add__(value, 0))
+        if issubclass(kind, float):
+            return self.encode(float.__add__(value, 0.0))
+        if self.is_ours and hasattr(kind, "goes_back_as"):
+            return {"k": "handle", "h": kind.goes_back_as(value), "yours": True}
+        named = _library_name(value) if isinstance(value, self.names) else None
+        return {"k": "named", "v": named} if named else self._handle(value, kind)
+
+    def _container(self, base: Any, value: Any, depth: int) -> Any:
+        length = base.__len__(value)
+        if length > MOST_ENTRIES or depth == 0:
+            kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
+            return {"k": "opaque", "kind": kind, "text": text}
+        if base is tuple:
+            return {"t": [self.encode(it, depth - 1) for it in list(tuple.__iter__(value))]}
+        return self._number(value) | self.contents(base, value, depth)
+
+    def contents(self, base: Any, value: Any, depth: int = DEEPEST) -> Message:
+        """What a list or a dictionary holds now."""
+        if base is dict:
+            items = list(dict.items(value))
+            return {"d": [[self._key(key), self.encode(it, depth - 1)] for key, it in items]}
+        return {"l": [self.encode(it, depth - 1) for it in list(list.__iter__(value))]}
+
+    def _key(self, key: Any) -> Any:
+        return key if type(key) in (*_ALIKE, int) else text_of(key)
+
+    def _handle(self, value: Any, kind: type) -> Any:
+        name = str(type.__getattribute__(kind, "__name__"))
+        article = "an" if name[:1].lower() in tuple("aeiou") else "a"
+        return {
+            "k": "handle",
+            "h": self.keep(value),
+            "kind": f"{article} {name}"[:200],
+            "type": name[:200],
+            "callable": callable(value),
+            "text": text_of(value),
+        }
+
+    def _array(self, array: np.ndarray) -> Any:
+        if array.dtype.hasobject or array.dtype.fields is not None:
+            return {"k": "opaque", "kind": "a NumPy array of objects", "text": "<array of objects>"}
+        owner = self._owner_of(array)
+        if owner is None:
+            owner = array = np.array(array, order="C")
+        return {
+            "k": "array",
+            "b": self.share(owner),
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "strides": list(array.strides),
+            "offset": address(array) - address(owner) if array.size else 0,
+        }
+
+    def _owner_of(self, array: np.ndarray) -> np.ndarray | None:
+        """One piece of memory in which an array lies; None if there is none that can be sent."""
+        first, last = np.lib.array_utils.byte_bounds(array)
+        for owner in (*self.memory, *self.owners):
+            if address(owner) <= first and last <= address(owner) + owner.nbytes:
+                return owner
+        owner = array
+        while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
+            owner = owner.base
+        # axes in the order of memory, so that a transposed owner is still one piece
+        owner = owner.transpose(np.argsort([-abs(it) for it in owner.strides], kind="stable"))
+        return owner if owner.flags.c_contiguous and not owner.dtype.hasobject else None
+
+    def share(self, owner: np.ndarray) -> int:
+        """The number of the block that this contiguous memory is sent as."""
+        place = address(owner), owner.nbytes
+        if place not in self._found:
+            self._found[place] = len(self.owners)
+            self.owners.append(owner)
+        return self._found[place]
+
+    def _tensor(self, tensor: tk.Tensor) -> Any:
+        here = tensor.detach().cpu()
+        flat = here.untyped_storage().flat
+        form = self._array(flat) | {
+            "k": "tensor",
+            "shape": list(here.shape),
+            "stride": list(here.stride()),
+        }
+        form["strides"] = [it * flat.itemsize for it in form["stride"]]
+        form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
+        if tensor.device.type != "cpu":
+            form["device"] = str(tensor.device)
+        if tensor.requires_grad:
+            form["requires_grad"] = True
+            grad = tensor.grad if tensor.is_leaf else None
+            if grad is not None:
+                form["grad"] = self.encode(grad)
+            if not (tensor.is_leaf or self.is_ours):
+                form["history"] = self.keep(tensor)
+        return form
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The memory of a contiguous array, byte by byte."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def address(array: np.ndarray) -> int:
+    """Where its first element lies."""
+    return int(array.__array_interface__["data"][0])
+
+
+_SIMPLE: Mapping[type, Callable[[Any], Any]] = {
+    bytes: lambda it: it.hex() if len(it) <= MOST_ENTRIES else it[:MOST_ENTRIES].hex(),
+    complex: lambda it: [it.real, it.imag],
+    range: lambda it: [it.start, it.stop, it.step],
+    EllipsisType: lambda it: None,
+    tk.Size: lambda it: [int(size) for size in it],
+    tk.dtype: lambda it: str(it).removeprefix("torch."),
+    tk.device: str,
+}
+
+
+def _library_name(value: Any) -> str | None:
+    """Where a type or function of the libraries is found by both sides: `numpy.float32`."""
+    name = getattr(value, "__name__", None)
+    for module, library in _LIBRARIES.items():
+        if type(name) is str and vars(library).get(name) is value:
+            return f"{module}.{name}"
+    return None
+
+
+def text_of(value: Any) -> str:
+    """`repr`, whatever a learner's class makes of it, without addresses."""
+    try:
+        text = str.__str__(repr(value))[:1000]
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException as error:
+        return f"<an object whose __repr__ raises {type(error).__name__}>"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+# values, incoming
+
+_DTYPE = re.compile(r"[<>|=][biufcSUMm]\d{1,4}(\[[a-z]{1,2}\])?")
+
+
+class Decoder:
+    """Makes values of JSON and blocks; every doubt is a WireError.
+
+    blocks: memory, byte by byte. handle: what becomes of an object that stayed on the other side.
+    objects: those that crossed before, in their order. trusts: whether the other side may name any
+    function of the libraries; the checker's may.
+    """
+
+    def __init__(
+        self,
+        blocks: list[np.ndarray],
+        handle: Callable[[Message], Any],
+        objects: Iterable[Any] = (),
+        *,
+        trusts: bool = False,
+    ) -> None:
+        self.blocks = blocks
+        self.objects = list(objects)
+        self.handle = handle
+        self.trusts = trusts
+        self._flat: dict[tuple[int, str], tk.Tensor] = {}
+        self.shown = 0
+        """Bytes of all arrays, if each were written out."""
+
+    def decode(self, coded: Any) -> Any:
+        """The value that `Encoder.encode` described."""
+        try:
+            return self._decode(coded, DEEPEST + 1)
+        except WireError:
+            raise
+        except Exception as problem:
+            raise WireError(f"A value is damaged ({type(problem).__name__}).") from problem
+
+    def _decode(self, coded: Any, depth: int) -> Any:
+        kind = type(coded)
+        if kind in _ALIKE or (kind is int and coded.bit_length() <= MOST_BITS):
+            return coded
+        if kind is not dict or depth == 0:
+            raise WireError("A value is damaged.")
+        if "t" in coded:
+            return tuple(self._decode(it, depth - 1) for it in coded["t"])
+        if "l" in coded or "d" in coded:
+            made: Any = [] if "l" in coded else {}
+            self._numbered(coded, made)
+            self.fill(made, coded, depth)
+            return made
+        if coded["k"] == "same":
+            return self._same(_whole(coded["i"]), depth)
+        if coded["k"] in ("array", "scalar", "tensor"):
+            return self._array(coded, depth)
+        if coded["k"] in ("handle", "opaque"):
+            return self.handle(coded)
+        if coded["k"] == "named":
+            return _named(coded["v"], trusts=self.trusts)
+        return _BUILD[coded["k"]](coded["v"])
+
+    def _same(self, number: int, depth: int) -> Any:
+        found = self.objects[number]
+        if type(found) in (list, dict) and depth <= DEEPEST:
+            raise WireError("A container stands in another by its number.")
+        return found
+
+    def _numbered(self, coded: Message, made: Any) -> int | None:
+        if "i" not in coded:
+            return None
+        if coded["i"] != len(self.objects) or not self.trusts:
+            raise WireError("An object has a wrong number.")
+        self.objects.append(made)
+        return len(self.objects) - 1
+
+    def fill(self, made: Any, coded: Message, depth: int = DEEPEST) -> None:
+        """Put into a list or a dictionary what it should hold."""
+        if type(made) is list:
+            made[:] = [self._decode(it, depth - 1) for it in coded["l"]]
+        else:
+            found = {_sound_key(key): self._decode(it, depth - 1) for key, it in coded["d"]}
+            made.clear()
+            made.update(found)
+
+    def _array(self, coded: Message, depth: int) -> Any:
+        if _DTYPE.fullmatch(coded["dtype"]) is None or len(coded["shape"]) > 32:
+            raise WireError("An array is damaged.")
+        block = self.blocks[_whole(coded["b"])]
+        shape = tuple(_whole(it) for it in coded["shape"])
+        strides = tuple(_whole(it, negative=True) for it in coded["strides"])
+        dtype = np.dtype(coded["dtype"])
+        # an expanded one needs no memory, until it is used; nor do a thousand of them
+        self.shown += math.prod(shape) * max(dtype.itemsize, 1)
+        if self.shown > 2 * MOST_BYTES:
+            raise WireError("Arrays are too large.")
+        offset = _whole(coded["offset"])
+        # NumPy checks that all of it lies within the block
+        array = np.ndarray(shape, dtype, block, offset, strides)
+        if coded["k"] == "scalar":
+            return array[()]
+        number = self._numbered(coded, array)
+        if coded["k"] == "array":
+            return array
+        tensor = self._tensor(coded, array, depth)
+        if number is not None:
+            self.objects[number] = tensor
+        return tensor
+
+    def _tensor(self, coded: Message, array: np.ndarray, depth: int) -> tk.Tensor:
+        size = array.itemsize
+        key = (coded["b"], coded["dtype"])
+        if key not in self._flat:
+            block = self.blocks[coded["b"]]
+            flat = np.ndarray((len(block) // size,), array.dtype, block)
+            self._flat[key] = tk.from_numpy(flat)
+        if coded["offset"] % size:
+            raise WireError("A tensor is damaged.")
+        stride = [_whole(it) for it in coded["stride"]]
+        tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
+        if "device" in coded and tk.cuda.is_available():
+            tensor = tensor.to(tk.device(coded["device"]))
+        if coded.get("requires_grad") is True:
+            tensor = tensor.detach().requires_grad_(True)
+            if "grad" in coded:
+                tensor.grad = self._decode(coded["grad"], depth - 1)
+            if "history" in coded:
+                tensor = self.handle({"k": "history", "h": coded["history"], "tensor": tensor})
+        return tensor
+
+
+def _whole(value: Any, *, negative: bool = False) -> int:
+    if type(value) is not int or abs(value) > 1 << 40 or (value < 0 and not negative):
+        raise WireError("A number is damaged.")
+    return value
+
+
+def _sound_key(key: Any) -> Any:
+    if type(key) in (*_ALIKE, int):
+        return key
+    raise WireError("A key is damaged.")
+
+
+def _named(name: Any, *, trusts: bool) -> Any:
+    """A type that both sides know; no other one of the libraries is ever made on this side."""
+    module, _, attribute = name.partition(".")
+    found = vars(_LIBRARIES[module])[attribute]
+    if trusts or (isinstance(found, type) and issubclass(found, _TYPES)):
+        return found
+    raise WireError("A name is not known.")
+
+
+_PYTHONS = (bool, int, float, complex, str, bytes, list, tuple, dict, set, BaseException, NoneType)
+_TYPES = (*_PYTHONS, np.generic, np.ndarray, tk.Tensor, tk.Size, tk.dtype, tk.device)
+
+
+_DTYPES: Mapping[str, Any] = {
+    str(it).removeprefix("torch."): it for it in vars(tk).values() if type(it) is tk.dtype
+}
+_BUILD: Mapping[str, Callable[[Any], Any]] = {
+    "bytes": bytes.fromhex,
+    "complex": lambda it: complex(float(it[0]), float(it[1])),
+    "range": lambda it: range(*(_whole(one, negative=True) for one in it)),
+    "ellipsis": lambda it: ...,
+    "Size": lambda it: tk.Size(_whole(one) for one in it),
+    "dtype": lambda it: _DTYPES[it],
+    "DType": lambda it: _DTYPES[it],
+    "device": tk.device,
+    "Device": tk.device,
+}

@@ -1,0 +1,140 @@
+"""The warm program: imports everything once, then forks one process for each submission.
+
+Started by `session`, with an empty environment. It reads its `View` from standard input, settles in
+its sandbox, imports, and answers `ready`. From then on, by its control socket (descriptor 0):
+
+    in   fork HOME   with one descriptor, the learner's end of a new wire
+    out  PID         the process that was made (its parent, where it has a pid namespace of its own)
+    out  ended PID STATUS
+
+It has no threads, and random states are the same in every process it forks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import random
+import select
+import signal
+import socket
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course.sandbox import linux, namespaces, profiles
+
+if TYPE_CHECKING:
+    from course.sandbox.shell import Shell
+
+
+def main() -> None:
+    """Until the control socket is closed."""
+    control = socket.socket(fileno=0)
+    begun = json.loads(control.recv(1 << 20))
+    limits = profiles.Limits(**begun.pop("limits"))
+    readable = tuple(begun.pop("readable"))
+    sys.path[:] = begun.pop("path")
+    view = profiles.View(**begun, readable=readable, limits=limits)
+    profiles.settle(view)
+    os.environ.clear()
+    home = namespaces.HOME if view.profile == profiles.NAMESPACES else view.folder
+    os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
+    shell = _imports()
+    control.send(b"ready")
+    _serve(control, view, shell)
+
+
+def _imports() -> Shell:
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    import tensorkit as tk
+    from course.engine import parts  # noqa: F401
+    from course.sandbox import learner, shell  # noqa: F401
+
+    for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):
+        import_module(module.name)
+    made = shell.make()
+    # a first picture loads fonts and backends, a first error what shows it
+    plt.figure(figsize=(1, 1)).savefig(os.devnull, format="png")
+    plt.close("all")
+    made.run_cell("1 / 0", store_history=False)
+    made.outputs.begin()
+    np.random.seed(0)
+    tk.manual_seed(0)
+    gc.collect()
+    gc.freeze()
+    return made
+
+
+def _serve(control: socket.socket, view: profiles.View, shell: Shell) -> None:
+    children: dict[int, int] = {}  # by the descriptor that becomes readable when it ends
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    while True:
+        ready = {number for number, _ in poll.poll()}
+        for number in ready & children.keys():
+            child = children.pop(number)
+            poll.unregister(number)
+            os.close(number)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(OSError):
+                control.send(b"ended %d %d" % (child, status))
+        if control.fileno() not in ready:
+            continue
+        message, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
+        if not message:
+            os._exit(0)
+        child = os.fork()
+        if child == 0:
+            _become_learner(control, view, shell, descriptors[0], message.decode())
+        os.close(descriptors[0])
+        number = os.pidfd_open(child)
+        children[number] = child
+        poll.register(number, select.POLLIN)
+        control.send(b"%d" % child)
+
+
+def _become_learner(
+    control: socket.socket, view: profiles.View, shell: Shell, descriptor: int, home: str
+) -> None:
+    """In the forked process: into the sandbox, and on as the learner's side. Never returns."""
+    from course.sandbox.wire import Wire  # with NumPy, which `main` does not find at first
+
+    status = 1
+    try:
+        os.setsid()
+        linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
+        control.detach()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 0)
+        if descriptor != 3:
+            os.dup2(descriptor, 3)
+        os.closerange(4, 1 << 16)
+        wire = Wire(3)
+        child = profiles.enter(view, home)
+        if child is not None:
+            os.close(3)
+            _, status = os.waitpid(child, 0)
+            os._exit(min(255, 128 + status if os.WIFSIGNALED(status) else status >> 8))
+        wire.send(profiles.hello(view.profile), [])
+        os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        random.seed(0)  # Python itself draws a seed for it in each process that is forked
+        from course.sandbox.learner import Learner
+
+        os.dup2(0, 2)
+        Learner(wire, shell).serve()
+        status = 0
+    except BaseException as problem:
+        traceback.print_exc()  # to the warm process's log, as long as it is open
+        with contextlib.suppress(Exception):  # instead of `hello`; later it is no reply to anything
+            wire.send({"problem": str(problem)}, [])
+    finally:
+        os._exit(status)

@@ -1,0 +1,40 @@
+"""Packages that only some users have: imported where they are used, and named where they lack.
+
+The distribution's extras are its users: `lab` for learners, `teach` for instructors, `dev` for
+engineers. `pyproject.toml` lists what each brings.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from course.shared.errors import CourseError
+
+
+def needed(package: str, extra: str, purpose: str) -> Any:
+    """The package, imported.
+
+    purpose: the subject of the sentence, such as "Grading".
+
+    Raises CourseError with the command that installs it.
+
+    >>> needed("json", "lab", "Reading a notebook").loads("[1]")
+    [1]
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise CourseError(missing(package, extra, purpose)) from None
+
+
+def missing(package: str, extra: str, purpose: str) -> str:
+    """The sentence about a package that is not installed.
+
+    >>> missing("nh3", "teach", "Grading")
+    "Grading needs nh3: make teach in a checkout, pip install 'tensorkit-course[teach]' elsewhere."
+    """
+    return (
+        f"{purpose} needs {package}: make {extra} in a checkout, "
+        f"pip install 'tensorkit-course[{extra}]' elsewhere."
+    )

@@ -1,0 +1,119 @@
+"""The command `course`: its verbs, and sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import tiny
+from tiny import DOUBLE, HALF
+from typer.testing import CliRunner
+
+from course.authoring import build
+from course.cli import commands, copies
+from course.shared import paths
+from course.shared.errors import CourseError
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tiny course, not built, as the one that the command finds."""
+    root = tiny.write_course(tmp_path / "course")
+    tiny.register(monkeypatch, DOUBLE, HALF)
+    monkeypatch.setenv("COURSE_ROOT", str(root))
+    monkeypatch.chdir(tmp_path)
+    return root
+
+
+def _run(*arguments: str) -> str:
+    """What a verb prints; what it raises is raised."""
+    result = CliRunner().invoke(commands.app, arguments, catch_exceptions=False)
+    return result.output
+
+
+def test_every_verb_explains_itself() -> None:
+    for verb in ("lab", "reset", "update", "progress", "build", "demo", "bundle"):
+        assert verb in _run("--help")
+        assert len(_run(verb, "--help").split()) > 10
+
+
+def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
+    assert "written: notebooks/01_numbers/01_numbers.ipynb" in _run("build")
+    assert _run("build", "--check") == "Built as their texts say: 01_numbers.\n"
+    assert "1 built, 0 files changed." in _run("build", "numbers")
+    copies.make_copies(course)
+    mine = paths.notebook_in(paths.work(course), "01_numbers")
+    tiny.change(mine, "double-it", "mine = 1")
+    assert "Your text is kept in" in _run("reset", "1", "double-it")
+    assert _run("update", "1").startswith("You have the newest release already")
+    tiny.change(mine, "double-it", "mine = 2")
+    text = course / "solutions" / "01_numbers.py"
+    text.write_text(text.read_text().replace("Two exercises", "Two short exercises"))
+    _run("build")
+    said = _run("update", "1")
+    assert "with your answers to: double-it." in said
+    assert "older" in said
+
+
+def test_drift_ends_the_check_with_the_command_that_mends_it(course: Path) -> None:
+    with pytest.raises(
+        CourseError, match=r"01_numbers\.ipynb is missing; mend it with: course build"
+    ):
+        _run("build", "--check")
+    assert list((course / "notebooks").iterdir()) == []
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_1(
+    course: Path, environment: Mapping[str, str]
+) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "course", "build", "9"],
+        env={**environment, "COURSE_ROOT": str(course)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert result.stderr == "course: There is no chapter '9'. The chapters: 01_numbers.\n"
+
+
+def test_a_module_that_learners_lack_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "course.cli.demo", None)
+    monkeypatch.setattr(sys, "argv", ["course", "demo"])
+    with pytest.raises(SystemExit, match="1"):
+        commands.main()
+    assert "`course demo` is for authors" in capsys.readouterr().err
+
+
+def test_help_starts_no_heavy_module(environment: Mapping[str, str]) -> None:
+    program = (
+        "import sys; from course import cli\n"
+        "heavy = {'jupyterlab', 'matplotlib', 'nbformat', 'nbgrader'} & set(sys.modules)\n"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_progress_is_a_line_for_each_chapter_and_needs_a_copy(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for verb in ("progress", "doctor", "update"):
+        with pytest.raises(CourseError, match="no copy of a chapter yet"):
+            _run(verb)
+    build.build(course, ["01_numbers"])
+    copies.make_copies(course)
+    monkeypatch.undo()
+    monkeypatch.setenv("COURSE_ROOT", str(course))
+    assert "exercises done" in _run("progress")

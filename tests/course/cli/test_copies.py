@@ -1,0 +1,275 @@
+"""The learner's copies: made once, never overwritten, nothing of them ever lost."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+import tiny
+from tiny import DOUBLE, HALF, TinyExercise
+
+from course.authoring import release
+from course.authoring.build import _write
+from course.authoring.text import chapter_from
+from course.cli import copies
+from course.notebook import exercise
+from course.shared import files, paths
+from course.shared.errors import CourseError
+from course.shared.settings import settings
+
+ANSWER = "def double(n):\n    return n + n"
+STUB = DOUBLE.released_source
+
+
+def _release(root: Path, *exercises: TinyExercise, text: str = tiny.TEXT) -> None:
+    """Release the tiny chapter as these exercises and this text make it."""
+    with pytest.MonkeyPatch.context() as patch:
+        tiny.register(patch, *exercises)
+        source = root / "solutions" / "01_numbers.py"
+        source.write_text(text, encoding="utf-8")
+        chapter = chapter_from(source, exercise.load())
+        _write(paths.notebook_in(paths.solutions(root), "01_numbers"), chapter.notebook)
+        release.generate(root, ["01_numbers"])
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tiny.write_course(tmp_path_factory.mktemp("learner") / "course")
+    _release(root, DOUBLE, HALF)
+    return root
+
+
+@pytest.fixture
+def course(released: Path, tmp_path: Path) -> Path:
+    """A course whose learner has a copy and has answered the first exercise."""
+    root = Path(shutil.copytree(released, tmp_path / "course"))
+    copies.make_copies(root)
+    tiny.change(_mine(root), "double-it", ANSWER)
+    return root
+
+
+def _mine(root: Path) -> Path:
+    return paths.notebook_in(paths.work(root), "01_numbers")
+
+
+def _source(root: Path, id: str) -> str:
+    return str(tiny.cell(tiny.read(_mine(root)), id).source)
+
+
+def _said(root: Path) -> list[str]:
+    said: list[str] = []
+    copies.make_copies(root, said.append)
+    return said
+
+
+# copies
+
+
+def test_copies_are_made_with_the_data(released: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(released, tmp_path / "course"))
+    assert _said(root) == []
+    assert _mine(root).read_bytes() == (root / "notebooks/01_numbers/01_numbers.ipynb").read_bytes()
+    assert (root / "work/01_numbers/data.csv").read_text() == "1,2\n"
+
+
+def test_a_copy_is_never_overwritten(course: Path) -> None:
+    before = _mine(course).read_bytes()
+    assert _said(course) == []
+    assert _mine(course).read_bytes() == before
+
+
+def test_a_missing_file_comes_back(course: Path) -> None:
+    (course / "work/01_numbers/data.csv").unlink()
+    copies.make_copies(course)
+    assert (course / "work/01_numbers/data.csv").exists()
+
+
+def test_a_newer_release_is_mentioned_and_changes_nothing(course: Path) -> None:
+    before = _mine(course).read_bytes()
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    (said,) = _said(course)
+    assert said.endswith("course update 01_numbers")
+    assert _mine(course).read_bytes() == before
+
+
+def test_a_new_answer_of_the_author_is_no_newer_release(course: Path) -> None:
+    _release(course, replace(DOUBLE, answer_source=DOUBLE.answer_source.replace("2", "3")), HALF)
+    assert _said(course) == []
+
+
+def test_a_copy_that_is_no_notebook_is_left_and_named(course: Path) -> None:
+    _mine(course).write_text("<<<<<<< not JSON", encoding="utf-8")
+    (said,) = _said(course)
+    assert "cannot be read as a notebook (NotJSONError). It was left as it is" in said
+    assert _mine(course).read_text(encoding="utf-8") == "<<<<<<< not JSON"
+
+
+# reset
+
+
+def test_reset_restores_the_stub_and_keeps_the_text(course: Path) -> None:
+    kept = copies.reset(course, "01_numbers", "double-it")
+    assert kept == course / "work/01_numbers/older/double-it.1.py"
+    assert kept.read_text() == ANSWER + "\n"
+    assert _source(course, "double-it") == STUB
+
+
+def test_a_second_reset_keeps_both_texts(course: Path) -> None:
+    copies.reset(course, "01_numbers", "double-it")
+    tiny.change(_mine(course), "double-it", "second = 2")
+    kept = copies.reset(course, "01_numbers", "double-it")
+    assert kept is not None
+    assert kept.name == "double-it.2.py"
+    assert (kept.parent / "double-it.1.py").read_text() == ANSWER + "\n"
+
+
+def test_reset_of_a_stub_changes_nothing(course: Path) -> None:
+    before = _mine(course).read_bytes()
+    assert copies.reset(course, "01_numbers", "half-it") is None
+    assert _mine(course).read_bytes() == before
+
+
+def test_reset_clears_the_output_of_the_old_text(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    answer = tiny.cell(notebook, "double-it")
+    answer.execution_count = 7
+    answer.outputs = [nbformat.v4.new_output("stream", text="old")]
+    nbformat.write(notebook, _mine(course))
+    copies.reset(course, "01_numbers", "double-it")
+    restored = tiny.cell(tiny.read(_mine(course)), "double-it")
+    assert (restored.outputs, restored.execution_count) == ([], None)
+
+
+def test_reset_brings_back_a_deleted_cell_above_its_check(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    notebook.cells.remove(tiny.cell(notebook, "half-it"))
+    nbformat.write(notebook, _mine(course))
+    assert copies.reset(course, "01_numbers", "half-it") is None
+    ids = [it.id for it in tiny.read(_mine(course)).cells]
+    assert ids.index("half-it") + 1 == ids.index("check-half-it")
+
+
+def test_reset_of_an_unknown_exercise_names_those_there_are(course: Path) -> None:
+    with pytest.raises(CourseError, match=r"'treble-it' in 01_numbers\. Its exercises: double-it"):
+        copies.reset(course, "01_numbers", "treble-it")
+
+
+def test_reset_leaves_a_file_that_is_no_notebook(course: Path) -> None:
+    _mine(course).write_text('{"cells": 3}', encoding="utf-8")
+    with pytest.raises(CourseError, match="cannot be read as a notebook"):
+        copies.reset(course, "01_numbers", "double-it")
+    assert _mine(course).read_text(encoding="utf-8") == '{"cells": 3}'
+
+
+# update
+
+
+def test_update_of_the_newest_release_changes_nothing(course: Path) -> None:
+    before = _mine(course).read_bytes()
+    assert copies.update(course, "01_numbers") is None
+    assert _mine(course).read_bytes() == before
+
+
+def test_update_carries_answers_over_and_keeps_the_old_notebook(course: Path) -> None:
+    old = _mine(course).read_bytes()
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert (done.carried, done.left_behind) == (["double-it"], [])
+    assert done.kept == course / "work/01_numbers/older/01_numbers.1.ipynb"
+    assert done.kept.read_bytes() == old
+    assert _source(course, "double-it") == ANSWER
+    assert _source(course, "exercise-double-it") == "Clearer."
+    assert _said(course) == []
+
+
+def test_another_release_in_the_exchange_is_noticed(course: Path) -> None:
+    outbound = course / settings().exchange / settings().course_id / "outbound" / "01_numbers"
+    shutil.copytree(paths.notebooks(course) / "01_numbers", outbound)
+    assert not copies.is_released_otherwise(course, "01_numbers")
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    assert copies.is_released_otherwise(course, "01_numbers")
+    paths.notebook_in(outbound.parent, "01_numbers").write_text("no notebook")
+    assert not copies.is_released_otherwise(course, "01_numbers")
+
+
+def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    notebook.cells += [nbformat.v4.new_code_cell(it) for it in ("my_note = 1", "  ")]
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert done.n_other_cells == 1
+    assert "my_note" in done.kept.read_text()
+
+
+def test_the_notebook_that_was_saved_last_is_found(course: Path) -> None:
+    assert copies.notebook_saved_last(course) == _mine(course)
+    _mine(course).unlink()
+    assert copies.notebook_saved_last(course) is None
+
+
+def test_update_takes_the_new_stub_where_nothing_was_written(course: Path) -> None:
+    new_stub = "def half(n):\n    return n - 2"
+    _release(course, DOUBLE, replace(HALF, released_source=new_stub))
+    copies.update(course, "01_numbers")
+    assert _source(course, "half-it") == new_stub
+
+
+def test_update_names_an_answer_whose_exercise_is_gone(course: Path) -> None:
+    text = tiny.TEXT.replace('# %% exercise="double-it"\n', "")
+    _release(course, HALF, text=text)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert (done.carried, done.left_behind) == ([], ["double-it"])
+    assert ANSWER.splitlines()[1] in done.kept.read_text()
+
+
+def test_update_keeps_data_that_the_learner_changed(course: Path) -> None:
+    (course / "work/01_numbers/data.csv").write_text("mine\n")
+    (course / "solutions/01_numbers/data.csv").write_text("new\n")
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    copies.update(course, "01_numbers")
+    assert (course / "work/01_numbers/data.csv").read_text() == "new\n"
+    assert (course / "work/01_numbers/older/data.1.csv").read_text() == "mine\n"
+
+
+def test_a_copied_answer_cell_counts_if_it_is_the_changed_one(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    copy = nbformat.from_dict(tiny.cell(notebook, "half-it"))
+    copy = nbformat.from_dict({**copy, "id": "copied", "source": "def half(n):\n    return n / 2"})
+    notebook.cells.append(copy)
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert set(done.carried) == {"double-it", "half-it"}
+    assert _source(course, "half-it") == "def half(n):\n    return n / 2"
+
+
+# files
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "notebook.ipynb"
+    path.write_text("old")
+
+    def fail(self: Path, target: Path) -> Path:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        files.write(path, "new")
+    assert path.read_text() == "old"
+    assert [it.name for it in tmp_path.iterdir()] == ["notebook.ipynb"]
+
+
+def test_a_chapter_without_a_copy_says_how_to_get_one(released: Path) -> None:
+    with pytest.raises(CourseError, match="no copy of 01_numbers yet: course lab makes one"):
+        copies.chapter_in_work(released, "numbers")

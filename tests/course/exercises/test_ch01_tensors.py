@@ -1,0 +1,343 @@
+"""Chapter 01. RIGHT: other right answers, which test_right_answers tries; and what it promises.
+
+That references pass, stubs earn nothing and usual mistakes are recognised is tested for all
+exercises alike, in test_exercises.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorkit as tk
+from course.exercises import ch01_tensors as ch01
+from course.notebook.check import judge
+from course.notebook.exercise import Draw, Exercise, Prediction, load
+
+CHAPTER = load("01_tensors")
+TEXT = Path(__file__).parents[3] / "solutions" / "01_tensors.py"
+
+
+# other right answers
+
+
+def checkerboard_by_loops(rows, columns):
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    for i in range(rows):
+        for j in range(columns):
+            board[i, j] = (i + j) % 2
+    return board
+
+
+def checkerboard_from_ones(rows, columns):
+    board = tk.full((rows, columns), 1)
+    board[::2, ::2] = 0
+    board[1::2, 1::2] = 0
+    return board
+
+
+def checkerboard_row_by_row(rows, columns):
+    board = tk.zeros(rows, columns).long()
+    for i in range(rows):
+        board[i, (i + 1) % 2 :: 2] += 1
+    return board
+
+
+def evenly_spaced_from_a_list(start, end, n):
+    gaps = n - 1 if n > 1 else 1
+    return tk.tensor([start + i * (end - start) / gaps for i in range(n)], dtype=tk.float32)
+
+
+def evenly_spaced_as_a_mixture(start, end, n):
+    if n == 1:
+        return tk.tensor([float(start)])
+    share = tk.arange(n) / (n - 1)
+    return start * (1 - share) + end * share
+
+
+def evenly_spaced_step_by_step(start, end, n):
+    points = tk.zeros(n)
+    for i in range(n):
+        points[i] = start if i == 0 else start + (end - start) * i / (n - 1)
+    return points
+
+
+def divided_without_a_cast(image):
+    return image / 255
+
+
+def times_the_inverse(image):
+    return image.to(tk.float32) * (1 / 255)
+
+
+def divided_in_a_copy(image):
+    pixels = image.float()
+    pixels /= 255
+    return pixels
+
+
+def total_out_of_place(x):
+    total = tk.zeros(())
+    for i in range(len(x)):
+        total = total + x[i].float()
+    return total
+
+
+def total_of_python_floats(x):
+    return tk.tensor(sum(x.tolist(), start=0.0))
+
+
+def total_in_float64(x):
+    total = tk.tensor(0.0, dtype=tk.float64)
+    for value in x:
+        total += value
+    return total.to(tk.float32)
+
+
+def strides_by_products(shape):
+    return tuple(math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
+
+
+def strides_by_recursion(shape):
+    if len(shape) < 2:
+        return (1,) * len(shape)
+    rest = strides_by_recursion(shape[1:])
+    return [rest[0] * max(shape[1], 1), *rest]
+
+
+def copy_by_tensor(array):
+    return tk.tensor(array)
+
+
+def copy_of_the_array(array):
+    return tk.from_numpy(array.copy())
+
+
+def copy_into_zeros(array):
+    shared = tk.from_numpy(array)
+    own = tk.zeros_like(shared)
+    own[...] = shared
+    return own
+
+
+SHAPES_AS_LISTS = {
+    "tk.tensor(7)": [],
+    "tk.tensor([7, 8])[0]": [],
+    "tk.zeros(4, 3)[1]": [3],
+    "tk.zeros(4, 3)[1:2]": [1, 3],
+    "tk.zeros(4, 3)[2:2]": [0, 3],
+    "tk.zeros(4, 3)[:, 1]": [4],
+    "tk.zeros(5, 4)[:3, ::3]": [3, 2],
+    "tk.zeros(10)[::3]": [4],
+    "tk.zeros(8, 3, 32, 32)[0, 0]": [32, 32],
+}
+SHAPES_AS_SIZES = {e: tk.zeros(shape).shape for e, shape in SHAPES_AS_LISTS.items()}
+
+DTYPES_AS_OBJECTS = {
+    "tk.tensor([1, 2, 3])": tk.int64,
+    "tk.tensor([1, 2.5])": tk.float32,
+    "tk.arange(4)": tk.int64,
+    "tk.full((2,), 7)": tk.int64,
+    "tk.from_numpy(np.array([0.5, 1.5]))": tk.float64,
+    "tk.from_numpy(np.array([1, 2], dtype=np.uint8))": tk.uint8,
+    "tk.tensor([1, 2, 3]) / 2": tk.float32,
+    "tk.tensor([1, 2, 3]) * 0.5": tk.float32,
+    "tk.ones(2, dtype=tk.float16) * 2.0": tk.float16,
+    "tk.ones(2) + tk.tensor(1.0, dtype=tk.float64)": tk.float32,
+    "tk.ones(2, dtype=tk.uint8) + 1": tk.uint8,
+}
+DTYPES_AS_PRINTED = {e: str(dtype) for e, dtype in DTYPES_AS_OBJECTS.items()}
+DTYPES_AS_TYPED = {e: f"tk.{name[6:]}" for e, name in DTYPES_AS_PRINTED.items()}
+
+RIGHT = [
+    ("what-shape", SHAPES_AS_LISTS),
+    ("what-shape", SHAPES_AS_SIZES),
+    ("checkerboard", checkerboard_by_loops),
+    ("checkerboard", checkerboard_from_ones),
+    ("checkerboard", checkerboard_row_by_row),
+    ("linspace-by-hand", evenly_spaced_from_a_list),
+    ("linspace-by-hand", evenly_spaced_as_a_mixture),
+    ("linspace-by-hand", evenly_spaced_step_by_step),
+    ("which-dtype", DTYPES_AS_OBJECTS),
+    ("which-dtype", DTYPES_AS_PRINTED),
+    ("which-dtype", DTYPES_AS_TYPED),
+    ("pixels", divided_without_a_cast),
+    ("pixels", times_the_inverse),
+    ("pixels", divided_in_a_copy),
+    ("half-precision", total_out_of_place),
+    ("half-precision", total_of_python_floats),
+    ("half-precision", total_in_float64),
+    ("strides-of", strides_by_products),
+    ("strides-of", strides_by_recursion),
+    ("private-copy", copy_by_tensor),
+    ("private-copy", copy_of_the_array),
+    ("private-copy", copy_into_zeros),
+]
+
+
+# the chapter as a whole
+
+
+def test_the_chapter_is_worth_twenty_points_a_tenth_of_them_for_predictions():
+    points = {it.id: it.points for it in CHAPTER.values()}
+    assert sum(points.values()) == 20
+    assert sum(it.points for it in CHAPTER.values() if isinstance(it, Prediction)) == 2
+
+
+def test_the_points_come_from_the_five_exercises_of_the_core():
+    core = [it for it in CHAPTER.values() if not it.further]
+    assert {it.id: it.points for it in core} == {
+        "what-shape": 1,
+        "checkerboard": 6,
+        "which-dtype": 1,
+        "pixels": 6,
+        "private-copy": 6,
+    }
+    assert {it.kind for it in core} == {"predict", "write", "repair"}
+
+
+def test_the_text_does_not_print_the_answer_to_private_copy():
+    answer = re.compile(r"from_numpy\(\w+\)\.clone\(\)|from_numpy\(\w+\.copy\(\)\)")
+    assert answer.search(CHAPTER["private-copy"].solution_source)
+    assert not answer.search(TEXT.read_text(encoding="utf-8"))
+
+
+# references agree with the library on what they write by hand
+
+SHAPES = [(), (5,), (0,), (3, 4), (2, 0, 3), (4, 0), (0, 0, 3), (4, 1, 3), (2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_strides_are_those_of_a_new_tensor(shape):
+    assert ch01.strides_of(shape) == tk.zeros(shape).stride()
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (2, -1), (-3.5, 4), (1.5, 1.5)])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
+def test_evenly_spaced_is_linspace(ends, n):
+    ours, theirs = ch01.evenly_spaced(*ends, n), tk.linspace(*ends, n)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1.3e-6, atol=1e-5)
+
+
+# what the statements promise
+
+
+def first_failure(it: Exercise, answer: object) -> str:
+    return next(row for row in judge(it, answer).rows if row.status == "failed").got
+
+
+def test_linspace_is_switched_off_in_linspace_by_hand():
+    it = CHAPTER["linspace-by-hand"]
+    assert "linspace is what you are asked to write here" in first_failure(it, tk_linspace)
+    assert tk.linspace(0, 1, 2).tolist() == [0, 1]
+
+
+def tk_linspace(start, end, n):
+    return tk.linspace(start, end, n)
+
+
+def test_stride_is_switched_off_in_strides_of():
+    it = CHAPTER["strides-of"]
+    told = first_failure(it, lambda shape: tk.zeros(shape).stride())
+    assert "Tensor.stride is what you are asked to write here" in told
+    assert tk.zeros(3, 4).stride() == (4, 1)
+
+
+@pytest.mark.parametrize("exercise_id", ["what-shape", "which-dtype"])
+def test_a_wrong_prediction_is_told_the_rule_and_not_the_value(exercise_id):
+    it = CHAPTER[exercise_id]
+    wrong = {e: "neither" if isinstance(value, str) else [9, 9] for e, value in it.right.items()}
+    for row in judge(it, wrong).rows:
+        assert row.status == "failed"
+        assert row.tip.startswith(it.questions[row.label])
+        assert row.expected == ""
+        value = it.right[row.label]
+        for spelled in (value,) if isinstance(value, str) else (str(value), str(list(value))):
+            assert spelled not in row.tip
+
+
+def test_a_shape_in_quotes_is_told_to_lose_them():
+    it = CHAPTER["what-shape"]
+    quoted = {expression: str(shape) for expression, shape in SHAPES_AS_LISTS.items()}
+    assert "without quotes" in judge(it, quoted).message
+
+
+@pytest.mark.parametrize(("whole", "real"), [("int", "float"), (int, float)])
+def test_a_type_of_python_is_told_that_a_dtype_says_how_many_bits(whole, real):
+    it = CHAPTER["which-dtype"]
+    types = {e: real if dtype.startswith("float") else whole for e, dtype in it.right.items()}
+    report = judge(it, types)
+    assert report.mistake == "Python's types"
+    assert report.earned == 0
+
+
+def with_a_rounded_width(start, end, n):
+    return tk.arange(n) * ((end - start) // (n - 1)) + start
+
+
+def test_a_width_that_is_rounded_down_is_not_taken_for_a_single_point():
+    report = judge(CHAPTER["linspace-by-hand"], with_a_rounded_width)
+    assert report.mistake == "rounds the width down"
+
+
+def slice_of_the_tensor(array):
+    return tk.from_numpy(array)[:]
+
+
+def slice_of_the_array(array):
+    return tk.from_numpy(array[:])
+
+
+@pytest.mark.parametrize("shared", [slice_of_the_tensor, slice_of_the_array])
+def test_a_slice_is_told_that_it_is_a_view(shared):
+    assert judge(CHAPTER["private-copy"], shared).mistake == "a slice"
+
+
+def test_an_array_that_is_handed_back_is_not_called_a_right_copy():
+    assert judge(CHAPTER["private-copy"], lambda array: array).mistake == ""
+
+
+def test_a_copy_that_shares_is_told_so_in_one_line_per_observation():
+    row = next(r for r in judge(CHAPTER["private-copy"], cast_to_its_own_dtype).rows)
+    assert [line.partition(":")[0] for line in row.got.splitlines()] == [
+        "at first",
+        "after array[...] = 0",
+    ]
+    assert "they still share memory" in row.tip
+
+
+def view_of_everything(array):
+    return tk.from_numpy(array)[...]
+
+
+def cast_to_its_own_dtype(array):
+    shared = tk.from_numpy(array)
+    return shared.to(shared.dtype)
+
+
+@pytest.mark.parametrize("shared", [view_of_everything, cast_to_its_own_dtype])
+def test_every_way_to_share_is_recognised_as_sharing(shared):
+    assert judge(CHAPTER["private-copy"], shared).mistake == "still shared"
+
+
+def test_an_answer_that_changes_the_array_is_told_so():
+    def careless(array):
+        copy = tk.from_numpy(array.copy())
+        array[...] = 5
+        return copy
+
+    report = judge(CHAPTER["private-copy"], careless)
+    assert "It changes argument 1" in str(report)
+
+
+def test_the_drawn_photos_are_neither_black_nor_white():
+    for seed in range(50):
+        photo = np.array(ch01._photo(Draw(seed), 3, 2))
+        assert photo.shape == (3, 2, 3)
+        assert photo.min() > 0
+        assert photo.max() < 255

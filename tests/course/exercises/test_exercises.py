@@ -1,0 +1,226 @@
+"""Every registered exercise is complete, and the audit that says so notices what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import pytest
+import sample
+
+from course.authoring.audit import faults
+from course.notebook.check import SEED, fixed_cases, judge, trials
+from course.notebook.compare import difference
+from course.notebook.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
+from course.notebook.plain import Seen
+from course.notebook.runner import Budget, run_case
+
+EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
+WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
+
+
+@pytest.mark.parametrize("draws", [3, pytest.param(200, marks=pytest.mark.rest)])
+@pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
+def test_the_exercise_is_complete(it, draws):
+    assert faults(it, seeds=range(draws)) == []
+
+
+@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
+def test_typed_off_answers_earn_nothing(it):
+    def typed_off(exercise, answer, given, untouched, budget):
+        knows = given.label in fixed_cases(exercise)
+        answer = exercise.reference if knows else answer
+        return run_case(exercise, answer, given, untouched, budget)
+
+    def unknown(*_: Any) -> None:
+        raise LookupError
+
+    report = judge(it, unknown, run=typed_off)
+    assert report.earned == 0
+    if fixed_cases(it):
+        assert report.notes[0].startswith("What passes does not count alone")
+
+
+ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
+LOOKED_AT = [it for it in WRITTEN if type(it).run is not Exercise.run and it.id != ROUNDED]
+
+
+@pytest.mark.parametrize("it", LOOKED_AT, ids=lambda it: it.id)
+def test_an_answer_cannot_return_what_the_check_sees_of_it(it):
+    def run(exercise, answer, given, untouched, budget):
+        returned = []
+
+        def right(*args: Any) -> Any:
+            returned.append(answer(*args))
+            return returned[-1]
+
+        outcome = run_case(exercise, right, given, untouched, budget)
+        seen = as_learners_have_it(outcome.value)
+        for forged in (seen, *(seen.values() if type(seen) is dict else ())):
+            if returned and difference(returned[0], forged) is not None:
+                told = run_case(exercise, lambda *_, it=forged: it, untouched, untouched, budget)
+                assert not told.agrees_with(outcome), f"{given.label}: {forged}"
+        return outcome
+
+    assert all(trial.is_passed for trial in trials(it, it.reference, "seed", Budget(20), run=run))
+
+
+def as_learners_have_it(value: Any) -> Any:
+    """What comes back from a learner's process: no dictionary of the course's own kind."""
+    if type(value) in (dict, Seen):
+        return {key: as_learners_have_it(each) for key, each in value.items()}
+    return [as_learners_have_it(each) for each in value] if type(value) is list else value
+
+
+def test_the_order_of_a_dictionary_is_no_order_of_backward():
+    it = load()["backward-order"]
+    assert judge(it, lambda graph, root: list(graph)).earned <= it.points / 2
+
+
+@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
+def test_a_table_of_what_the_notebook_shows_earns_nothing(it):
+    shown = [case.args for case in it.cases(Draw(f"{it.id} {SEED}"))]
+
+    def table(exercise, answer, given, untouched, budget):
+        knows = any(difference(given.args, args) is None for args in shown)
+        answer = exercise.reference if knows else answer
+        return run_case(exercise, answer, given, untouched, budget)
+
+    def unknown(*_: Any) -> None:
+        raise LookupError
+
+    assert [judge(it, unknown, seed=seed, run=table).earned for seed in "abcdef"] == [0] * 6
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_a_chapter_has_a_core_of_five_or_seven_four_kinds_and_45_minutes(chapter):
+    own = list(load(chapter).values())
+    if chapter != "00_start":  # which has one, to be done within two minutes
+        core = sum(not it.further for it in own)
+        assert core == (7 if chapter[:2] in ("03", "05", "10") else 5)
+        assert len(own) - core >= 2
+        assert len({it.kind for it in own}) == 4
+    assert sum(it.minutes for it in own if not it.further) <= 45
+
+
+def test_the_course_has_exercises_of_every_kind():
+    assert {it.kind for it in EXERCISES} == set(KINDS)
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_predictions_are_worth_a_tenth_at_most(chapter):
+    own = list(load(chapter).values())
+    predicted = sum(it.points for it in own if isinstance(it, Prediction))
+    assert predicted <= sum(it.points for it in own) / 10
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(chapter):
+    own = list(load(chapter).values())
+    inside = sum(it.points for it in own if it.witness == "inside")
+    assert inside <= sum(it.points for it in own) / 10
+
+
+class Doubled(Exercise):
+    """Double a number
+
+    Input: a whole number `n`. Output: twice that number. One worked case: `doubled(3)` is 6, and
+    `doubled(-1)` is -2. Nothing else is asked for, which is why this statement is so long.
+    """
+
+    hints = ("What is twice 3?", "There is an operator for it.")
+    usual_mistakes: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        "squares": (lambda n: n * n, "That is the square: add the number to itself."),
+        "adds two": (lambda n: n + 2, "That adds two: add the number to itself."),
+        "unchanged": (lambda n: n, "The number comes back unchanged: use an operator."),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(3, label="three")
+        yield case(draw.integer(4, 9), label="one digit")
+        yield case(-draw.integer(3, 9), label="negative")
+        yield case(draw.integer(10, 99), label="two digits")
+
+
+def doubled(n):
+    """Twice `n`."""
+    return 2 * n
+
+
+def always_six(n):
+    return 6
+
+
+def audited(
+    answer: Callable[..., Any] = doubled,
+    stub: Callable[..., Any] | None = None,
+    kind: str = "write",
+    **body: Any,
+) -> list[str]:
+    """The faults of `Doubled` with another class body."""
+    it = type("Changed", (Doubled,), {"__doc__": Doubled.__doc__, **body})()
+    it.id, it.points, it.difficulty, it.minutes, it.kind = "doubled", 1.0, 1, 1, kind
+    it.chapter, it.further, it.without, it.reference, it._stub = "sample", False, (), answer, stub
+    return faults(it, seeds=range(20))
+
+
+def mistakes(**more: tuple[Any, str]) -> Mapping[str, tuple[Any, str]]:
+    return {**Doubled.usual_mistakes, **more}
+
+
+def test_a_complete_exercise_has_no_fault():
+    assert audited() == []
+
+
+def vague(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield case(3, label=f"case {draw.integer(0, 9)}")
+    yield case(4, label="four")
+
+
+def lucky(self: Exercise, draw: Draw) -> Iterator[Case]:
+    # 2 is where doubling, squaring and adding two agree
+    yield case(draw.integer(2, 3), label="small")
+    yield case(-1, label="negative")
+    yield case(5, label="five")
+
+
+def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield from (case(draw.integer(4, 5), label=f"case {n}") for n in range(12))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
+        ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
+        ({"hints": ("One.",)}, "it has 1 hints"),
+        ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
+        ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
+        ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "does not say what to do"),
+        (
+            {
+                "usual_mistakes": mistakes(
+                    same=(lambda n: n**2, "A different text, as it should not be.")
+                )
+            },
+            "'same' is taken for 'squares'",
+        ),
+        (
+            {
+                "usual_mistakes": mistakes(
+                    once=(lambda n: 2 * n + (n == 3), "Wrong in one case only, that is too few.")
+                )
+            },
+            "'once' is taken for 'no mistake'",
+        ),
+        ({"cases": vague}, "labels and weights of its cases depend on the draw"),
+        ({"cases": lucky}, "the points of the mistake 'squares' depend on the draw"),
+        ({"expected": lambda self, n: 3 * n}, "the reference does not pass"),
+        ({"answer": sample.strides_of}, "the reference raises TypeError"),
+        ({"stub": always_six}, "its untouched stub passes a case"),
+        ({"stub": doubled, "kind": "repair"}, "its untouched stub passes"),
+        ({"stub": always_six, "kind": "complete"}, "a program to complete has gaps"),
+    ],
+)
+def test_what_is_missing_is_noticed(changes, words):
+    assert any(words in sentence for sentence in audited(**changes)), audited(**changes)

@@ -1,0 +1,35 @@
+"""Each exercise takes at least two right answers that are written differently from the reference.
+
+They stand, with the tests of a chapter's own, as RIGHT in test_chNN.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from course.notebook.check import judge
+from course.notebook.exercise import Prediction, chapters, load
+
+CHAPTERS = [import_module(it.stem) for it in sorted(Path(__file__).parent.glob("test_ch[01]*.py"))]
+RIGHT = [each for chapter in CHAPTERS for each in chapter.RIGHT]
+EXERCISES = {id: it for chapter in chapters() for id, it in load(chapter).items()}
+
+
+def name_of(value):
+    return value if isinstance(value, str) else getattr(value, "__name__", "dictionary")
+
+
+@pytest.mark.parametrize(("id", "answer"), RIGHT, ids=name_of)
+def test_another_right_answer_passes_in_full(id, answer):
+    for seed in range(5):
+        report = judge(EXERCISES[id], answer, seed=seed)
+        assert report.status == "passed", str(report)
+
+
+def test_every_exercise_has_two_other_right_answers():
+    counted = {id: sum(it == id for it, _ in RIGHT) for id in EXERCISES}
+    asked = {id for id, it in EXERCISES.items() if not isinstance(it, Prediction)}
+    assert {id for id in asked if counted[id] < 2} == set()

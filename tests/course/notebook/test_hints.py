@@ -1,0 +1,120 @@
+"""Hints, worked solutions and progress."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import sample
+
+from course import hint, progress, solution
+from course.notebook import record
+from course.notebook.check import judge
+from course.notebook.exercise import load
+from course.shared.settings import settings
+
+STRIDES = load()["sample-strides"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_learners_folder(tmp_path, monkeypatch):
+    """A chapter folder of a learner; the notes go to the folder that holds it."""
+    (tmp_path / "01_tensors").mkdir()
+    monkeypatch.chdir(tmp_path / "01_tensors")
+    monkeypatch.setattr(record, "chapters", lambda: ("01_tensors",))
+    monkeypatch.setattr(record, "_in_memory", {})
+    monkeypatch.delenv("COURSE_BUILD", raising=False)
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+
+
+def note(answer: object, source: str) -> None:
+    record.note_check(STRIDES, judge(STRIDES, answer), source)
+
+
+def test_hints_unfold_one_at_a_time():
+    assert "Hint 1 of 2: How far apart" in repr(hint("sample-strides"))
+    assert "Hint 2 of 2: Walk" in repr(hint("sample-strides"))
+    assert "Hint 2 of 2: Walk" in repr(hint("sample-strides"))
+
+
+def test_an_unknown_exercise_gives_a_sentence():
+    assert "There is no exercise 'nope'" in repr(hint("nope"))
+    assert "takes the name of an exercise in quotes" in repr(solution(3))
+    assert 'did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
+
+
+def test_the_solution_opens_after_passing():
+    assert "opens when the exercise is passed" in repr(solution("sample-strides"))
+    note(sample.strides_of, "right")
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
+    assert "BEGIN SOLUTION" not in repr(solution("sample-strides"))
+
+
+def test_the_solution_opens_after_three_different_attempts():
+    note(sample.bytes_apart, "one")
+    note(sample.bytes_apart, "one")
+    note(sample.bytes_apart, "two")
+    assert "so far 2" in repr(solution("sample-strides"))
+    note(sample.from_the_left, "three")
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
+
+
+def test_the_instructor_can_switch_solutions_off(monkeypatch):
+    note(sample.strides_of, "right")
+    off = replace(settings(), solutions_open=False)
+    monkeypatch.setattr("course.notebook.hints.settings", lambda: off)
+    assert "switched worked solutions off" in repr(solution("sample-strides"))
+
+
+def test_progress_survives_a_restart_of_the_kernel(tmp_path, monkeypatch):
+    note(sample.strides_of, "right")
+    monkeypatch.setattr(record, "_in_memory", {})
+    assert record.points(STRIDES) == 3.0
+    assert json.loads((tmp_path / record.FILE).read_text())["sample-strides"]["points"] == 3.0
+
+
+def test_progress_shows_the_answer_as_it_stands_and_the_solution_stays_open():
+    note(sample.strides_of, "right")
+    note(sample.bytes_apart, "wrong")
+    assert record.points(STRIDES) == 0.0
+    assert record.has_passed(STRIDES)
+    assert "strides.insert(0, step)" in repr(solution("sample-strides"))
+
+
+def test_a_damaged_file_of_notes_is_kept_beside_and_replaced(tmp_path):
+    (tmp_path / record.FILE).write_text("{ not json")
+    note(sample.strides_of, "right")
+    assert record.points(STRIDES) == 3.0
+    assert (tmp_path / f"{record.FILE}.damaged").read_text() == "{ not json"
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        '{"sample-strides": 5}',
+        '{"sample-strides": {"hints": -5}}',
+        '{"sample-strides": {"points": NaN}}',
+        '{"sample-strides": {"points": 1e999}}',
+        "[" * 100_000,
+    ],
+)
+def test_notes_that_make_no_sense_are_put_aside(tmp_path, notes):
+    (tmp_path / record.FILE).write_text(notes)
+    assert "Hint 1 of 2" in repr(hint("sample-strides"))
+    assert "0 of" in repr(progress())
+    assert (tmp_path / f"{record.FILE}.damaged").read_text() == notes
+
+
+@pytest.mark.parametrize("variable", ["NBGRADER_EXECUTION", "COURSE_BUILD"])
+def test_nothing_is_written_while_graded_or_built(tmp_path, monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+    note(sample.strides_of, "right")
+    assert not (tmp_path / record.FILE).exists()
+
+
+def test_progress_is_a_table_of_chapters():
+    text = repr(progress())
+    assert "01_tensors" in text
+    assert "of 20" in text
+    assert "<caption" in progress()._repr_html_()

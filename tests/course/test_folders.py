@@ -1,0 +1,77 @@
+"""The folders of `course`: which one may import which, and that no name stands for two modules."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+ORDER = (
+    "shared",
+    "notebook",
+    "engine",
+    "exercises",
+    "authoring",
+    "sandbox",
+    "grading",
+    "cli",
+)
+"""Each folder may import those before it, and itself."""
+
+
+def modules() -> dict[str, Path]:
+    """The modules of `course` by their names."""
+    files = (file for folder in ORDER for file in (ROOT / "course" / folder).rglob("*.py"))
+    return {_name(file): file for file in files}
+
+
+def _name(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path, known: set[str]) -> Iterator[str]:
+    """The modules of `course` that a file imports, in functions too."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            longest = next((n for n in (name, name.rpartition(".")[0]) if n in known), None)
+            if longest is not None:
+                yield longest
+
+
+def test_every_module_lies_in_a_folder_of_the_order() -> None:
+    folders = {path.name for path in (ROOT / "course").iterdir() if any(path.glob("*.py"))}
+    assert folders == {*ORDER, "jupyter"}
+    assert {file.stem for file in (ROOT / "course").glob("*.py")} == {"__init__", "__main__"}
+
+
+def test_a_folder_imports_only_those_before_it() -> None:
+    known = modules()
+    wrong = [
+        f"{name} imports {other}"
+        for name, file in known.items()
+        for other in imports(file, known.keys())
+        if ORDER.index(other.split(".")[1]) > ORDER.index(name.split(".")[1])
+    ]
+    assert not wrong
+
+
+def test_no_two_modules_import_each_other() -> None:
+    known = modules()
+    graph = {name: {*imports(file, known.keys())} - {name} for name, file in known.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = Counter(name.rpartition(".")[2] for name in modules())
+    assert [name for name, count in names.items() if count > 1] == []
