@@ -14,6 +14,7 @@ import inspect
 import itertools
 import math
 import random
+import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -176,11 +177,10 @@ def _varied_numbers(numbers: list[Any], draw: random.Random) -> list[Any]:
 
 
 def variants(reference: Any) -> list[Variant]:
-    """At most `MOST_VARIANTS` variants of a function, of as many kinds as possible."""
+    """At most `MOST_VARIANTS` variants of a function or class, of as many kinds as possible."""
     source = textwrap.dedent(inspect.getsource(reference))
     by_kind: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    function = _parsed(source)
-    for n, node in enumerate(ast.walk(function)):
+    for n, (node, function) in enumerate(_nodes(_parsed(source))):
         for k, (kind, _) in enumerate(_changes(node, function)):
             by_kind[kind].append((n, k))
     rounds = itertools.zip_longest(*by_kind.values())
@@ -193,12 +193,19 @@ def _parsed(source: str) -> Any:
     return ast.parse(source).body[0]
 
 
+def _nodes(tree: Any) -> list[tuple[Any, Any]]:
+    """Every node within a function, and that function; of a class, within its methods."""
+    methods = [it for it in tree.body if isinstance(it, ast.FunctionDef)]
+    functions = methods if isinstance(tree, ast.ClassDef) else [tree]
+    return [(node, function) for function in functions for node in ast.walk(function)]
+
+
 def _variant(reference: Any, source: str, n: int, k: int) -> Variant:
-    function = _parsed(source)
-    node = list(ast.walk(function))[n]
+    tree = _parsed(source)
+    node, function = _nodes(tree)[n]
     kind, new = list(_changes(node, function))[k]
-    text = ast.unparse(ast.fix_missing_locations(_Replace(node, new).visit(function)))
-    namespace = dict(reference.__globals__)
+    text = ast.unparse(ast.fix_missing_locations(_Replace(node, new).visit(tree)))
+    namespace = dict(vars(sys.modules[reference.__module__]))
     exec(compile(text, f"<variant of {reference.__name__}>", "exec"), namespace)
     return Variant(kind, ast.unparse(_parsed(source)), text, namespace[reference.__name__])
 

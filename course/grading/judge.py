@@ -389,7 +389,20 @@ class Play:
                 # alone it may lack a cell of the learner's own; what was earned before stands
                 report = max(report, again or report, key=_worth)
                 self._again(position)
+        elif not alone and report.earned < report.possible and (names := self._overwritten()):
+            runs = self._runs  # of this session, which goes on
+            again = self._once_more(position, cell, it, name)
+            self._runs = runs
+            if again is not None and _worth(again) > _worth(report):
+                report = again
+                words = " and ".join(f"`{each}`" for each in names)
+                self._trouble(cell, f"It was checked without the cells that overwrite {words}.")
         return report
+
+    def _overwritten(self) -> list[str]:
+        """Names of the library and of Python to which a cell before this check gave a value."""
+        defined = {each for run in self._runs if "=" in run.source for each in run.defines()}
+        return sorted(defined & answer.LIBRARY)
 
     def _asked(
         self, session: Session, cell: Cell, it: Exercise | None, name: str
@@ -461,7 +474,7 @@ class Judging:
             report = check_with(
                 it, value, seed=self.seed, seconds=seconds, run=run, source=found.source
             )
-        return with_note(report, found.note)
+        return with_note(report, found)
 
     def _runner(self, caller: Caller) -> RunCase:
         def run(it: Exercise, value: Any, given: Case, untouched: Case, budget: Budget) -> Outcome:

@@ -66,7 +66,7 @@ class Caller:
             return False, None, None
         value = Decoder(blocks, self._theirs).decode(reply.get("value"))
         if isinstance(value, AnswerHandle):
-            value = Answer(self, name, value.text)
+            value = Answer(self, name, value.text, is_class=value.kind == "a type")
         source = reply.get("source")
         return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
@@ -264,8 +264,10 @@ class AnswerHandle(Handle):
 class Answer:
     """The function, or the class, that a name of the notebook means."""
 
-    def __init__(self, caller: Caller, name: str, text: str = "") -> None:
-        self._caller, self.__name__, self._text = caller, name, text
+    def __init__(
+        self, caller: Caller, name: str, text: str = "", *, is_class: bool = False
+    ) -> None:
+        self._caller, self.__name__, self._text, self.is_class = caller, name, text, is_class
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)

@@ -25,6 +25,7 @@ from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_suc
 from course.notebook.quiet import NotAllowed
 from course.notebook.report import Report, Row
 from course.notebook.runner import Budget, Outcome, run_case
+from course.notebook.slips import first_slip
 from course.notebook.state import random_state, sentence, set_random_state
 from course.shared.errors import TimeLimit
 from course.shared.settings import settings
@@ -71,7 +72,11 @@ def judge(
         share = 0.0
     is_wrong = not all(trial.is_passed for trial in counting)
     mistake = _recognised(exercise, tried, seed, seconds / 5) if is_wrong else None
-    if is_wrong and not mistake:
+    slip = None
+    if is_wrong and not mistake and source:
+        failed = next(trial for trial in counting if not trial.is_passed)
+        slip = first_slip(source, failed.mine)
+    if is_wrong and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
     return Report(
@@ -80,8 +85,8 @@ def judge(
         "passed" if share == 1 else "partly" if share else "failed",
         possible=exercise.points,
         earned=_in_quarters(exercise.points * share),
-        message=mistake.message if mistake else "",
-        mistake=mistake.name if mistake else "",
+        message=mistake.message if mistake else slip.sentence if slip else "",
+        mistake=mistake.name if mistake else slip.name if slip else "",
         rows=(*(Row(f"“{it.words}”", "failed", tip=it.advice) for it in broken), *rows),
         notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(exercise, tried)),
     )
@@ -159,11 +164,7 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
                     set_random_state(drawn)
             else:
                 report = nothing_to_check(exercise, found)
-            # a note on an edit that did not run says already what to do
-            told = (
-                report if found.state == "ready" or not found.note else replace(report, message="")
-            )
-            report = with_note(told, found.note)
+            report = with_note(report, found)
             record.note_check(exercise, report, found.source)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
@@ -354,7 +355,7 @@ def _shown(outcome: Outcome) -> str:
 
 def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
     mine, right = trial.mine, trial.right
-    if stopped := _about_stop(exercise, mine, seconds):
+    if stopped := _about_stop(exercise, mine, seconds, source):
         return stopped
     own = _unless_there(exercise.advice(*trial.case.args), source)
     if mine.ended == "raised":
@@ -364,7 +365,8 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:
         which = " and ".join(f"argument {position + 1}" for position in mine.changed)
-        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
+        values = [trial.case.args[position] for position in mine.changed]
+        return f"It changes {which}, which still belongs to the caller. {_work_on(values)}"
     found = compare.difference(mine.value, right.value)
     if mine.value is None and right.value is not None:
         found = "It is None. A function gives None where it ends without `return` and a value."
@@ -377,17 +379,26 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     return " ".join(filter(None, [found, own]))
 
 
-def _about_stop(exercise: Exercise, mine: Outcome, seconds: float) -> str | None:
+def _work_on(values: list[Any]) -> str:
+    """How to leave arguments of these kinds alone."""
+    if all(isinstance(it, tk.Tensor) for it in values):
+        return "Write into a tensor of your own, such as a `.clone()`."
+    if all(isinstance(it, list) for it in values):
+        return "Write into a list of your own: `list(...)` makes one."
+    return "Make something new in place of writing into it."
+
+
+def _about_stop(exercise: Exercise, mine: Outcome, seconds: float, source: str) -> str | None:
     """What to do where the answer was not allowed to go on."""
     if mine.ended == "timed out":
-        return (
-            f"It did not end within {seconds:g} seconds and was stopped. Look for a loop whose "
-            f"condition never becomes false."
-        )
+        stopped = f"It did not end within {seconds:g} seconds and was stopped."
+        if re.search(r"\bwhile\b", source):
+            return f"{stopped} Does the condition of the `while` ever become false?"
+        return f"{stopped} Print something in each step, and see which step comes again and again."
     if isinstance(mine.error, NotAllowed):
         return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
     if isinstance(mine.error, SystemExit):
-        return "`exit()` ends the whole program. A function ends with `return`."
+        return "This ends the whole program (`SystemExit`). A function ends with `return`."
     if isinstance(mine.error, RecursionError):
         return (
             "Calls inside of calls went deeper than Python allows. Either no case ends them, or "
@@ -413,7 +424,7 @@ def _returns_nothing(source: str, name: str) -> bool:
 
 
 _LOOK_AT = {
-    "'ellipsis'": "A gap is still open in this line: put something in place of every `...`.",
+    "'ellipsis'": "A gap is still open, here or above: put something in place of every `...`.",
     "NoneType": (
         "Something in this line is None. A function without `return` gives None, and so does "
         "`.grad` as long as no backward came by."
@@ -426,8 +437,8 @@ _LOOK_AT = {
         "through two at once."
     ),
     "'(function|method|builtin_function_or_method)' object": (
-        "Parentheses are missing behind a name in this line: `x.cpu` is the method, `x.cpu()` "
-        "calls it."
+        "A function is used here as if it were a value. Are parentheses missing behind a name? "
+        "`x.cpu` is the method, `x.cpu()` calls it."
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
     "values to unpack": (
@@ -499,13 +510,17 @@ def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
     printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
     if printed:
         first = compare.cut(printed.strip().splitlines()[0], 80)
-        notes.append(f"Your code prints (`{first}`); the check looks only at what it returns.")
+        notes.append(f"Your code prints (`{first}`); the check does not read what is printed.")
     return notes
 
 
-def with_note(report: Report, note: str) -> Report:
-    """The report with a sentence before its own."""
-    return replace(report, message=f"{note} {report.message}".strip()) if note else report
+def with_note(report: Report, found: answer.Answer) -> Report:
+    """The report with what a learner should know about their answer in front."""
+    if not found.note:
+        return report
+    # where there is nothing to check, the note says already what to do
+    message = f"{found.note} {report.message}".strip() if found.state == "ready" else found.note
+    return replace(report, message=message)
 
 
 def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:

@@ -250,6 +250,12 @@ class Exercise:
 
     def is_answer(self, answer: Any) -> str | None:
         """None if this could be an answer, else a sentence that says what is there instead."""
+        is_class = isinstance(answer, type) or getattr(answer, "is_class", False)
+        if is_class and not isinstance(self.reference, type):
+            return (
+                f"`{self.name}` should be a function, and it is a class. Write `def "
+                f"{self.name}(...):` in the answer cell and run it again."
+            )
         if callable(answer):
             return None
         article = "an" if type(answer).__name__[0] in "aeiou" else "a"

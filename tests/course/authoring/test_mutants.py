@@ -107,3 +107,20 @@ def test_variants_are_of_all_kinds_and_the_same_each_time():
         *("dropped step", "doubled step", "dropped call", "block dropped", "argument changed"),
         *("some of the elements", "loop bound", "argument ignored", "absolute value"),
     }
+
+
+class Counter:
+    """Counts up."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def step(self, by: int) -> int:
+        self.n += by
+        return self.n
+
+
+def test_methods_of_a_class_have_variants_too():
+    found = {it.kind: it for it in variants(Counter)}
+    assert "self.n -= by" in found["operator"].text
+    assert found["argument ignored"].answer().step(5) == 1
